@@ -1,0 +1,1 @@
+"""Everything that runs on Spark: the same code under AWS Glue and on a laptop."""
