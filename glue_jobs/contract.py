@@ -47,3 +47,51 @@ JARS: Final = (
         "9458470e5006da31c9fdc5bb839c59447279e7968e04bd6d7984c57d46980ccb",
     ),
 )
+
+#: Under which names the job's driver and the stacks speak of arguments: `--name value` on the command line of Glue.
+ARGUMENTS: Final = {
+    "export": "name of a shipped contract, or the path of a .toml file",
+    "as-of": "the instant up to which windows count as closed, ISO 8601 with an offset",
+    "database": "Glue database of the Tableflow tables: the Kafka cluster's id, lkc-…",
+    "bucket": "bucket that receives the files",
+    "prefix": "where in the bucket, without a slash at the end",
+    "warehouse": "s3://… for tables of our own",
+    "aggregates-database": "Glue database for aggregates that are kept as tables",
+    "pseudonym-secret": "name or ARN of the secret with the pseudonymisation key",
+    "time-limit-minutes": "how long this run may take; after that it counts as dead",
+    "table": "table to read where its name is not the topic's",
+    "dry-run": "true to compute and check, and to publish nothing",
+}
+REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
+DEFAULT_ARGUMENTS: Final = {
+    "prefix": "exports",
+    "warehouse": "",
+    "aggregates-database": "lakeferry",
+    "pseudonym-secret": "",
+    "time-limit-minutes": "60",
+    "table": "",
+    "dry-run": "false",
+}
+
+#: Settings of every session. Glue gets them through `--conf`, a laptop through the session's builder.
+SPARK_SETTINGS: Final = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+    f"spark.sql.catalog.{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+    f"spark.sql.catalog.{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+    # Tableflow names the Glue database like the Kafka cluster, with a hyphen, which Iceberg's check refuses.
+    f"spark.sql.catalog.{CATALOG}.glue.skip-name-validation": "true",
+    # The same answer in every zone and place; errors instead of nulls and wrapped numbers.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.caseSensitive": "true",
+    # A task writes parts of the file: two at once would be waste at best.
+    "spark.speculation": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+}
+
+
+def spark_settings(warehouse: str) -> dict[str, str]:
+    """`warehouse` (s3://…) is where new tables of ours go."""
+    return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}

@@ -1,0 +1,265 @@
+"""What an export is: the model of `exports/*.toml`.
+
+A contract says which events of a topic count for a window of time, how they become rows, what each column means and
+what happens to personal data, what must hold before anyone sees the file, and how it is delivered. A field of the
+source that the contract doesn't name never leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zoneinfo
+from datetime import date
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from exports import toml_model
+from exports.toml_model import BadFile, Rule, setting
+
+NAME = r"[a-z][a-z0-9_]{0,62}"
+PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
+TYPE = r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)"
+
+
+def _is_zone(name: str) -> str | None:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return f"{name!r} is not a time zone of the tz database. Use a name like Europe/Berlin or UTC"
+    return None
+
+
+@attrs.frozen
+class Source:
+    topic: str = setting("The Kafka topic; its Iceberg table has the same name.", pattern=r"[a-z0-9._-]{1,249}")
+    event_time: str = setting(
+        "The field that says when the event happened, or kafka_timestamp for when Kafka received it.", pattern=PATH
+    )
+    earliest: date = setting(
+        "An event dated before this day (UTC), or more than a day after the table's last commit, counts as undatable.",
+        default=date(2000, 1, 1),
+    )
+    replaced_fields: list[str] = setting(
+        "Fields that were dropped from the topic and added again on purpose: their old values read as null.",
+        default=list,
+        pattern=PATH,
+    )
+
+
+@attrs.frozen
+class WindowRule:
+    every: Literal["day", "iso_week", "month"] = setting("How long a window is.")
+    zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=_is_zone)
+    first: date = setting("A day (in `zone`) of the first window to publish.", name="from")
+    applies: Literal["before_deduplication", "after_deduplication"] = setting(
+        "before_deduplication where all events of a key carry the same event time: only the window's files are read. "
+        "after_deduplication where they may differ: each run then reads the whole table.",
+        default="before_deduplication",
+    )
+    restate_for_days: int = setting(
+        "How long after its end a window is published anew when late events change it.",
+        default=14,
+        minimum=0,
+        maximum=366,
+    )
+    catch_up: int = setting("How many missed windows one run publishes at most, oldest first.", default=8, minimum=1, maximum=500)
+    on_empty: Literal["publish", "skip", "fail"] = setting(
+        "A window without rows: a file with only a header, nothing, or a failure.", default="publish"
+    )
+    on_late: Literal["wait", "publish", "fail"] = setting(
+        "The table's last commit is older than the window's end, so events may be missing.", default="wait"
+    )
+
+
+@attrs.frozen
+class Deduplicate:
+    key: list[str] = setting(
+        "Fields that name the thing an event speaks of; events with an empty key are set aside and counted.",
+        pattern=PATH,
+    )
+    order: list[str] = setting(
+        "What decides between events of a key, most important first; Kafka's timestamp, partition and offset break ties.",
+        default=list,
+        pattern=PATH,
+    )
+    keep: Literal["latest", "first"] = setting("Which event of a key counts.", default="latest")
+
+
+@attrs.frozen
+class Filter:
+    where: str = setting("A Spark SQL condition; rows for which it is false or null are left out.")
+    reason: str = setting("Why, for the manifest and the report.")
+    on: Literal["events", "lines"] = setting(
+        "Before the array is unfolded, on the surviving event of a key; or after it.", default="events"
+    )
+
+
+@attrs.frozen
+class Explode:
+    array: str = setting("The array field of which each item becomes a row.", pattern=PATH)
+    alias: str = setting("The name under which expressions see an item.", name="as", pattern=NAME)
+
+
+@attrs.frozen
+class Personal:
+    treatment: Literal["keep", "drop", "mask", "hash", "generalise"] = setting("What happens to the value before it leaves.")
+    kind: Literal["email", "phone", "name", "text", "id"] | None = setting(
+        "For hash: how spellings of one value are made equal. The same kind gives the same pseudonym in every export.",
+        default=None,
+    )
+    visible: int | None = setting("For mask: how many of the last characters stay readable.", default=None, minimum=0, maximum=8)
+    to: Literal["year", "month", "prefix", "bucket"] | None = setting("For generalise: what is left of the value.", default=None)
+    size: int | None = setting("For prefix: characters; for bucket: width of a bucket.", default=None, minimum=1)
+    reason: str | None = setting("For keep: why the value may leave readable.", default=None)
+
+
+@attrs.frozen
+class Column:
+    name: str = setting("The header in the file.", pattern=NAME)
+    type: str = setting("text, integer, decimal(p,s), date, timestamp (UTC) or boolean.", pattern=TYPE)
+    title: str = setting("A short title for people.")
+    description: str = setting("What the column means.")
+    unit: str | None = setting("The unit or currency of the numbers.", default=None)
+    source: str | None = setting(
+        "The source field; the column's own name where nothing is said.", name="from", default=None, pattern=PATH
+    )
+    expression: str | None = setting("A Spark SQL expression over source fields instead of one field.", default=None)
+    measure: str | None = setting("In an aggregate: a Spark SQL aggregate such as sum(quantity).", default=None)
+    nullable: bool = setting("Whether the column may be empty. If not, an empty value blocks the export.", default=False)
+    allowed: list[str] = setting("The only values that may occur; another one blocks the export.", default=list)
+    example: str | None = setting("An example for the data dictionary.", default=None)
+    personal: Personal | None = setting("What happens to personal data in this column.", default=None)
+
+    @property
+    def field(self) -> str | None:
+        """The source field this column takes over, or None where it is computed."""
+        return self.source or (None if self.expression or self.measure else self.name)
+
+    @property
+    def delivered(self) -> bool:
+        return self.personal is None or self.personal.treatment != "drop"
+
+    @property
+    def numeric(self) -> bool:
+        return self.type == "integer" or self.type.startswith("decimal")
+
+
+@attrs.frozen
+class Aggregate:
+    people: str | None = setting("The field whose distinct values count the people in a group.", default=None, pattern=PATH)
+    smallest_group: int = setting(
+        "A group of fewer people is left out, and a second one where only one would be.", default=10, minimum=2
+    )
+    without_people: str | None = setting("Where no person stands behind the rows: why, instead of `people`.", default=None)
+    keep_as_table: bool = setting("Whether the aggregate is also kept as an Iceberg table of ours.", default=False)
+
+
+@attrs.frozen
+class Check:
+    id: str = setting("A short name.", pattern=NAME)
+    severity: Literal["warn", "block"] = setting("warn tells the reader, block keeps the file back.")
+    message: str = setting("What is wrong when it fails, in plain words.")
+    each_row: str | None = setting("A Spark SQL condition over the file's columns that holds for each row.", default=None)
+    overall: str | None = setting("A condition over `rows`, and sum_x, min_x, max_x of numeric columns x.", default=None)
+
+
+@attrs.frozen
+class Delivery:
+    order_by: list[str] = setting("Columns that order the file; the other columns break ties.", pattern=NAME)
+    dialect: Literal["excel", "machine"] = setting(
+        "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
+    )
+    null_text: str = setting(
+        "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",\r\n]{0,16}'
+    )
+    files: Literal["one", "parts"] = setting("One file, or one for each part of the work.", default="one")
+    gzip: bool = setting("Whether files are compressed.", default=False)
+
+
+@attrs.frozen
+class Chart:
+    title: str = setting("What the chart shows.")
+    x: str = setting("The column along the axis.", pattern=NAME)
+    y: str = setting("The numeric column that is summed, or rows.", pattern=NAME)
+    kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
+
+
+@attrs.frozen
+class Report:
+    headline: list[str] = setting("Numeric columns whose totals stand on top.", default=list, pattern=NAME)
+    chart: list[Chart] = setting("Two or three charts.", default=list)
+
+
+@attrs.frozen
+class Contract:
+    name: str = setting("The export's name, also in file names.", pattern=NAME)
+    version: int = setting("Count up when the meaning of the file changes.", minimum=1)
+    title: str = setting("A title for people.")
+    description: str = setting("What the file is for.")
+    owner: str = setting("Whom to ask: a team or a role.")
+    grain: str = setting("What one row is.")
+    source: Source = setting("Where events come from.")
+    window: WindowRule = setting("Which events belong to one file.")
+    deduplicate: Deduplicate | None = setting("How events about one thing become one.", default=None)
+    filter: list[Filter] = setting("What is left out.", default=list)
+    explode: Explode | None = setting("Which array is unfolded into rows.", default=None)
+    column: list[Column] = setting("The columns, in order.")
+    aggregate: Aggregate | None = setting("Grouping by all columns that are not measures.", default=None)
+    check: list[Check] = setting("What must hold.", default=list)
+    delivery: Delivery = setting("The form of the file.")
+    report: Report = setting("What the report shows.", default=Report(headline=[], chart=[]))
+    sha256: str = attrs.field(default="", kw_only=True)
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of the file, in order."""
+        return [column for column in self.column if column.delivered]
+
+    @property
+    def hashed(self) -> list[Column]:
+        return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
+
+
+def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:
+    """Raises BadFile with every mistake in `text`."""
+    from exports.contract_rules import RULES  # noqa: PLC0415 - the rules need the model
+
+    contract = toml_model.read(Contract, text, (*RULES, *more_rules), name=name)
+    return attrs.evolve(contract, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+def load(name_or_path: str) -> Contract:
+    """A shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
+    if not name_or_path.endswith(".toml"):
+        return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
+    try:
+        text = Path(name_or_path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(name_or_path, [toml_model.Problem(0, "", f"cannot be read: {error}")]) from None
+    return parse(text, name=name_or_path)
+
+
+def shipped() -> list[str]:
+    """Names of the contracts that ship with Lakeferry."""
+    files = resources.files("exports").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def decimal_type(type_: str) -> tuple[int, int] | None:
+    """(precision, scale) of decimal(p,s), or None for another type."""
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _shipped_text(name: str) -> str:
+    if name not in shipped():
+        known = ", ".join(shipped())
+        raise BadFile(
+            name,
+            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Or give a path ending in .toml")],
+        )
+    return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -1,0 +1,154 @@
+"""What a contract must fulfil beyond the form of each key. Each rule yields (key, what is wrong and what to do)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from exports.contract import Column, Contract, Personal, decimal_type
+from exports.toml_model import Rule
+
+Finding = tuple[str, str]
+
+#: Which keys of `personal` a treatment needs; all others must be absent.
+_NEEDS: dict[str, set[str]] = {
+    "keep": {"reason"},
+    "drop": set(),
+    "mask": {"visible"},
+    "hash": {"kind"},
+    "generalise": {"to"},
+}
+_SIZED = {"prefix", "bucket"}
+
+
+def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
+    counts = Counter(column.name for column in contract.column)
+    for index, column in enumerate(contract.column):
+        if counts[column.name] > 1:
+            yield (
+                f"column[{index}].name",
+                f"{column.name} stands {counts[column.name]} times. Give each column its own name",
+            )
+    if not any(column.delivered for column in contract.column):
+        yield "column", "no column is delivered. Name at least one that is not dropped"
+
+
+def columns_have_one_origin(contract: Contract) -> Iterator[Finding]:
+    for index, column in enumerate(contract.column):
+        origins = {"from": column.source, "expression": column.expression, "measure": column.measure}
+        given = [name for name, value in origins.items() if value is not None]
+        if len(given) > 1:
+            yield f"column[{index}].{given[1]}", f"{' and '.join(given)} exclude one another. Keep one"
+
+
+def decimals_fit(contract: Contract) -> Iterator[Finding]:
+    for index, column in enumerate(contract.column):
+        if (size := decimal_type(column.type)) and not (1 <= size[0] <= 38 and size[1] <= size[0]):
+            yield f"column[{index}].type", f"{column.type}: the precision is 1 to 38, the scale at most the precision"
+
+
+def personal_is_complete(contract: Contract) -> Iterator[Finding]:
+    for index, column in enumerate(contract.column):
+        if column.personal:
+            place = f"column[{index}].personal"
+            yield from ((f"{place}{key}", message) for key, message in _personal_findings(column.personal, column))
+
+
+def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
+    needed = set(_NEEDS[personal.treatment])
+    if personal.to in _SIZED and personal.treatment == "generalise":
+        needed.add("size")
+    for name in ("kind", "visible", "to", "size", "reason"):
+        given = getattr(personal, name) is not None
+        if given and name not in needed:
+            yield f".{name}", f"{personal.treatment} does not use {name}. Remove it"
+        if not given and name in needed:
+            yield "", f"{personal.treatment} needs {name}"
+    wanted = _type_after(personal)
+    if wanted and column.type != wanted:
+        yield (
+            "",
+            f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
+        )
+    if column.measure:
+        yield "", "a measure is made of many rows and has no personal value. Remove personal"
+
+
+def _type_after(personal: Personal) -> str | None:
+    if personal.treatment in ("mask", "hash"):
+        return "text"
+    if personal.treatment == "generalise":
+        return {"year": "integer", "month": "text", "prefix": "text", "bucket": "integer"}.get(personal.to or "")
+    return None
+
+
+def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
+    measures = [index for index, column in enumerate(contract.column) if column.measure]
+    aggregate = contract.aggregate
+    if aggregate is None:
+        for index in measures:
+            yield f"column[{index}].measure", "a measure needs an [aggregate] section"
+        return
+    if not measures:
+        yield "aggregate", 'no column is a measure. Add one such as measure = "count(*)"'
+    if len(measures) == len(contract.column):
+        yield "aggregate", "every column is a measure, so there is nothing to group by. Add a column to group by"
+    if (aggregate.people is None) == (aggregate.without_people is None):
+        yield "aggregate", "say whom a group counts by `people`, or why no person stands behind it by `without_people`"
+
+
+def references_exist(contract: Contract) -> Iterator[Finding]:
+    delivered = {column.name: column for column in contract.columns}
+    for index, name in enumerate(contract.delivery.order_by):
+        if name not in delivered:
+            yield f"delivery.order_by[{index}]", f"{name} is not a delivered column"
+    for index, name in enumerate(contract.report.headline):
+        if name not in delivered or not delivered[name].numeric:
+            yield f"report.headline[{index}]", f"{name} is not a delivered numeric column"
+    for index, chart in enumerate(contract.report.chart):
+        if chart.x not in delivered:
+            yield f"report.chart[{index}].x", f"{chart.x} is not a delivered column"
+        if chart.y != "rows" and not (chart.y in delivered and delivered[chart.y].numeric):
+            yield f"report.chart[{index}].y", f"{chart.y} is neither rows nor a delivered numeric column"
+
+
+def order_is_given(contract: Contract) -> Iterator[Finding]:
+    if not contract.delivery.order_by:
+        yield "delivery.order_by", "name at least one column, so that the same rows always give the same file"
+
+
+def checks_are_whole(contract: Contract) -> Iterator[Finding]:
+    counts = Counter(check.id for check in contract.check)
+    for index, check in enumerate(contract.check):
+        if counts[check.id] > 1:
+            yield f"check[{index}].id", f"{check.id} stands {counts[check.id]} times. Give each check its own id"
+        if (check.each_row is None) == (check.overall is None):
+            yield f"check[{index}]", "needs exactly one of each_row and overall"
+
+
+def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
+    if contract.window.applies == "after_deduplication" and contract.deduplicate is None:
+        yield "window.applies", "there is no [deduplicate] section, so the window can't come after it. Remove applies"
+    if contract.deduplicate is not None and not contract.deduplicate.key:
+        yield "deduplicate.key", "name at least one field"
+
+
+def lines_need_an_array(contract: Contract) -> Iterator[Finding]:
+    if contract.explode is None:
+        for index, one in enumerate(contract.filter):
+            if one.on == "lines":
+                yield f"filter[{index}].on", "there is no [explode] section, so there are no lines. Use events"
+
+
+RULES: tuple[Rule[Contract], ...] = (
+    columns_are_named_once,
+    columns_have_one_origin,
+    decimals_fit,
+    personal_is_complete,
+    aggregate_is_whole,
+    references_exist,
+    order_is_given,
+    checks_are_whole,
+    window_matches_deduplication,
+    lines_need_an_array,
+)

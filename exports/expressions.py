@@ -1,0 +1,68 @@
+"""Which Spark SQL a contract may use: functions that give the same answer for the same rows, and nothing that reaches out.
+
+An allow list, because Spark's own list has ways to run any Java method (`reflect`), read the clock or roll dice. The
+authoring check (sqlglot) and the job (Spark's own parser) both ask here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Functions of one row.
+SCALAR: Final = frozenset(
+    """
+    abs add_months aggregate array array_contains array_distinct array_join array_max array_min array_size ascii bround
+    cardinality cast ceil ceiling char_length character_length coalesce concat concat_ws contains convert_timezone
+    date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff day dayofmonth
+    dayofweek dayofyear decode element_at elt endswith exists extract factorial filter find_in_set flatten floor
+    forall format_number format_string from_unixtime from_utc_timestamp get greatest hour if ifnull initcap instr
+    isnan isnotnull isnull last_day lcase least left length levenshtein lower lpad ltrim make_date make_timestamp
+    map_contains_key map_keys map_values minute mod month months_between named_struct nanvl negative next_day
+    nullif nvl nvl2 octet_length overlay pmod position positive pow power quarter regexp_extract regexp_like
+    regexp_replace replace reverse right rlike round rpad rtrim second sign signum size slice sort_array split
+    split_part startswith struct substr substring substring_index timestamp_micros timestamp_millis timestamp_seconds
+    to_char to_date to_number to_timestamp to_utc_timestamp transform translate trim trunc try_add try_cast try_divide
+    try_multiply try_subtract try_to_number try_to_timestamp typeof ucase unix_date unix_millis unix_seconds upper
+    weekday weekofyear width_bucket year
+    """.split()
+)
+
+#: Functions of a group. Those whose answer depends on the order of rows (first, last, collect_list, …) are left out.
+AGGREGATE: Final = frozenset(
+    "any avg bit_and bit_or bit_xor bool_and bool_or count count_if every max mean min some sum try_avg try_sum".split()
+)
+
+#: Names that expressions see beside the topic's own fields: Kafka's metadata, whatever Tableflow's naming scheme.
+KAFKA_FIELDS: Final = (
+    "kafka_topic",
+    "kafka_partition",
+    "kafka_headers",
+    "kafka_leader_epoch",
+    "kafka_offset",
+    "kafka_timestamp",
+    "kafka_timestamp_type",
+    "kafka_raw_key",
+    "kafka_raw_value",
+)
+
+#: Bounds of the window at hand, as timestamps.
+WINDOW_FIELDS: Final = ("window_start", "window_end")
+
+
+def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
+    """Those of `functions` (as written) that a contract may not use here."""
+    known = SCALAR | AGGREGATE if aggregate else SCALAR
+    return [name for name in functions if name.lower() not in known]
+
+
+def why_forbidden(name: str) -> str:
+    if name.lower() in AGGREGATE:
+        return f"{name}() speaks of many rows. Use it in `measure`, where an aggregate stands"
+    return f"{name}() is not among the functions a contract may use (docs/reference/expressions.md)"
+
+
+#: Words that Spark reads as functions without parentheses: they answer differently on each run or for each user.
+CLOCK_WORDS: Final = frozenset(
+    "current_catalog current_database current_date current_schema current_time current_timestamp current_timezone "
+    "current_user localtimestamp now session_user user".split()
+)

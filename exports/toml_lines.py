@@ -1,0 +1,130 @@
+"""Which line of a TOML text each key stands on. tomllib doesn't say, and a message without a line is half a message.
+
+Only for text that tomllib has accepted: the scanner relies on it being well formed.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BARE_OR_QUOTED = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+_SCALAR = re.compile(r"[^,\]}\s#][^,\]}\n#]*")
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """Paths like `column[2].type` to line numbers from 1. Tables and list items have one too."""
+    return _Scanner(text).run()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text.replace("\r\n", "\n")
+        self._at = 0
+        self._lines: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+
+    def run(self) -> dict[str, int]:
+        table = ""
+        while self._skip_blank():
+            if self._text.startswith("[[", self._at):
+                table = self._header(2)
+                self._counts[table] = self._counts.get(table, -1) + 1
+                table = f"{table}[{self._counts[table]}]"
+                self._note(table)
+            elif self._text[self._at] == "[":
+                table = self._header(1)
+                self._note(table)
+            else:
+                self._pair(table)
+        return self._lines
+
+    def _header(self, brackets: int) -> str:
+        self._at += brackets
+        parts = self._dotted()
+        self._at += brackets
+        return self._resolve(parts)
+
+    def _resolve(self, parts: list[str]) -> str:
+        """A header below an array of tables speaks of its latest item."""
+        path = ""
+        for number, part in enumerate(parts):
+            path = f"{path}.{part}" if path else part
+            if number < len(parts) - 1 and path in self._counts:
+                path = f"{path}[{self._counts[path]}]"
+        return path
+
+    def _pair(self, table: str) -> None:
+        start = self._at
+        path = ".".join([*([table] if table else []), *self._dotted()])
+        self._note(path, start)
+        self._at += 1  # the equals sign
+        self._value(path)
+
+    def _dotted(self) -> list[str]:
+        parts = []
+        while match := _BARE_OR_QUOTED.match(self._text, self._at):
+            parts.append(next(group for group in match.groups() if group is not None))
+            self._at = match.end()
+            if self._text[self._at] != ".":
+                break
+            self._at += 1
+        return parts
+
+    def _value(self, path: str) -> None:
+        self._skip_blank()
+        first = self._text[self._at]
+        if first == "[":
+            self._array(path)
+        elif first == "{":
+            self._inline_table(path)
+        elif first in "\"'":
+            self._string(first)
+        else:
+            match = _SCALAR.match(self._text, self._at)
+            self._at = match.end() if match else self._at + 1
+
+    def _array(self, path: str) -> None:
+        self._at += 1
+        index = 0
+        while self._skip_blank() and self._text[self._at] != "]":
+            self._note(f"{path}[{index}]")
+            self._value(f"{path}[{index}]")
+            index += 1
+            self._skip_comma()
+        self._at += 1
+
+    def _inline_table(self, path: str) -> None:
+        self._at += 1
+        while self._skip_blank() and self._text[self._at] != "}":
+            self._pair(path)
+            self._skip_comma()
+        self._at += 1
+
+    def _string(self, quote: str) -> None:
+        fence = quote * 3 if self._text.startswith(quote * 3, self._at) else quote
+        self._at += len(fence)
+        while not self._text.startswith(fence, self._at):
+            self._at += 2 if quote == '"' and self._text[self._at] == "\\" else 1
+        self._at += len(fence)
+        while len(fence) == 3 and self._text.startswith(quote, self._at):
+            self._at += 1  # a multi-line string may end in up to two quotes of its own
+
+    def _skip_comma(self) -> None:
+        if self._skip_blank() and self._text[self._at] == ",":
+            self._at += 1
+
+    def _skip_blank(self) -> bool:
+        """Past white space and comments; False at the end of the text."""
+        while self._at < len(self._text):
+            if self._text[self._at] == "#":
+                end = self._text.find("\n", self._at)
+                self._at = len(self._text) if end < 0 else end
+            elif self._text[self._at].isspace():
+                self._at += 1
+            else:
+                return True
+        return False
+
+    def _note(self, path: str, at: int | None = None) -> None:
+        place = self._at if at is None else at
+        self._lines.setdefault(path, self._text.count("\n", 0, place) + 1)

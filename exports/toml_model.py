@@ -1,0 +1,254 @@
+"""TOML files with a model: every mistake at once, by key and line (and, in toml_schema, a JSON Schema for editors).
+
+Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are made by `setting`;
+`read` turns text into an instance and a list of problems. Where a part can't be read, the instance lacks that
+attribute, so that rules about the readable rest still run and their findings come in the same answer.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+import types
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import attrs
+from cattrs import Converter
+
+from exports.toml_lines import key_lines
+
+T = TypeVar("T")
+#: A rule looks at a model and yields (path of the key, what is wrong and what to do).
+Rule = Callable[[T], Iterable[tuple[str, str]]]
+
+
+@attrs.frozen(order=True)
+class Problem:
+    """A mistake in a file. `line` counts from 1; 0 stands for the file as a whole."""
+
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"line {self.line}" if self.line else "file"
+        return f"{place}, {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class BadFile(Exception):
+    """A file with mistakes, all of them in `problems`."""
+
+    def __init__(self, name: str, problems: list[Problem]) -> None:
+        self.name = name
+        self.problems = problems
+        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        super().__init__(f"{name}: {count}\n" + "\n".join(f"  {problem}" for problem in problems))
+
+
+def setting(
+    doc: str,
+    *,
+    name: str | None = None,
+    default: Any = attrs.NOTHING,
+    pattern: str | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    check: Callable[[Any], str | None] | None = None,
+) -> Any:
+    """A field of a model. `name` is the key in the file where Python forbids it; `check` returns what is wrong or None."""
+    metadata = {"doc": doc, "name": name, "pattern": pattern, "minimum": minimum, "maximum": maximum, "check": check}
+    given = attrs.Factory(default) if default in (list, dict) else default
+    return attrs.field(default=given, metadata=metadata, kw_only=True)
+
+
+def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str) -> T:
+    """Read `text` (TOML) as `model`. Raises BadFile with all mistakes: of syntax, of form, and of the rules."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(name, [_syntax_problem(error)]) from None
+    reader: _Reader[T] = _Reader(model)
+    instance = reader.read(data)
+    whole = not reader.found
+    for rule in rules:
+        reader.found.extend(_findings(rule, instance, whole))
+    if reader.found:
+        lines = key_lines(text)
+        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.found}))
+    return instance
+
+
+def _findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
+    try:
+        return list(rule(instance))
+    except AttributeError:
+        # A part that the rule needs could not be read, which is already among the findings.
+        if whole:
+            raise
+        return []
+
+
+class _Reader(Generic[T]):
+    def __init__(self, model: type[T]) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._model = model
+        self._path: list[str] = []
+        self._converter = Converter(detailed_validation=False)
+        self._converter.register_structure_hook_factory(attrs.has, lambda cls: self._structure_class)
+        self._converter.register_structure_hook_func(_is_list, self._structure_list)
+        self._converter.register_structure_hook_func(_is_literal, _structure_literal)
+        self._converter.register_structure_hook_func(is_optional, self._structure_optional)
+        for plain in (str, int, bool, date):
+            self._converter.register_structure_hook(plain, _structure_plain)
+
+    def read(self, data: dict[str, Any]) -> T:
+        instance: T = self._structure_class(data, self._model)
+        return instance
+
+    def _structure_class(self, data: Any, cls: type[Any]) -> Any:
+        if not isinstance(data, dict):
+            raise ValueError(f"must be a table, not {_told(data)}")
+        known = {setting_name(field): field for field in settings(cls)}
+        for extra in data.keys() - known.keys():
+            self._tell(extra, "unknown key" + _did_you_mean(extra, known))
+        instance: Any = object.__new__(cls)
+        for field in attrs.fields(cls):
+            if "doc" not in field.metadata:
+                object.__setattr__(instance, field.name, default_of(field))
+        hints = get_type_hints(cls)
+        for name, field in known.items():
+            self._fill(instance, name, field, hints[field.name], data)
+        return instance
+
+    def _fill(self, instance: Any, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> None:
+        if name not in data:
+            if field.default is attrs.NOTHING:
+                self._tell(name, f"missing. {field.metadata['doc']}")
+            else:
+                object.__setattr__(instance, field.name, default_of(field))
+            return
+        self._path.append(name)
+        try:
+            value = self._converter.structure(data[name], kind)
+            self._require(field, value)
+            object.__setattr__(instance, field.name, value)
+        except ValueError as error:
+            self._tell(None, str(error))
+        finally:
+            self._path.pop()
+
+    def _require(self, field: attrs.Attribute[Any], value: Any) -> None:
+        if value is None:
+            return
+        wanted = field.metadata
+        for one in value if isinstance(value, list) else [value]:
+            if wanted["pattern"] and not re.fullmatch(wanted["pattern"], one):
+                raise ValueError(f"{_told(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
+            if wanted["minimum"] is not None and one < wanted["minimum"]:
+                raise ValueError(f"{one} is too small: at least {wanted['minimum']}")
+            if wanted["maximum"] is not None and one > wanted["maximum"]:
+                raise ValueError(f"{one} is too large: at most {wanted['maximum']}")
+            if wanted["check"] and (wrong := wanted["check"](one)):
+                raise ValueError(wrong)
+
+    def _structure_list(self, data: Any, kind: Any) -> list[Any]:
+        if not isinstance(data, list):
+            raise ValueError(f"must be a list, not {_told(data)}")
+        values = []
+        for index, item in enumerate(data):
+            self._path.append(f"[{index}]")
+            try:
+                values.append(self._converter.structure(item, get_args(kind)[0]))
+            except ValueError as error:
+                self._tell(None, str(error))
+            finally:
+                self._path.pop()
+        return values
+
+    def _structure_optional(self, data: Any, kind: Any) -> Any:
+        return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
+
+    def _tell(self, last: str | None, message: str) -> None:
+        self.found.append((join_path([*self._path, *([last] if last else [])]), message))
+
+
+def join_path(parts: Iterable[str]) -> str:
+    """["column", "[2]", "type"] is column[2].type."""
+    return "".join(part if part.startswith("[") else f".{part}" for part in parts).lstrip(".")
+
+
+def default_of(field: attrs.Attribute[Any]) -> Any:
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+
+
+def is_optional(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is list
+
+
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal
+
+
+def _structure_plain(data: Any, kind: type) -> Any:
+    if type(data) is not kind:
+        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_told(data)}")
+    return data
+
+
+def _structure_literal(data: Any, kind: Any) -> Any:
+    choices = get_args(kind)
+    if data not in choices:
+        shown = ", ".join(map(str, choices))
+        raise ValueError(f"{_told(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
+    return data
+
+
+_KIND_WORDS: dict[type, str] = {
+    str: "text in quotes",
+    int: "a whole number",
+    bool: "true or false",
+    date: "a date like 2026-01-05 without quotes",
+}
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f". Did you mean {close[0]}?" if close else ""
+
+
+def settings(cls: type) -> list[attrs.Attribute[Any]]:
+    return [field for field in attrs.fields(cls) if "doc" in field.metadata]
+
+
+def setting_name(field: attrs.Attribute[Any]) -> str:
+    return field.metadata["name"] or field.name
+
+
+def _line(lines: dict[str, int], path: str) -> int:
+    """The line of the key, or of the nearest table around it that stands in the file."""
+    while path and path not in lines:
+        path = re.sub(r"(\.[^.\[\]]+|\[\d+\]|^[^.\[\]]+)$", "", path)
+    return lines.get(path, 0)
+
+
+def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
+    place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+    message = re.sub(r"\s*\(at .*\)$", "", str(error))
+    return Problem(int(place[1]) if place else 0, "", f"not TOML: {message}")

@@ -1,0 +1,118 @@
+"""Aggregates kept as an Iceberg table of ours: one row a group and window, and each row says which run published it.
+
+The manifest decides what is visible; the table follows it. A run that died between the two is mended by the next one,
+and a slow run can't put old rows back: the commit is refused where anybody touched the window since the manifest was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from exports.contract import Contract
+from exports.windows import Window
+from glue_jobs.contract import CATALOG
+from glue_jobs.delivery.commit import Manifest, Place
+from glue_jobs.errors import SourceProblem
+from glue_jobs.reading import instant, quoted
+from glue_jobs.store import Services
+from glue_jobs.table_metadata import pin
+from glue_jobs.transforms import fates
+
+_ATTEMPTS = 10
+_TYPES = {"text": "string", "integer": "bigint"}
+
+
+@attrs.frozen
+class AggregateTable:
+    services: Services
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    database: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.database}.{self.contract.name}"
+
+    def holds(self, place: Place, manifest: Manifest) -> bool:
+        """Whether the table has this window as that manifest's run published it."""
+        if not self._exists():
+            return False
+        found = self._of_window(place.window).select("run_id").limit(1).collect()
+        return bool(found[0][0] == manifest["run_id"] if found else manifest["rows"]["rows"] == 0)
+
+    def write(self, place: Place, window: Window, visible: Manifest, groups: DataFrame) -> None:
+        """Brings the window's rows to what `visible` says, unless another run's manifest is visible by now."""
+        self._create()
+        rows = self._rows(groups, window, visible["run_id"])
+        for _ in range(_ATTEMPTS):
+            options = self._since_now()
+            current = place.current()
+            if current is None or current[0]["run_id"] != visible["run_id"] or self.holds(place, visible):
+                return
+            try:
+                rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == place.window)
+            except PySparkException as error:
+                if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
+                    raise
+            else:
+                return
+        raise SourceProblem("EXP-AGGREGATE-BUSY", f"other writers keep changing {self.name}", "Run again")
+
+    @property
+    def _identifier(self) -> str:
+        return ".".join(quoted(part) for part in (CATALOG, self.database, self.contract.name))
+
+    def _exists(self) -> bool:
+        return self.spark().catalog.tableExists(self._identifier)
+
+    def _of_window(self, label: str) -> DataFrame:
+        return self.spark().table(self._identifier).filter(F.col("window") == label)
+
+    def _since_now(self) -> dict[str, str]:
+        """Options that refuse the commit where the window changes after this moment."""
+        try:
+            snapshot = pin(self.services, self.database, self.contract.name).snapshot_id
+        except SourceProblem:
+            return {}  # nothing in it yet, so nothing to be overtaken by
+        return {"isolation-level": "serializable", "validate-from-snapshot-id": str(snapshot)}
+
+    def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
+        shown = groups.filter(F.col(fates.LINE_STATE) == fates.DELIVERED)
+        about: dict[str, Expression] = {
+            "window": F.lit(window.label),
+            "window_start": instant(window.start),
+            "window_end": instant(window.end),
+            "run_id": F.lit(run_id),
+        }
+        columns = [F.col(column.name) for column in self.contract.columns]
+        return shown.select(*[value.alias(name) for name, value in about.items()], *columns).coalesce(1)
+
+    def _create(self) -> None:
+        spark = self.spark()
+        own = {"window": "string", "window_start": "timestamp", "window_end": "timestamp", "run_id": "string"}
+        wanted = own | {column.name: _TYPES.get(column.type, column.type) for column in self.contract.columns}
+        if not self._exists():
+            spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(self.database)}")
+            columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in wanted.items())
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {self._identifier} ({columns}) USING iceberg PARTITIONED BY (window)")
+            return
+        self._evolve(wanted)
+
+    def _evolve(self, wanted: dict[str, str]) -> None:
+        """Adds columns that the contract has gained. Raises SourceProblem where one has changed its type."""
+        found = {field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema}
+        differing = [f"{name} is {found[name]}, not {type_}" for name, type_ in wanted.items() if found.get(name, type_) != type_]
+        if differing:
+            raise SourceProblem(
+                "EXP-AGGREGATE-TYPE",
+                f"the table {self.name} has columns of other types: {', '.join(differing)}",
+                "Rename the column in the contract, or drop the table; the files keep what it held",
+            )
+        for name in wanted.keys() - found.keys():
+            self.spark().sql(f"ALTER TABLE {self._identifier} ADD COLUMN {quoted(name)} {wanted[name]}")

@@ -1,0 +1,88 @@
+"""The job's command line, read once into a frozen value. All mistakes are told together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import attrs
+
+from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
+from glue_jobs.errors import BadInput
+
+
+@attrs.frozen
+class Arguments:
+    """`as_of` is in UTC. `table` is empty where the contract's topic names it."""
+
+    export: str
+    as_of: datetime
+    database: str
+    bucket: str
+    prefix: str
+    warehouse: str
+    aggregates_database: str
+    pseudonym_secret: str
+    time_limit: timedelta
+    table: str
+    dry_run: bool
+
+
+def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
+    """Raises BadInput. Arguments that aren't ours (Glue adds some) are passed over."""
+    values = dict(DEFAULT_ARGUMENTS) | _pairs(argv)
+    mistakes = [f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)]
+    as_of = _instant(values.get("as-of", ""), now, mistakes)
+    minutes = _minutes(values["time-limit-minutes"], mistakes)
+    if values["dry-run"] not in ("true", "false"):
+        mistakes.append(f"--dry-run is {values['dry-run']!r}; say true or false")
+    if values.get("bucket") and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", values["bucket"]):
+        mistakes.append(f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)")
+    if mistakes or as_of is None:
+        raise BadInput("EXP-ARGUMENTS", "; ".join(mistakes), "Correct the arguments; nothing was read or written")
+    return Arguments(
+        export=values["export"],
+        as_of=as_of,
+        database=values["database"],
+        bucket=values["bucket"],
+        prefix=values["prefix"].strip("/"),
+        warehouse=values["warehouse"] or f"s3://{values['bucket']}/warehouse",
+        aggregates_database=values["aggregates-database"],
+        pseudonym_secret=values["pseudonym-secret"],
+        time_limit=timedelta(minutes=minutes),
+        table=values["table"],
+        dry_run=values["dry-run"] == "true",
+    )
+
+
+def _pairs(argv: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for index, word in enumerate(argv):
+        name, equals, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") and name in ARGUMENTS:
+            found[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
+    return found
+
+
+def _instant(text: str, now: datetime, mistakes: list[str]) -> datetime | None:
+    if not text:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        mistakes.append(f"--as-of {text!r} is not a time; write it like 2026-11-16T06:00:00Z")
+        return None
+    if instant.tzinfo is None:
+        mistakes.append(f"--as-of {text!r} has no offset; write it like 2026-11-16T06:00:00Z or …+01:00")
+        return None
+    if instant > now + timedelta(minutes=5):
+        mistakes.append(f"--as-of {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); a window must be over")
+    return instant.astimezone(UTC)
+
+
+def _minutes(text: str, mistakes: list[str]) -> int:
+    if text.isdecimal() and 1 <= int(text) <= 10_080:
+        return int(text)
+    mistakes.append(f"--time-limit-minutes is {text!r}; say a whole number from 1 to 10080")
+    return 1

@@ -1,0 +1,138 @@
+"""Publish once. What a window's manifest names is visible; everything else is not.
+
+    <export>/manifests/<window>.json     written last, by a conditional write: the decision
+    <export>/data/<window>/<run>/…       the files of one run, under keys that no other run uses
+    <export>/skipped/<window>.json       the window was found empty and passed over
+    <export>/runs/<run>.json             see glue_jobs.runs
+
+Two runs that publish the same window meet at the manifest: one write succeeds, the other is refused and looks again.
+Same content: nothing new. Otherwise the run with the later view of the source wins, whoever is slower.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from glue_jobs.runs import is_dead
+from glue_jobs.store import Bucket, Conflict
+
+Manifest = dict[str, Any]
+
+PUBLISHED = "published"
+UNCHANGED = "unchanged"
+SUPERSEDED = "superseded"
+
+
+@attrs.frozen(order=True)
+class Fence:
+    """Which of two runs knows more: the one whose view of the source became current later, then the one begun later."""
+
+    source_since: datetime
+    started_at: datetime
+    run_id: str
+
+    def document(self) -> list[str]:
+        return [self.source_since.isoformat(), self.started_at.isoformat(), self.run_id]
+
+
+def fence_of(manifest: Manifest) -> Fence:
+    since, started, run_id = manifest["fence"]
+    return Fence(datetime.fromisoformat(since), datetime.fromisoformat(started), run_id)
+
+
+@attrs.frozen
+class Place:
+    """One window of one export in the bucket."""
+
+    bucket: Bucket
+    export: str
+    window: str
+
+    @property
+    def manifest_key(self) -> str:
+        return f"{self.export}/manifests/{self.window}.json"
+
+    @property
+    def data(self) -> str:
+        return f"{self.export}/data/{self.window}/"
+
+    def run_folder(self, run_id: str) -> str:
+        return f"{self.data}{run_id}/"
+
+    def current(self) -> tuple[Manifest, str] | None:
+        """The manifest and its ETag."""
+        return self.bucket.read_json(self.manifest_key)
+
+    def mark_skipped(self, run_id: str) -> None:
+        document = json.dumps({"run_id": run_id}).encode()
+        self.bucket.write(f"{self.export}/skipped/{self.window}.json", document, "application/json")
+
+
+@attrs.frozen
+class Outcome:
+    """`manifest` is the one that is visible now, whoever wrote it."""
+
+    state: str
+    manifest: Manifest
+
+
+def publish(place: Place, fence: Fence, draft: Callable[[Manifest | None], Manifest]) -> Outcome:
+    """`draft` makes the manifest, given the one that it replaces. It is called again when another run was faster."""
+    while True:
+        found = place.current()
+        current, etag = found or (None, None)
+        manifest = draft(current)
+        if current is not None and _says_the_same(current, manifest):
+            return Outcome(UNCHANGED, current)
+        if current is not None and fence_of(current) > fence:
+            return Outcome(SUPERSEDED, current)
+        content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
+        try:
+            place.bucket.write_if(place.manifest_key, content, "application/json", etag=etag)
+        except Conflict:
+            continue
+        return Outcome(PUBLISHED, manifest)
+
+
+def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
+    """The same rows in the same form. Then the files that are visible already are as good as ours."""
+    return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status"))
+
+
+def clean(place: Place, own_run: str, now: datetime) -> list[str]:
+    """Removes what dead runs left in this window: files that no generation names, uploads that nobody ends."""
+    found = place.current()
+    kept = {own_run} | ({generation["run_id"] for generation in found[0]["generations"]} if found else set())
+    objects: dict[str, list[str]] = {}
+    uploads: dict[str, list[tuple[str, str]]] = {}
+    for key in place.bucket.keys(place.data):
+        objects.setdefault(_run_of(place, key), []).append(key)
+    for key, upload_id in place.bucket.uploads(place.data):
+        uploads.setdefault(_run_of(place, key), []).append((key, upload_id))
+    removed = []
+    for run_id in sorted((objects.keys() | uploads.keys()) - kept):
+        if is_dead(place.bucket, place.export, run_id, now):
+            remove(place, objects.get(run_id, []), uploads.get(run_id, []))
+            removed.append(run_id)
+    return removed
+
+
+def withdraw(place: Place, run_id: str) -> None:
+    """Removes everything that this run wrote into the window."""
+    folder = place.run_folder(run_id)
+    remove(place, list(place.bucket.keys(folder)), list(place.bucket.uploads(folder)))
+
+
+def remove(place: Place, objects: list[str], uploads: list[tuple[str, str]]) -> None:
+    for key, upload_id in uploads:
+        place.bucket.abort(key, upload_id)
+    place.bucket.delete(objects)
+
+
+def _run_of(place: Place, key: str) -> str:
+    return key.removeprefix(place.data).partition("/")[0]

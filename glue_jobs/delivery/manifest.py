@@ -1,0 +1,184 @@
+"""The manifest of a window: what was delivered, from what, by whom, and whether it holds."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from exports.contract import Contract
+from exports.windows import Window
+from glue_jobs.delivery.commit import Fence, Manifest
+from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.version import code_version
+
+FORMAT = 1
+#: Excel shows no more rows of a sheet than this, the header among them.
+EXCEL_ROWS = 1_048_576
+
+
+@attrs.frozen
+class File:
+    """An object of the delivery. `key` is absolute in the bucket."""
+
+    role: str
+    key: str
+    size: int
+    sha256: str
+    rows: int | None = None
+
+
+@attrs.frozen
+class CheckResult:
+    """`failed` counts rows that break a rule of rows; it is 0 or 1 for a rule of the whole."""
+
+    id: str
+    severity: str
+    message: str
+    failed: int
+
+    @property
+    def passed(self) -> bool:
+        return self.failed == 0
+
+
+@attrs.frozen
+class Delivered:
+    """Everything a run knows about a window once the file is finished and was read back."""
+
+    contract: Contract
+    window: Window
+    table: PinnedTable
+    run_id: str
+    status: str
+    books: dict[str, Any]
+    offsets: dict[str, list[int]]
+    inspection: Inspection
+    checks: list[CheckResult]
+    notes: list[str]
+    files: list[File]
+    key_version: str | None
+    previous_window: dict[str, Any] | None
+    aggregate_table: str | None
+
+
+def manifest(delivered: Delivered, current: Manifest | None, *, fence: Fence, now: datetime) -> Manifest:
+    """`current` is the manifest that this one would replace."""
+    generation = current["generation"] + 1 if current else 1
+    mine = {"generation": generation, "run_id": delivered.run_id, "published_at": now.isoformat()}
+    return _head(delivered) | {
+        "generation": generation,
+        "generations": [*(current["generations"] if current else []), mine],
+        "published_at": now.isoformat(),
+        "window": window_document(delivered.window, delivered.contract),
+        "source": _source(delivered.table, delivered.contract, delivered.offsets),
+        "rows": delivered.books,
+        "files": [attrs.asdict(file) for file in delivered.files],
+        "content_sha256": delivered.inspection.content_sha256,
+        "form": _form(delivered.contract),
+        "totals": totals_document(delivered.inspection),
+        "checks": [attrs.asdict(check) | {"passed": check.passed} for check in delivered.checks],
+        "notes": delivered.notes,
+        "pseudonyms": {"key_version": delivered.key_version} if delivered.key_version else None,
+        "previous_window": delivered.previous_window,
+        "aggregate_table": delivered.aggregate_table,
+        "fence": fence.document(),
+    }
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def is_settled(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
+    """Whether the same code already made this window from the same snapshot, contract and key: the same file again."""
+    pseudonyms = current["pseudonyms"] or {"key_version": None}
+    source = current["source"]
+    made_of = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
+    mine = (table.uuid, table.snapshot_id, contract.sha256, key_version)
+    return made_of == mine and current["code_version"] == code_version()
+
+
+def window_document(window: Window, contract: Contract) -> dict[str, str]:
+    return {
+        "label": window.label,
+        "every": contract.window.every,
+        "zone": contract.window.zone,
+        "start": window.start.isoformat(),
+        "end": window.end.isoformat(),
+    }
+
+
+def totals_document(inspection: Inspection) -> dict[str, dict[str, str | None]]:
+    """Numbers as text: JSON has no decimals."""
+    return {
+        name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
+        for name, total in inspection.totals.items()
+    }
+
+
+def previous_document(manifest: Manifest) -> dict[str, Any]:
+    """What a later window's report compares itself with."""
+    return {
+        "window": manifest["window"]["label"],
+        "run_id": manifest["run_id"],
+        "rows": manifest["rows"]["rows"],
+        "totals": {name: total["sum"] for name, total in manifest["totals"].items()},
+    }
+
+
+def notes(contract: Contract, inspection: Inspection, cut: int, replaced: int) -> list[str]:
+    """Sentences for the reader about what a file can't say itself."""
+    told = []
+    if contract.delivery.dialect == "excel" and inspection.rows >= EXCEL_ROWS:
+        told.append(f"The file has {inspection.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
+    if contract.delivery.dialect == "excel" and _many_digits(inspection):
+        told.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
+    if cut:
+        told.append(f"{cut:,} texts were longer than 32,767 characters and were cut.")
+    if replaced:
+        told.append(f"{replaced:,} bytes that are not valid text were replaced by the sign \ufffd.")
+    return told
+
+
+def _many_digits(inspection: Inspection) -> bool:
+    values = [value for total in inspection.totals.values() for value in (total["min"], total["max"]) if value is not None]
+    return any(len(Decimal(value).as_tuple().digits) > 15 for value in values)
+
+
+def _head(delivered: Delivered) -> dict[str, Any]:
+    contract = delivered.contract
+    return {
+        "format": FORMAT,
+        "export": contract.name,
+        "title": contract.title,
+        "status": delivered.status,
+        "run_id": delivered.run_id,
+        "contract": {"version": contract.version, "sha256": contract.sha256},
+        "code_version": code_version(),
+    }
+
+
+def _form(contract: Contract) -> dict[str, Any]:
+    """What the bytes depend on beside the rows."""
+    delivery = contract.delivery
+    return {"dialect": delivery.dialect, "files": delivery.files, "gzip": delivery.gzip, "null_text": delivery.null_text}
+
+
+def _source(table: PinnedTable, contract: Contract, offsets: dict[str, list[int]]) -> dict[str, Any]:
+    return {
+        "topic": contract.source.topic,
+        "table": f"{table.database}.{table.name}",
+        "table_uuid": table.uuid,
+        "snapshot_id": table.snapshot_id,
+        "committed_at": table.committed_at.isoformat(),
+        "offsets": {partition: {"min": ends[0], "max": ends[1]} for partition, ends in sorted(offsets.items(), key=_number)},
+    }
+
+
+def _number(item: tuple[str, list[int]]) -> int:
+    return int(item[0])

@@ -1,0 +1,2 @@
+def html(delivered):
+    return "<html></html>"

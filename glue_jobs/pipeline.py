@@ -1,0 +1,274 @@
+"""From the pinned table to rows that are ready to be written: the transforms in order, for lines and for aggregates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from exports.contract import Column, Contract
+from exports.windows import Window
+from glue_jobs import layout, reading
+from glue_jobs.delivery import csv_line
+from glue_jobs.errors import SourceProblem
+from glue_jobs.layout import Layout
+from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.transforms import aggregate, columns, fates
+from glue_jobs.transforms.check import row_rules
+from glue_jobs.transforms.deduplicate import marked, unkeyed
+from glue_jobs.transforms.flatten import unfolded, with_fates
+from glue_jobs.transforms.pseudonymise import is_foreign, with_pads
+
+#: Groups up to this many are ordered in one task: cheaper than another shuffle.
+_FEW_GROUPS = 500_000
+
+
+@attrs.frozen
+class Rows:
+    """What `upload` needs. `observed` yields, once the rows were computed, how many events were read, by kind."""
+
+    frame: DataFrame
+    partitions: int
+    observed: Observation
+    #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
+    groups: DataFrame | None = None
+    persisted: DataFrame | None = None
+
+    def release(self) -> None:
+        """Lets go of what was persisted."""
+        if self.persisted is not None:
+            self.persisted.unpersist()
+
+
+@attrs.frozen
+class Pipeline:
+    """Everything that decides the rows of a window: the same values give the same rows."""
+
+    spark: SparkSession
+    contract: Contract
+    table: PinnedTable
+    window: Window
+    key: bytes | None
+
+    @property
+    def sums(self) -> list[str]:
+        """Columns of counts beside the fates."""
+        return [fates.FOREIGN, fates.CUT, *(f"_bad_{index}" for index in range(len(row_rules(self.contract))))]
+
+    def rows(self, *, any_text: bool) -> Rows:
+        """`any_text` sends pseudonymised text beyond ASCII through Python; without it such values are only counted."""
+        types = self._analysed()
+        return self._groups(types, any_text) if self.contract.aggregate else self._lines(types, any_text)
+
+    def count_read(self) -> dict[str, int]:
+        """What `observed` tells, by a query of its own."""
+        return dict(self._of_interest().agg(*self._read_counts()).collect()[0].asDict())
+
+    def count_table(self) -> int:
+        return self._source().count()
+
+    def _analysed(self) -> StructType:
+        """The types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
+        lines = self._unfolded(marked(self._source(), None))
+        plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
+        measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
+        found = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
+        if wrong := columns.misfits(self.contract.columns, found):
+            raise SourceProblem(
+                "EXP-TYPE-CHANGED",
+                f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
+                "Correct the type or the expression in the contract, and count up its version",
+            )
+        return found
+
+    def _lines(self, types: StructType, any_text: bool) -> Rows:
+        plan = self._plan(types, any_text)
+        observed = Observation()
+        events = self._countable(observed)
+        if self._ordered_by_key:
+            spread = plan.spread(events, F.col(self._first.field or self._first.name))
+            values = self._valued(self._unfolded(self._marked(spread, within=(layout.BUCKET,))), types, any_text)
+        else:
+            values = self._valued(self._unfolded(self._marked(self._by_key(events, plan))), types, any_text)
+            values = plan.spread(values, F.col(self._first.name))
+        if not self._key_orders_all:
+            values = values.sortWithinPartitions(*self._total_order())
+        return Rows(self._encoded(values), plan.partitions, observed)
+
+    def _groups(self, types: StructType, any_text: bool) -> Rows:
+        plan = self._plan(types, any_text)
+        self.spark.conf.set("spark.sql.shuffle.partitions", plan.partitions)
+        observed = Observation()
+        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), plan))))
+        keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
+        measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
+        measures[fates.FOREIGN] = F.sum(self._foreign(any_text))
+        measures[fates.CUT] = F.lit(0).cast("bigint")
+        groups = aggregate.grouped(aggregate.lines_and_events(lines), self.contract, keys, measures).persist()
+        few = groups.count() <= _FEW_GROUPS
+        shown = aggregate.suppressed(groups, self.contract.aggregate, list(keys))  # type: ignore[arg-type]
+        values = shown.select(*_COUNTED, *[F.col(column.name) for column in self.contract.columns])
+        order = self._total_order()
+        ordered = values.coalesce(1).sortWithinPartitions(*order) if few else values.orderBy(*order)
+        return Rows(self._encoded(ordered), 1 if few else plan.partitions, observed, values, groups)
+
+    @property
+    def _first(self) -> Column:
+        name = self.contract.delivery.order_by[0]
+        return next(column for column in self.contract.columns if column.name == name)
+
+    @property
+    def _keys(self) -> list[Column]:
+        return [column for column in self.contract.columns if not column.measure]
+
+    @property
+    def _ordered_by_key(self) -> bool:
+        """Whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
+        rule = self.contract.deduplicate
+        return rule is not None and self._early and _untouched(self._first) and self._first.field == rule.key[0]
+
+    @property
+    def _key_orders_all(self) -> bool:
+        """Whether rows leave deduplication in the order that the file wants."""
+        rule = self.contract.deduplicate
+        if rule is None or not self._ordered_by_key or self.contract.explode:
+            return False
+        named = {column.name: column for column in self.contract.columns}
+        wanted = [named[name] for name in self.contract.delivery.order_by]
+        return all(map(_untouched, wanted)) and [column.field for column in wanted] == rule.key[: len(wanted)]
+
+    def _source(self) -> DataFrame:
+        bounds = {"window_start": self.window.start, "window_end": self.window.end}
+        frame = reading.events(self.spark, self.table)
+        return frame.withColumns({name: reading.instant(moment) for name, moment in bounds.items()})
+
+    def _countable(self, observed: Observation) -> DataFrame:
+        """The events that deduplication sees; those that can't be dated or name nothing are counted and set aside."""
+        counted = self._of_interest().observe(observed, *self._read_counts())
+        return counted.filter(self._is_inside & ~self._is_unkeyed)
+
+    def _of_interest(self) -> DataFrame:
+        if not self._early:
+            return self._source()
+        limits = reading.plausible(self.contract, self.table)
+        return self._source().filter(reading.of_interest(self.contract, self.window, limits))
+
+    def _read_counts(self) -> list[Expression]:
+        counts = {"inside": self._is_inside, "undated": self._is_undated, "unkeyed": self._is_inside & self._is_unkeyed}
+        return [F.count_if(condition).alias(name) for name, condition in counts.items()]
+
+    @property
+    def _early(self) -> bool:
+        return self.contract.window.applies == "before_deduplication"
+
+    @property
+    def _is_undated(self) -> Expression:
+        limits = reading.plausible(self.contract, self.table)
+        return F.coalesce(reading.undated(self.contract, limits), F.lit(True))
+
+    @property
+    def _is_inside(self) -> Expression:
+        return ~self._is_undated & (reading.in_window(self.contract, self.window) if self._early else F.lit(True))
+
+    @property
+    def _is_unkeyed(self) -> Expression:
+        return F.coalesce(unkeyed(self.contract.deduplicate), F.lit(True))
+
+    def _by_key(self, events: DataFrame, plan: Layout) -> DataFrame:
+        rule = self.contract.deduplicate
+        return events.repartition(plan.partitions, *rule.key) if rule else events
+
+    def _marked(self, events: DataFrame, within: tuple[str, ...] = ()) -> DataFrame:
+        return marked(events, self.contract.deduplicate, within=within)
+
+    def _unfolded(self, events: DataFrame) -> DataFrame:
+        inside = F.lit(True) if self._early else reading.in_window(self.contract, self.window)
+        return unfolded(with_fates(events, self.contract, inside), self.contract)
+
+    def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
+        """The contract's columns instead of the source's; null where the row delivers no line."""
+        delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
+        values = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self.contract.columns}
+        cut = [columns.is_cut(c) for c in self.contract.columns]
+        return self._with_pads(lines).select(
+            *[F.col(name) for name in _COUNTED if name not in (fates.FOREIGN, fates.CUT)],
+            F.when(delivered, self._foreign(any_text)).alias(fates.FOREIGN),
+            F.when(delivered, _added(cut)).alias(fates.CUT),
+            *[F.when(delivered, value).alias(name) for name, value in values.items()],
+        )
+
+    def _foreign(self, any_text: bool) -> Expression:
+        """How many values of the row were passed over because they are not ASCII."""
+        hashed = [] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed]
+        return _added(hashed)
+
+    def _encoded(self, values: DataFrame) -> DataFrame:
+        delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
+        line = csv_line.line(self.contract.columns, self.contract.delivery)
+        broken = [_added([rule.bad]) for rule in row_rules(self.contract)]
+        return values.select(
+            F.when(delivered, line).alias(fates.LINE),
+            *_COUNTED,
+            *[F.when(delivered, count).alias(f"_bad_{index}") for index, count in enumerate(broken)],
+        )
+
+    def _total_order(self) -> list[Expression]:
+        rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]
+        return [F.col(name).asc_nulls_first() for name in (*self.contract.delivery.order_by, *rest)]
+
+    def _with_pads(self, frame: DataFrame) -> DataFrame:
+        return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
+
+    def _plan(self, types: StructType, any_text: bool) -> Layout:
+        return layout.plan(self._sample(types, any_text), self.spark.sparkContext.defaultParallelism)
+
+    def _sample(self, types: StructType, any_text: bool) -> list[Any]:
+        """Values of the first ordering column (for an aggregate: anything, to be counted) in thin slices of the window."""
+        moment = F.col(self.contract.source.event_time)
+        thin = [(moment >= reading.instant(a)) & (moment < reading.instant(b)) for a, b in layout.slices(self.window)]
+        events = self._source().filter(_any(thin))
+        if self.contract.aggregate:
+            return [None] * events.count()
+        if self._ordered_by_key:
+            return [row[0] for row in events.select(self._first.field or self._first.name).collect()]
+        lines = self._unfolded(marked(events, None))
+        return [row[0] for row in self._valued(lines, types, any_text).select(self._first.name).collect()]
+
+
+_COUNTED = (
+    fates.FATE,
+    fates.EVENTS,
+    fates.PARTITION,
+    fates.OFFSET_MIN,
+    fates.OFFSET_MAX,
+    fates.ITEMS,
+    fates.LINE_STATE,
+    fates.LINES,
+    fates.FOREIGN,
+    fates.CUT,
+)
+
+
+def _untouched(column: Column) -> bool:
+    """Whether the file shows the field as the source orders it."""
+    kept = column.personal is None or column.personal.treatment == "keep"
+    return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
+
+
+def _added(conditions: list[Expression]) -> Expression:
+    """How many of them hold; null counts as not holding."""
+    total = F.lit(0).cast("bigint")
+    for condition in conditions:
+        total = total + F.when(condition, 1).otherwise(0)
+    return total
+
+
+def _any(conditions: list[Expression]) -> Expression:
+    result = F.lit(False)
+    for condition in conditions:
+        result = result | condition
+    return result

@@ -1,0 +1,114 @@
+"""From a pinned table to the events of a window: one version for everything, files pruned by time, names normalised."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+
+import attrs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from exports.contract import Contract
+from exports.windows import Window
+from glue_jobs.contract import CATALOG
+from glue_jobs.errors import SourceProblem
+from glue_jobs.table_metadata import NORMALISED, PinnedTable
+
+#: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
+_AHEAD = timedelta(days=1)
+
+
+@attrs.frozen
+class Plausible:
+    """Event times outside [earliest, latest) date no event."""
+
+    earliest: datetime
+    latest: datetime
+
+
+def plausible(contract: Contract, table: PinnedTable) -> Plausible:
+    earliest = datetime.combine(contract.source.earliest, time(), UTC)
+    return Plausible(earliest, table.committed_at + _AHEAD)
+
+
+def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
+    """All events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
+    source = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
+    # Not .option("snapshot-id"): that reads old data through the table's newest schema.
+    frame = spark.sql(f"SELECT * FROM {source} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
+    return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
+
+
+def of_interest(contract: Contract, window: Window, limits: Plausible) -> Column:
+    """Events of the window and events that can't be dated: what the file pruning lets through, and what is counted."""
+    return in_window(contract, window) | undated(contract, limits)
+
+
+def in_window(contract: Contract, window: Window) -> Column:
+    moment = F.col(contract.source.event_time)
+    return (moment >= instant(window.start)) & (moment < instant(window.end))
+
+
+def undated(contract: Contract, limits: Plausible) -> Column:
+    moment = F.col(contract.source.event_time)
+    return moment.isNull() | (moment < instant(limits.earliest)) | (moment >= instant(limits.latest))
+
+
+def require_fields(contract: Contract, table: PinnedTable) -> None:
+    """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
+    problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
+    if problems:
+        raise SourceProblem(
+            "EXP-SCHEMA-CHANGED",
+            f"table {table.database}.{table.name} no longer has what the contract reads: " + "; ".join(problems),
+            "Change the contract (and its version), or put the field back",
+        )
+
+
+def named_fields(contract: Contract) -> Iterator[str]:
+    """The fields that the contract names outright, as paths of the table; expressions are left to Spark's analyser."""
+    yield contract.source.event_time
+    if contract.deduplicate:
+        yield from contract.deduplicate.key
+        yield from contract.deduplicate.order
+    if contract.explode:
+        yield contract.explode.array
+    if contract.aggregate and contract.aggregate.people:
+        yield table_path(contract.aggregate.people, contract)
+    for column in contract.column:
+        if column.field:
+            yield table_path(column.field, contract)
+
+
+def table_path(path: str, contract: Contract) -> str:
+    """The table's path of what expressions reach through the unfolded array's alias."""
+    head, _, rest = path.partition(".")
+    if contract.explode and head == contract.explode.alias:
+        return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"
+    return path
+
+
+def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
+    field = table.fields.get(path)
+    if field is None:
+        if renamed := table.renamed_to(path):
+            return f"{path} was renamed to {renamed}"
+        close = difflib.get_close_matches(path, table.fields, n=1)
+        return f"{path} is gone" if path in table.former else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
+    if len(table.former[path]) > 1 and path not in contract.source.replaced_fields:
+        return (
+            f"{path} was dropped and added again, so older events would read as null (list it in source.replaced_fields if meant)"
+        )
+    return None
+
+
+def instant(moment: datetime) -> Column:
+    """A literal."""
+    return F.lit(f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}").cast("timestamp")
+
+
+def quoted(name: str) -> str:
+    """An identifier of Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"

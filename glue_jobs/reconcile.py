@@ -1,0 +1,68 @@
+"""The books of a run. Every event that the table holds is accounted for, every line too, or nothing is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from glue_jobs.delivery.encode import PartitionReport
+from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.errors import Inconsistent
+from glue_jobs.transforms import fates
+
+
+@attrs.frozen
+class Read:
+    """Events as they were counted where they were read, before anything was done with them.
+
+    `in_table` comes from the snapshot's own metadata (or a count where deletes make that unknown). `inside` counts what
+    was not set aside as undated and, where the window is applied early, lies in the window; `unkeyed` is part of it.
+    """
+
+    in_table: int
+    inside: int
+    undated: int
+    unkeyed: int
+    whole_table: bool
+
+
+def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggregated: bool) -> dict[str, Any]:
+    """Rows by fate, for manifest, record and report. Raises Inconsistent where two counts of one thing differ."""
+    event = {name: report.events.get(str(fate), 0) for name, fate in _EVENT_FATES.items()}
+    line = {name: report.lines.get(str(state), 0) for name, state in _LINE_STATES.items()}
+    items = report.sums.get(fates.ITEMS, 0)
+    _require("events read and events that met a fate", read.inside - read.unkeyed, sum(event.values()))
+    _require("items of the kept events and lines", items, sum(line.values()))
+    _require("rows written and rows in the finished file", report.records, inspected.rows)
+    shown = report.sums.get(f"rows_{fates.DELIVERED}", 0)
+    _require("delivered groups and rows written" if aggregated else "delivered lines and rows written", shown, report.records)
+    if not read.whole_table:
+        # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
+        event["outside_window"] += read.in_table - read.inside - read.undated
+    if event["outside_window"] < 0:
+        raise Inconsistent("EXP-BOOKS", f"the table says it has {read.in_table} events, but more were read", _AGAIN)
+    event |= {"undated": read.undated, "unkeyed": read.unkeyed}
+    _require("events in the table and events that met a fate", read.in_table, sum(event.values()))
+    groups = {"shown": shown, "suppressed": report.sums.get(f"rows_{fates.SUPPRESSED}", 0)} if aggregated else None
+    return {
+        "events": {"in_table": read.in_table, **event},
+        "lines": {"of_kept_events": items, **line},
+        "groups": groups,
+        "rows": inspected.rows,
+    }
+
+
+_EVENT_FATES = {
+    "duplicates": fates.DUPLICATE,
+    "outside_window": fates.OUTSIDE,
+    "filtered": fates.FILTERED,
+    "kept": fates.KEPT,
+}
+_LINE_STATES = {"filtered": fates.LEFT_OUT, "suppressed": fates.SUPPRESSED, "delivered": fates.DELIVERED}
+_AGAIN = "Nothing was published; run again, and report it if it stays so"
+
+
+def _require(what: str, one: int, other: int) -> None:
+    if one != other:
+        raise Inconsistent("EXP-BOOKS", f"{what} differ: {one} and {other}", _AGAIN)

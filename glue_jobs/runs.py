@@ -1,0 +1,128 @@
+"""The record of a run: what it did to which window, also when it failed; and which runs are dead.
+
+`runs/<id>.json` is written before anything else and again after each window, so that somebody who finds a half-written
+window can tell whether its run still works on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from glue_jobs.store import Bucket
+from glue_jobs.version import code_version
+
+Clock = Callable[[], datetime]
+#: Hears (window, phase) when a phase begins.
+Tell = Callable[[str, str], None]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_run_id(now: datetime) -> str:
+    """Sorts by time; unique without asking anybody."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def _host() -> str:
+    """This machine since it was started, as far as it tells."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
+
+
+@attrs.define
+class RunRecord:
+    """`windows` holds a document for each window that was worked on; `phases` seconds by phase over all of them."""
+
+    id: str
+    export: str
+    as_of: datetime
+    started_at: datetime
+    expires_at: datetime
+    state: str = "running"
+    reason: str | None = None
+    ended_at: datetime | None = None
+    windows: list[dict[str, Any]] = attrs.field(factory=list)
+    windows_left: int = 0
+    phases: dict[str, float] = attrs.field(factory=dict)
+    host: str = attrs.field(factory=_host)
+    pid: int = attrs.field(factory=os.getpid)
+
+    @property
+    def key(self) -> str:
+        return run_key(self.export, self.id)
+
+    def save(self, bucket: Bucket) -> None:
+        bucket.write(self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json")
+
+
+def begin(bucket: Bucket, export: str, as_of: datetime, limit: timedelta, clock: Clock) -> RunRecord:
+    now = clock()
+    record = RunRecord(new_run_id(now), export, as_of, now, now + limit)
+    record.save(bucket)
+    return record
+
+
+def run_key(export: str, run_id: str) -> str:
+    return f"{export}/runs/{run_id}.json"
+
+
+def is_dead(bucket: Bucket, export: str, run_id: str, now: datetime) -> bool:
+    """Whether a run is over: by its own word, because its process is gone, because its time limit has passed, or because
+    it never told that it began."""
+    found = bucket.read_json(run_key(export, run_id))
+    if found is None or found[0]["state"] != "running":
+        return True
+    record = found[0]
+    gone = record["host"] == _host() and not _is_alive(record["pid"])
+    return gone or datetime.fromisoformat(record["expires_at"]) <= now
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class Phases:
+    """Measures what a run spends its time on, and tells who listens."""
+
+    def __init__(self, record: RunRecord, tell: Tell) -> None:
+        self._record = record
+        self._tell = tell
+
+    @contextmanager
+    def phase(self, window: str, name: str) -> Iterator[None]:
+        self._tell(window, name)
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = time.monotonic() - started
+            self._record.phases[name] = round(self._record.phases.get(name, 0.0) + spent, 3)
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=2, ensure_ascii=False, default=_plain).encode()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value)

@@ -1,0 +1,181 @@
+"""The AWS services of a run, and the one bucket that it writes to: whole objects, conditions, listings and clean-up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import boto3
+from botocore.client import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from glue_jobs.errors import StorageProblem
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+_GONE = {"NoSuchKey", "404", "NotFound", "NoSuchUpload"}
+#: S3 answers a lost race with 412, or with 409 while the other write is under way.
+_CONFLICT = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+
+
+@attrs.frozen
+class Services:
+    s3: S3Client
+    glue: GlueClient
+    secrets: SecretsManagerClient
+
+
+class Conflict(Exception):
+    """Another writer was faster."""
+
+
+class Gone(StorageProblem):
+    """There is no such object or upload."""
+
+
+#: Retries with backoff, and no call without a timeout (seconds).
+_CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6})
+
+
+def connect() -> Services:
+    """Clients from the environment's credentials, region and endpoints."""
+    session = boto3.session.Session()
+    return Services(
+        s3=session.client("s3", config=_CONFIG),
+        glue=session.client("glue", config=_CONFIG),
+        secrets=session.client("secretsmanager", config=_CONFIG),
+    )
+
+
+def connect_s3() -> S3Client:
+    """What an executor needs."""
+    return boto3.session.Session().client("s3", config=_CONFIG)
+
+
+def read_location(services: Services, location: str) -> bytes:
+    """The object at an s3:// address."""
+    bucket, _, key = location.split("://", 1)[-1].partition("/")
+    with told(f"reading {location}"):
+        return services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Turns what AWS answers into one sentence. Conflicts pass through for the caller to decide."""
+    try:
+        yield
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code in _CONFLICT:
+            raise Conflict from error
+        kind = Gone if code in _GONE else StorageProblem
+        raise kind(f"EXP-AWS-{_word(code)}", f"{doing} failed: {code}", _remedy(code)) from error
+    except BotoCoreError as error:
+        raise StorageProblem(
+            "EXP-AWS-UNREACHABLE", f"{doing} failed: {error}", "Check network, region and credentials, then run again"
+        ) from error
+
+
+def _word(code: str) -> str:
+    return {"AccessDenied": "DENIED", "AccessDeniedException": "DENIED", "NoSuchBucket": "NO-BUCKET"}.get(code, "FAILED")
+
+
+def _remedy(code: str) -> str:
+    if "AccessDenied" in code:
+        return "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
+    if code == "NoSuchBucket":
+        return "Check --bucket; the run never makes buckets"
+    return "Run again; if it stays so, look the code up in the service's documentation"
+
+
+@attrs.frozen
+class Bucket:
+    """One bucket below one prefix. Keys here are relative to the prefix."""
+
+    s3: S3Client
+    name: str
+    prefix: str
+
+    def key(self, relative: str) -> str:
+        return f"{self.prefix}/{relative}" if self.prefix else relative
+
+    def read(self, relative: str) -> tuple[bytes, str] | None:
+        """Content and ETag, or None where there is no such object."""
+        try:
+            with told(f"reading s3://{self.name}/{self.key(relative)}"):
+                answer = self.s3.get_object(Bucket=self.name, Key=self.key(relative))
+                return answer["Body"].read(), answer["ETag"]
+        except Gone:
+            return None
+
+    def read_json(self, relative: str) -> tuple[dict[str, Any], str] | None:
+        found = self.read(relative)
+        return (json.loads(found[0]), found[1]) if found else None
+
+    def write(self, relative: str, content: bytes, content_type: str) -> None:
+        with told(f"writing s3://{self.name}/{self.key(relative)}"):
+            self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type)
+
+    def write_if(self, relative: str, content: bytes, content_type: str, *, etag: str | None) -> None:
+        """Only if the object still has this ETag or, for None, doesn't exist yet. Raises Conflict."""
+        header = ("If-None-Match", "*") if etag is None else ("If-Match", etag)
+        with _header(self.s3, *header):
+            self.write(relative, content, content_type)
+
+    def size(self, relative: str) -> int | None:
+        """Bytes of the object, or None where there is none."""
+        try:
+            with told(f"asking for s3://{self.name}/{self.key(relative)}"):
+                return self.s3.head_object(Bucket=self.name, Key=self.key(relative))["ContentLength"]
+        except Gone:
+            return None
+
+    def size_of(self, key: str) -> int | None:
+        """The same for an absolute key, as manifests hold them."""
+        return self.size(key.removeprefix(f"{self.prefix}/") if self.prefix else key)
+
+    def keys(self, below: str) -> Iterator[str]:
+        """Relative keys below `below`, in order."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.key(below))
+        with told(f"listing s3://{self.name}/{self.key(below)}"):
+            for page in pages:
+                for item in page.get("Contents", []):
+                    yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else "")
+
+    def uploads(self, below: str) -> Iterator[tuple[str, str]]:
+        """(relative key, upload id) of multipart uploads that were begun and not ended."""
+        pages = self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=self.key(below))
+        with told(f"listing uploads of s3://{self.name}/{self.key(below)}"):
+            for page in pages:
+                for item in page.get("Uploads", []):
+                    yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else ""), item["UploadId"]
+
+    def delete(self, relative_keys: list[str]) -> None:
+        for start in range(0, len(relative_keys), 1000):
+            objects = [{"Key": self.key(one)} for one in relative_keys[start : start + 1000]]
+            with told(f"deleting below s3://{self.name}/{self.prefix}"):
+                self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
+
+    def abort(self, relative: str, upload_id: str) -> None:
+        with suppress(Gone), told(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):
+            self.s3.abort_multipart_upload(Bucket=self.name, Key=self.key(relative), UploadId=upload_id)
+
+
+@contextmanager
+def _header(s3: S3Client, name: str, value: str) -> Iterator[None]:
+    """Adds a header to PutObject. Glue's botocore is older than the parameters IfMatch and IfNoneMatch."""
+
+    def add(request: Any, **_: Any) -> None:
+        request.headers[name] = value
+
+    s3.meta.events.register("before-sign.s3.PutObject", add)
+    try:
+        yield
+    finally:
+        s3.meta.events.unregister("before-sign.s3.PutObject", add)

@@ -1,0 +1,1 @@
+"""DataFrame in, DataFrame out. No clock, no environment, no AWS."""

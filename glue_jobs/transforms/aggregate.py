@@ -1,0 +1,75 @@
+"""Groups instead of lines, none of them so small that it speaks of single people.
+
+Events travel along: every event's fate becomes part of a group of its own kind, so that counts still add up at the end.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from exports.contract import Aggregate, Contract
+from glue_jobs.transforms import fates
+
+_IS_EVENT = "_is_event"
+_PEOPLE = "_people"
+
+
+def lines_and_events(lines: DataFrame) -> DataFrame:
+    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no fate."""
+    both = F.when(F.col(fates.FATE).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
+    rows = lines.withColumn(_IS_EVENT, F.explode(both))
+    event = F.col(_IS_EVENT)
+    only_events = {name: F.when(event, F.col(name)) for name in (fates.FATE, fates.EVENTS, fates.PARTITION, fates.ITEMS)}
+    only_lines = {name: F.when(~event, F.col(name)) for name in (fates.LINE_STATE, fates.LINES)}
+    return rows.withColumns(only_events | only_lines).filter(event | F.col(fates.LINE_STATE).isNotNull())
+
+
+def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
+    """One row a group of delivered lines, and rows that count events and lines left out."""
+    delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
+    of_lines = {name: F.when(delivered, value) for name, value in keys.items()}
+    people = contract.aggregate.people if contract.aggregate else None
+    counted = F.countDistinct(F.when(delivered, F.col(people))) if people else F.lit(None).cast("bigint")
+    by = [fates.FATE, fates.PARTITION, fates.LINE_STATE]
+    # Measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
+    guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("_")}
+    return (
+        rows.withColumns(guarded | {f"_key_{name}": value for name, value in of_lines.items()})
+        .groupBy(*by, *[F.col(f"_key_{name}").alias(name) for name in keys])
+        .agg(
+            F.sum(fates.EVENTS).alias(fates.EVENTS),
+            F.sum(fates.ITEMS).alias(fates.ITEMS),
+            F.sum(fates.LINES).alias(fates.LINES),
+            F.min(F.when(F.col(fates.FATE).isNotNull(), F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MIN),
+            F.max(F.when(F.col(fates.FATE).isNotNull(), F.col(fates.OFFSET_MAX))).alias(fates.OFFSET_MAX),
+            counted.alias(_PEOPLE),
+            *[value.alias(name) for name, value in measures.items()],
+        )
+    )
+
+
+def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
+    """Marks groups of fewer people than the rule allows, and where that is one group alone, the next smallest too.
+
+    Runs a query on `groups`, which should be persisted.
+    """
+    if rule.people is None:
+        return groups.drop(_PEOPLE)
+    shown = F.col(fates.LINE_STATE) == fates.DELIVERED
+    small = shown & (F.col(_PEOPLE) < rule.smallest_group)
+    if groups.filter(small).limit(2).count() == 1:
+        small = small | _next_smallest(groups, shown & ~small, keys)
+    state = F.when(small, fates.SUPPRESSED).otherwise(F.col(fates.LINE_STATE))
+    return groups.withColumn(fates.LINE_STATE, state).drop(_PEOPLE)
+
+
+def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:
+    order = [F.col(name).asc_nulls_first() for name in (_PEOPLE, *keys)]
+    found = groups.filter(among).orderBy(*order).select(*keys).head()
+    if found is None:
+        return F.lit(False)
+    same = [F.col(name).eqNullSafe(F.lit(found[name])) for name in keys]
+    return among & reduce(lambda left, right: left & right, same, F.lit(True))

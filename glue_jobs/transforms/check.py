@@ -1,0 +1,39 @@
+"""What must hold of each row, as counts of the rows for which it does not."""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as F
+
+from exports.contract import Check, Contract
+
+
+@attrs.frozen
+class RowRule:
+    """A condition on the file's columns; `bad` is true for a row that breaks it (null passes, as in SQL's CHECK)."""
+
+    id: str
+    severity: str
+    message: str
+    bad: Expression
+
+
+def row_rules(contract: Contract) -> list[RowRule]:
+    """The contract's own checks of rows, and those that its columns imply."""
+    implied = [rule for column in contract.columns for rule in _implied(column.name, column.nullable, column.allowed)]
+    return implied + [_own(check) for check in contract.check if check.each_row]
+
+
+def _own(check: Check) -> RowRule:
+    return RowRule(check.id, check.severity, check.message, ~F.expr(check.each_row or "true"))
+
+
+def _implied(name: str, nullable: bool, allowed: list[str]) -> list[RowRule]:
+    rules = []
+    if not nullable:
+        rules.append(RowRule(f"{name}_not_null", "block", f"{name} is empty in some rows.", F.col(name).isNull()))
+    if allowed:
+        told = f"{name} has values other than {', '.join(allowed)}."
+        rules.append(RowRule(f"{name}_allowed", "block", told, ~F.col(name).isin(allowed)))
+    return rules

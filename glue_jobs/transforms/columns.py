@@ -1,0 +1,143 @@
+"""The contract's columns as expressions: where each value comes from, its type, and what is left of personal data."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from exports.contract import Column, Personal, decimal_type
+from glue_jobs.transforms.pseudonymise import pseudonym
+
+#: Characters of a cell; what is more is cut, and counted. Excel shows no more, and memory stays bounded.
+LONGEST_TEXT = 32_767
+_NESTED = (StructType, ArrayType, MapType)
+
+
+def raw(column: Column) -> Expression:
+    """The value as the source or the author's expression gives it."""
+    if text := column.expression or column.measure:
+        return F.expr(text)
+    return F.col(column.field or column.name)
+
+
+def misfits(columns: list[Column], found: StructType) -> list[str]:
+    """Columns whose value can't be had in the contract's type, in words. `found` is what Spark's analyser says of `raw`."""
+    problems = []
+    for column in columns:
+        if wrong := _misfit(column, found[column.name].dataType):
+            problems.append(f"{column.name} {wrong}")
+    return problems
+
+
+def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
+    """The value as it may leave, in the contract's type."""
+    value = _finite(raw(column), column, found)
+    personal = column.personal
+    if personal is None or personal.treatment == "keep":
+        return _bounded(value) if column.type == "text" else in_type(value, column.type)
+    if personal.treatment == "hash":
+        return pseudonym(value, personal.kind or "text", any_text=any_text)
+    if personal.treatment == "mask":
+        return _masked(value, personal.visible or 0)
+    return in_type(_generalised(value, personal), column.type)
+
+
+def in_type(value: Expression, type_: str) -> Expression:
+    """Cast under ANSI rules: what doesn't fit is an error, not a null."""
+    return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
+
+
+def is_cut(column: Column) -> Expression:
+    """Whether the text is longer than a cell may be, and was cut."""
+    plain = column.type == "text" and (column.personal is None or column.personal.treatment == "keep")
+    return F.char_length(raw(column)) > LONGEST_TEXT if plain else F.lit(False)
+
+
+def _bounded(value: Expression) -> Expression:
+    return F.when(F.char_length(value) > LONGEST_TEXT, F.substring(value, 1, LONGEST_TEXT)).otherwise(value)
+
+
+def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
+    """Spark turns NaN and infinity into null on the way to a decimal; an export says so instead."""
+    if not isinstance(type_, DoubleType | FloatType):
+        return value
+    message = F.lit(f"column {column.name}: NaN or infinity is no number that a file can carry")
+    is_bad = F.isnan(value) | (F.abs(value) == F.lit(float("inf")))
+    return F.when(is_bad, F.raise_error(message).cast(type_)).otherwise(value)
+
+
+def _masked(value: Expression, visible: int) -> Expression:
+    if not visible:
+        return F.when(value.isNotNull(), F.lit("***"))
+    shown = F.concat(F.lit("***"), F.substring(value, -visible, visible))
+    return F.when(F.char_length(value) > visible, shown).when(value.isNotNull(), F.lit("***"))
+
+
+def _generalised(value: Expression, personal: Personal) -> Expression:
+    size = personal.size or 1
+    if personal.to == "year":
+        return F.year(value)
+    if personal.to == "month":
+        return F.substring(value.cast("date").cast("string"), 1, 7)
+    if personal.to == "prefix":
+        return F.substring(F.btrim(value), 1, size)
+    return value - F.pmod(value, F.lit(size))
+
+
+def _misfit(column: Column, found: DataType) -> str | None:
+    name = found.simpleString()
+    if isinstance(found, _NESTED):
+        return f"is {found.typeName()} in the table; name a field inside it, or unfold an array with [explode]"
+    personal = column.personal
+    if personal and personal.treatment in ("hash", "mask"):
+        return None if isinstance(found, StringType) else f"is {name} in the table; {personal.treatment} needs text: cast it"
+    if personal and personal.treatment == "generalise":
+        return _generalise_misfit(personal, found)
+    if _fits(column, found):
+        return None
+    if isinstance(found, DoubleType) and column.measure:
+        return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
+    return f"is {name} in the table, {column.type} in the contract"
+
+
+def _generalise_misfit(personal: Personal, found: DataType) -> str | None:
+    fits = {
+        "year": isinstance(found, DateType | TimestampType),
+        "month": isinstance(found, DateType | TimestampType),
+        "prefix": isinstance(found, StringType),
+        "bucket": isinstance(found, IntegralType | DecimalType),
+    }
+    return None if fits[personal.to or ""] else f"is {found.simpleString()} in the table; {personal.to} does not apply to it"
+
+
+def _fits(column: Column, found: DataType) -> bool:
+    size = decimal_type(column.type)
+    if size is None:
+        wanted = {
+            "text": StringType,
+            "integer": IntegralType,
+            "date": DateType,
+            "timestamp": TimestampType,
+            "boolean": BooleanType,
+        }
+        return isinstance(found, wanted[column.type])
+    if isinstance(found, DecimalType):
+        # A field must not lose digits; an expression rounds half up, which its author asked for by the type.
+        return found.scale <= size[1] or column.field is None
+    if isinstance(found, DoubleType | FloatType):
+        return column.measure is None
+    return isinstance(found, IntegralType)

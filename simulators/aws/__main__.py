@@ -1,0 +1,57 @@
+"""`python -m simulators.aws --port N`: the embedded AWS by hand, in the environment .venv-aws."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from simulators.aws.hooks import HookMissing
+from simulators.aws.launcher import Options, StartFailed, run
+
+EXIT_NOT_STARTED = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = vars(_parser().parse_args(arguments))
+    as_json = given.pop("json")
+    stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what MiniStack prints belongs to the log
+
+    def announce(credentials: dict[str, Any]) -> None:
+        stdout.write((json.dumps(credentials) if as_json else _sentence(credentials)) + "\n")
+        stdout.flush()
+
+    try:
+        run(Options(**given), announce)
+    except (StartFailed, HookMissing) as failure:
+        sys.stderr.write(f"the embedded AWS did not start: {failure}\n")
+        return EXIT_NOT_STARTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simulators.aws", description="The embedded AWS (MiniStack).")
+    parser.add_argument("--port", type=int, default=4566, help="0 picks a free one (default: 4566)")
+    parser.add_argument("--state-dir", type=Path, help="keep everything there, also for the next start")
+    parser.add_argument("--scratch", type=Path, help="for temporary files; removed at the end")
+    parser.add_argument("--iam", action="store_true", help="enforce policies; test/test is the account's root")
+    parser.add_argument("--stock", action="store_true", help="leave the amendments out")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON once it answers")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
+    return parser
+
+
+def _sentence(credentials: dict[str, Any]) -> str:
+    return (
+        f"embedded AWS at {credentials['url']}, account {credentials['account']}, region {credentials['region']}, "
+        f"keys {credentials['access_key_id']}/{credentials['secret_access_key']}. Ctrl-C stops it"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

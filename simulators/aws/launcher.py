@@ -1,0 +1,206 @@
+"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, amends and starts MiniStack.
+
+MiniStack reads its environment when it is imported, so that is made first, from nothing: what a user's shell happens to
+hold can't reach it. It serves on 127.0.0.1 only and connects to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import importlib
+import importlib.metadata
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulators.aws import settings
+from simulators.aws.amendments import AMENDMENTS
+from simulators.aws.hooks import Hook, apply
+from simulators.nemesis import Nemesis
+
+_SERVE = Hook("hypercorn.asyncio", "serve", ("app", "config", "shutdown_trigger", "mode"))
+_MAIN = Hook("ministack.app", "main", ())
+
+
+class StartFailed(Exception):
+    """One sentence: why there is no server, and what to do."""
+
+
+class Options(NamedTuple):
+    """What `python -m simulators.aws` was asked for."""
+
+    port: int
+    state_dir: Path | None
+    scratch: Path | None
+    iam: bool
+    stock: bool
+    stop_with_stdin: bool
+
+
+def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
+    """Serve until told to stop; `announce` gets the address and credentials once it answers.
+
+    Raises StartFailed and HookMissing.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if options.stop_with_stdin:
+        threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
+    with ExitStack() as stack:
+        listener = stack.enter_context(_bound(options.port))
+        scratch = stack.enter_context(_removed_at_the_end(options.scratch))
+        if options.state_dir is not None:
+            stack.enter_context(_held(options.state_dir))
+        port: int = listener.getsockname()[1]
+        _become(environment(port, scratch, options.state_dir, options.iam))
+        require_version(importlib.metadata.version("ministack"))
+        found = {hook: hook.find() for hook in (_SERVE, _MAIN)}
+        apply(() if options.stock else AMENDMENTS)
+        ready = partial(announce, _credentials(port, options))
+        setattr(importlib.import_module(_SERVE.module), _SERVE.name, partial(_serve, found[_SERVE], listener.detach(), ready))
+        found[_MAIN]()
+
+
+def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
+    """All of the server's environment. S3 keeps bodies in files with and without a state directory."""
+    data = state_dir or scratch
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": settings.HOST,
+        "MINISTACK_HOST": settings.HOST,
+        "MINISTACK_REGION": settings.REGION,
+        "MINISTACK_ACCOUNT_ID": settings.ACCOUNT,
+        "SERVICES": ",".join(settings.SERVICES),
+        "LAMBDA_EXECUTOR": "local",
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(data / "s3"),
+        "PERSIST_STATE": "1" if state_dir else "0",
+        "STATE_DIR": str(data / "state"),
+        "AUTH": "true" if iam else "false",
+        "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
+        "AWS_DEFAULT_REGION": settings.REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+def require_version(found: str) -> None:
+    pinned = settings.pinned_version()
+    if found != pinned:
+        raise StartFailed(f"MiniStack is {found}, the amendments are for {pinned}. Run `make setup`")
+
+
+def _become(wanted: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(wanted)
+    tempfile.tempdir = None  # it may be remembered from the environment of before
+    sys.argv = ["ministack"]  # whose main() reads it
+
+
+def _credentials(port: int, options: Options) -> dict[str, Any]:
+    return {
+        "url": f"http://{settings.HOST}:{port}",
+        "account": settings.ACCOUNT,
+        "region": settings.REGION,
+        "access_key_id": settings.ACCESS_KEY_ID,
+        "secret_access_key": settings.SECRET_ACCESS_KEY,
+        "iam": options.iam,
+        "ministack": settings.pinned_version(),
+    }
+
+
+@contextmanager
+def _bound(port: int) -> Iterator[socket.socket]:
+    """Bound here and listened on by the server: between the two nobody else can take the port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.HOST, port))
+        except OSError as error:
+            raise StartFailed(f"port {port} can't be had ({error.strerror}). Use another, or 0 for a free one") from None
+        yield listener
+
+
+@contextmanager
+def _removed_at_the_end(given: Path | None) -> Iterator[Path]:
+    scratch = given or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _held(state_dir: Path) -> Iterator[None]:
+    """No other server writes there meanwhile, and what is there can be read.
+
+    MiniStack starts empty where it can't read its state, and overwrites it at the end.
+    """
+    state_dir.mkdir(parents=True, exist_ok=True)
+    with (state_dir / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartFailed(f"{state_dir} is in use by another embedded AWS. Stop it, or use another") from None
+        for file in [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]:
+            try:
+                json.loads(file.read_bytes())
+            except ValueError as error:
+                raise StartFailed(f"{file} is damaged ({error}). Restore it, or delete {state_dir}") from None
+        yield
+
+
+async def _serve(stock: Any, descriptor: int, ready: Callable[[], None], app: Any, config: Any, **options: Any) -> None:
+    config.bind = [f"fd://{descriptor}"]
+    port = int(os.environ["GATEWAY_PORT"])
+    telling = asyncio.create_task(_tell_when_it_answers(port, ready))
+    try:
+        await stock(Nemesis(app), config, **options)
+    finally:
+        telling.cancel()
+
+
+async def _tell_when_it_answers(port: int, ready: Callable[[], None]) -> None:
+    pause = 0.002
+    while not await _answers(port):
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    ready()
+
+
+async def _answers(port: int) -> bool:
+    try:
+        reader, writer = await asyncio.open_connection(settings.HOST, port)
+    except OSError:
+        return False
+    writer.write(b"GET /_ministack/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    status = await reader.readline()
+    writer.close()
+    return b" 200 " in status
+
+
+def _stop_at_end_of_stdin() -> None:
+    """Our parent holds the other end of the pipe and writes nothing: its end is the parent's end."""
+    while os.read(sys.stdin.fileno(), 4096):  # not sys.stdin.buffer: its lock would hold up the end of the process
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(settings.STOP_GRACE_SECONDS)
+    os.killpg(os.getpgrp(), signal.SIGKILL)

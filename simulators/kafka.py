@@ -1,0 +1,85 @@
+"""Kafka records, and where a producer's default partitioner puts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+#: Confluent Cloud's number of partitions where none is asked for.
+DEFAULT_PARTITIONS: Final = 6
+
+_WORD: Final = 0xFFFFFFFF
+_MULTIPLIER: Final = 0x5BD1E995
+_SEED: Final = 0x9747B28C
+
+
+class Sent(NamedTuple):
+    """What a producer hands over. `timestamp` counts milliseconds since 1970 UTC; a null value is a tombstone."""
+
+    timestamp: int
+    key: bytes | None
+    value: dict[str, Any] | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Record(NamedTuple):
+    """A record as a consumer sees it. `timestamp` counts milliseconds since 1970 UTC."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: dict[str, Any] | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_type: str = "CreateTime"
+    leader_epoch: int = 0
+
+
+class Log:
+    """A topic's partitions: each record gets the next offset of the partition that its key falls into."""
+
+    def __init__(self, topic: str, partitions: int = DEFAULT_PARTITIONS) -> None:
+        if partitions < 1:
+            raise ValueError(f"topic {topic}: {partitions} partitions asked for, it takes at least 1")
+        self._topic, self._partitions = topic, partitions
+        self._next: Counter[int] = Counter()
+        self._keyless = 0
+
+    def append(self, sent: Iterable[Sent]) -> list[Record]:
+        return [self._append(each) for each in sent]
+
+    def _append(self, sent: Sent) -> Record:
+        partition = self._partition(sent.key)
+        offset = self._next[partition]
+        self._next[partition] = offset + 1
+        return Record(self._topic, partition, offset, *sent)
+
+    def _partition(self, key: bytes | None) -> int:
+        if key is not None:
+            return partition_of(key, self._partitions)
+        # A producer spreads records without a key at random; in turn is as even, and the same every time.
+        self._keyless += 1
+        return (self._keyless - 1) % self._partitions
+
+
+@lru_cache(maxsize=1 << 16)
+def partition_of(key: bytes, partitions: int) -> int:
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def murmur2(data: bytes) -> int:
+    """The 32-bit murmur2 hash of Kafka's Java client, as a signed number."""
+    state = (_SEED ^ len(data)) & _WORD
+    whole = len(data) & ~3
+    for start in range(0, whole, 4):
+        word = int.from_bytes(data[start : start + 4], "little") * _MULTIPLIER & _WORD
+        word = (word ^ word >> 24) * _MULTIPLIER & _WORD
+        state = (state * _MULTIPLIER & _WORD) ^ word
+    if rest := data[whole:]:
+        state = (state ^ int.from_bytes(rest, "little")) * _MULTIPLIER & _WORD
+    state = (state ^ state >> 13) * _MULTIPLIER & _WORD
+    state ^= state >> 15
+    return state - (1 << 32) if state >> 31 else state

@@ -1,0 +1,33 @@
+"""Each amendment does what AWS does, and is still needed: stock MiniStack still does not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from amendment_probes import PROBES, holds_no_object_in_memory
+
+from simulators.aws.amendments import AMENDMENTS
+
+CASES = [pytest.param(name, probe, id=f"{name}-{probe.__name__}") for name, probes in PROBES.items() for probe in probes]
+
+
+@pytest.mark.parametrize(("name", "probe"), CASES)
+def test_amended_is_as_aws(aws, name, probe):
+    _skip_where_memory_is_not_told(probe)
+    assert probe(aws)
+
+
+@pytest.mark.parametrize(("name", "probe"), CASES)
+def test_stock_still_needs_it(stock_aws, name, probe):
+    _skip_where_memory_is_not_told(probe)
+    assert not probe(stock_aws), f"stock MiniStack now does this: drop it from the amendment {name}"
+
+
+def test_every_amendment_has_a_probe():
+    assert {amendment.name for amendment in AMENDMENTS} == {name for name, probes in PROBES.items() if probes}
+
+
+def _skip_where_memory_is_not_told(probe):
+    if probe is holds_no_object_in_memory and sys.platform != "linux":
+        pytest.skip("only Linux tells the peak memory of another process")
