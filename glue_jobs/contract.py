@@ -86,6 +86,9 @@ SPARK_SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.caseSensitive": "true",
+    # Java compiles no method over 8,000 bytes of bytecode, and interpreting one is ten times slower. Spark then generates
+    # a method for each operator instead of one for a whole stage.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # A task writes parts of the file: two at once would be waste at best.
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",

@@ -19,7 +19,7 @@ from glue_jobs.delivery.manifest import CheckResult, Delivered, File
 from glue_jobs.delivery.upload import Uploaded, upload
 from glue_jobs.errors import Blocked
 from glue_jobs.job import Job
-from glue_jobs.pipeline import Pipeline, Rows
+from glue_jobs.pipeline import Rows
 from glue_jobs.reconcile import Read
 from glue_jobs.store import told
 from glue_jobs.transforms import fates
@@ -45,7 +45,7 @@ def make(job: Job, window: Window, status: str, previous: Manifest | None) -> tu
         offsets=counted.offsets,
         inspection=inspection,
         checks=checks,
-        notes=manifest.notes(job.contract, inspection, counted.sums.get(fates.CUT, 0), counted.replaced),
+        notes=manifest.notes(job.contract, inspection, counted.flagged.get(str(fates.CUT), 0), counted.replaced),
         files=[File("data", one.key, one.size, one.sha256, one.rows) for one in inspection.files],
         key_version=job.key_version,
         previous_window=manifest.previous_document(previous) if previous else None,
@@ -77,8 +77,8 @@ def _uploaded(job: Job, window: Window) -> tuple[Uploaded, Rows]:
     for any_text in (False, True):
         with job.phase(window, "compute"):
             rows = pipeline.rows(any_text=any_text)
-            uploaded = upload(rows.frame, rows.partitions, job.bucket, _data_key(job, window), _form(job, pipeline))
-        if not uploaded.report.sums.get(fates.FOREIGN, 0):
+            uploaded = upload(rows.frame, rows.partitions, job.bucket, _data_key(job, window), _form(job))
+        if not uploaded.report.flagged.get(str(fates.FOREIGN)):
             break
         rows.release()
     for key, upload_id in job.bucket.uploads(job.place(window).run_folder(job.record.id)):
@@ -91,9 +91,9 @@ def _data_key(job: Job, window: Window) -> str:
     return f"{job.place(window).run_folder(job.record.id)}{job.contract.name}_{window.label}{ending}"
 
 
-def _form(job: Job, pipeline: Pipeline) -> Form:
+def _form(job: Job) -> Form:
     delivery = job.contract.delivery
-    return Form(csv_line.header(job.contract.columns, delivery), delivery.files == "one", delivery.gzip, pipeline.sums)
+    return Form(csv_line.header(job.contract.columns, delivery), delivery.files == "one", delivery.gzip)
 
 
 def _inspected(job: Job, uploaded: Uploaded) -> Inspection:
@@ -124,8 +124,8 @@ def _books(job: Job, window: Window, rows: Rows, counted: PartitionReport, inspe
 
 def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[CheckResult]:
     of_rows = [
-        CheckResult(rule.id, rule.severity, rule.message, counted.sums.get(f"_bad_{index}", 0))
-        for index, rule in enumerate(row_rules(job.contract))
+        CheckResult(rule.id, rule.severity, rule.message, counted.flagged.get(str(bit), 0))
+        for bit, rule in enumerate(row_rules(job.contract), fates.FIRST_RULE)
     ]
     overall = [check for check in job.contract.check if check.overall]
     if not overall:

@@ -18,7 +18,7 @@ from glue_jobs.errors import SourceProblem
 from glue_jobs.layout import Layout
 from glue_jobs.table_metadata import PinnedTable
 from glue_jobs.transforms import aggregate, columns, fates
-from glue_jobs.transforms.check import row_rules
+from glue_jobs.transforms.check import flags, row_rules
 from glue_jobs.transforms.deduplicate import marked, unkeyed
 from glue_jobs.transforms.flatten import unfolded, with_fates
 from glue_jobs.transforms.pseudonymise import is_foreign, with_pads
@@ -53,11 +53,6 @@ class Pipeline:
     table: PinnedTable
     window: Window
     key: bytes | None
-
-    @property
-    def sums(self) -> list[str]:
-        """Columns of counts beside the fates."""
-        return [fates.FOREIGN, fates.CUT, *(f"_bad_{index}" for index in range(len(row_rules(self.contract))))]
 
     def rows(self, *, any_text: bool) -> Rows:
         """`any_text` sends pseudonymised text beyond ASCII through Python; without it such values are only counted."""
@@ -97,24 +92,24 @@ class Pipeline:
             values = plan.spread(values, F.col(self._first.name))
         if not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
-        return Rows(self._encoded(values), plan.partitions, observed)
+        encoded = self._encoded(values, [F.col(_FOREIGN), F.col(_CUT)])
+        return Rows(encoded, plan.partitions, observed)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
         plan = self._plan(types, any_text)
         self.spark.conf.set("spark.sql.shuffle.partitions", plan.partitions)
         observed = Observation()
         lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), plan))))
-        keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
+        keys = {c.name: columns.treated(c, self._prepared(c, types, any_text)) for c in self._keys}
         measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
-        measures[fates.FOREIGN] = F.sum(self._foreign(any_text))
-        measures[fates.CUT] = F.lit(0).cast("bigint")
-        groups = aggregate.grouped(aggregate.lines_and_events(lines), self.contract, keys, measures).persist()
+        rows = aggregate.lines_and_events(lines, foreign=self._foreign(any_text))
+        groups = aggregate.grouped(rows, self.contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
         shown = aggregate.suppressed(groups, self.contract.aggregate, list(keys))  # type: ignore[arg-type]
-        values = shown.select(*_COUNTED, *[F.col(column.name) for column in self.contract.columns])
         order = self._total_order()
-        ordered = values.coalesce(1).sortWithinPartitions(*order) if few else values.orderBy(*order)
-        return Rows(self._encoded(ordered), 1 if few else plan.partitions, observed, values, groups)
+        ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
+        encoded = self._encoded(ordered, [F.col(aggregate.FOREIGN_FOUND), F.lit(False)])
+        return Rows(encoded, 1 if few else plan.partitions, observed, shown, groups)
 
     @property
     def _first(self) -> Column:
@@ -192,29 +187,35 @@ class Pipeline:
     def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
         """The contract's columns instead of the source's; null where the row delivers no line."""
         delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
-        values = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self.contract.columns}
-        cut = [columns.is_cut(c) for c in self.contract.columns]
-        return self._with_pads(lines).select(
-            *[F.col(name) for name in _COUNTED if name not in (fates.FOREIGN, fates.CUT)],
-            F.when(delivered, self._foreign(any_text)).alias(fates.FOREIGN),
-            F.when(delivered, _added(cut)).alias(fates.CUT),
-            *[F.when(delivered, value).alias(name) for name, value in values.items()],
+        listed = self.contract.columns
+        kept = [name for name in (*_COUNTED, layout.BUCKET) if name in lines.columns]
+        # In two steps, because the second names what the first made more than once.
+        first = {f"_of_{c.name}": F.when(delivered, self._prepared(c, types, any_text)) for c in listed}
+        first[_FOREIGN] = delivered & self._foreign(any_text)
+        prepared = self._with_pads(lines.select(*kept, *[value.alias(name) for name, value in first.items()]))
+        cut = [columns.too_long(F.col(f"_of_{c.name}")) for c in listed if columns.may_be_cut(c)]
+        return prepared.select(
+            *kept,
+            _FOREIGN,
+            _any(cut).alias(_CUT),
+            *[columns.treated(c, F.col(f"_of_{c.name}")).alias(c.name) for c in listed],
         )
+
+    def _prepared(self, column: Column, types: StructType, any_text: bool) -> Expression:
+        return columns.prepared(column, types[column.name].dataType, any_text=any_text)
 
     def _foreign(self, any_text: bool) -> Expression:
-        """How many values of the row were passed over because they are not ASCII."""
-        hashed = [] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed]
-        return _added(hashed)
+        """Whether a value of the row can't be hashed because it isn't ASCII."""
+        return _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
 
-    def _encoded(self, values: DataFrame) -> DataFrame:
+    def _encoded(self, values: DataFrame, troubles: list[Expression]) -> DataFrame:
+        """`troubles` are the conditions of the first flags, foreign and cut."""
         delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
         line = csv_line.line(self.contract.columns, self.contract.delivery)
-        broken = [_added([rule.bad]) for rule in row_rules(self.contract)]
-        return values.select(
-            F.when(delivered, line).alias(fates.LINE),
-            *_COUNTED,
-            *[F.when(delivered, count).alias(f"_bad_{index}") for index, count in enumerate(broken)],
-        )
+        broken = flags([*troubles, *[rule.bad for rule in row_rules(self.contract)]])
+        counted = [name for name in _COUNTED if name in values.columns]
+        raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
+        return values.select(F.when(delivered, line).alias(fates.LINE), *counted, *raised)
 
     def _total_order(self) -> list[Expression]:
         rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]
@@ -241,30 +242,22 @@ class Pipeline:
 
 _COUNTED = (
     fates.FATE,
-    fates.EVENTS,
     fates.PARTITION,
     fates.OFFSET_MIN,
+    fates.LINE_STATE,
+    fates.EVENTS,
     fates.OFFSET_MAX,
     fates.ITEMS,
-    fates.LINE_STATE,
     fates.LINES,
-    fates.FOREIGN,
-    fates.CUT,
 )
+_FOREIGN = "_foreign"
+_CUT = "_cut"
 
 
 def _untouched(column: Column) -> bool:
     """Whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
-
-
-def _added(conditions: list[Expression]) -> Expression:
-    """How many of them hold; null counts as not holding."""
-    total = F.lit(0).cast("bigint")
-    for condition in conditions:
-        total = total + F.when(condition, 1).otherwise(0)
-    return total
 
 
 def _any(conditions: list[Expression]) -> Expression:

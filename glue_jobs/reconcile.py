@@ -31,11 +31,11 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
     """Rows by fate, for manifest, record and report. Raises Inconsistent where two counts of one thing differ."""
     event = {name: report.events.get(str(fate), 0) for name, fate in _EVENT_FATES.items()}
     line = {name: report.lines.get(str(state), 0) for name, state in _LINE_STATES.items()}
-    items = report.sums.get(fates.ITEMS, 0)
+    items = report.items
     _require("events read and events that met a fate", read.inside - read.unkeyed, sum(event.values()))
     _require("items of the kept events and lines", items, sum(line.values()))
     _require("rows written and rows in the finished file", report.records, inspected.rows)
-    shown = report.sums.get(f"rows_{fates.DELIVERED}", 0)
+    shown = report.rows.get(str(fates.DELIVERED), 0)
     _require("delivered groups and rows written" if aggregated else "delivered lines and rows written", shown, report.records)
     if not read.whole_table:
         # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
@@ -44,7 +44,7 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
         raise Inconsistent("EXP-BOOKS", f"the table says it has {read.in_table} events, but more were read", _AGAIN)
     event |= {"undated": read.undated, "unkeyed": read.unkeyed}
     _require("events in the table and events that met a fate", read.in_table, sum(event.values()))
-    groups = {"shown": shown, "suppressed": report.sums.get(f"rows_{fates.SUPPRESSED}", 0)} if aggregated else None
+    groups = {"shown": shown, "suppressed": report.rows.get(str(fates.SUPPRESSED), 0)} if aggregated else None
     return {
         "events": {"in_table": read.in_table, **event},
         "lines": {"of_kept_events": items, **line},

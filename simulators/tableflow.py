@@ -14,11 +14,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, groupby
 from typing import Final, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
@@ -30,6 +28,7 @@ from pyiceberg.utils.concurrent import ExecutorFactory
 from simulators.avro_arrow import RecordError, to_arrow
 from simulators.avro_schema import SchemaError
 from simulators.avro_types import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
+from simulators.batches import by_partition, slices, spans
 from simulators.iceberg_commit import add_files, replace_files
 from simulators.iceberg_evolution import evolve
 from simulators.iceberg_files import write_equality_deletes, write_rows
@@ -96,13 +95,20 @@ class Tableflow:
         self._topics: dict[str, _Materialised] = {}
 
     def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
-        """Looks before it makes: a table that is there stays as it is, in its own write mode."""
+        """Looks before it makes: a table that is there stays as it is, in its own write mode.
+
+        Raises SchemaError where that table, or one in this mode, can't hold the topic.
+        """
         if mode == "upsert" and not has_key_column(topic):
             raise SchemaError(f"topic {topic.name}: upsert needs the record's key as a column, and the value has {KEY_COLUMN!r}")
         self.catalog.create_namespace_if_not_exists(self.place.cluster_id)
         identifier = (self.place.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
+            if lacking := [each.name for each in topic.root.fields if each.name not in table.schema().column_names]:
+                raise SchemaError(
+                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or drop it first"
+                )
         else:
             schema = table_schema(topic, self.place.naming)
             location = self.place.table_path(uuid.uuid4())
@@ -116,6 +122,7 @@ class Tableflow:
 
         `files` Parquet files of about equal length, or else one for each Kafka partition. Raises RecordError.
         """
+        _require_one(name, "files to a commit", files)
         of = self._of(name)
         rows, deletes = self._upserted(of, records) if of.upserts else (_with_values(name, records), [])
         added = list(self._write(of, rows, files)) + deletes
@@ -126,15 +133,15 @@ class Tableflow:
 
     def compact(self, name: str, files: int = 1) -> Table:
         """Rewrite the table's files, and the deletes with them, into `files` files of the same rows."""
+        _require_one(name, "files after compaction", files)
         of = self._of(name)
         rows = live_rows(of.table, self._key_columns)
-        of.table = replace_files(of.table, [write_rows(of.table, each) for each in _slices(rows, files)])
+        of.table = replace_files(of.table, [write_rows(of.table, each) for each in slices(rows, files)])
         return of.table
 
     def expire(self, name: str, keep: int = _MOST_SNAPSHOTS) -> Table:
         """Drop all but the newest `keep` snapshots, and the files that only those that are dropped need."""
-        if keep < 1:
-            raise ValueError(f"topic {name}: {keep} snapshots to keep, and a table keeps at least 1")
+        _require_one(name, "snapshots to keep", keep)
         of = self._of(name)
         of.table = expire(of.table, keep)
         return of.table
@@ -174,8 +181,9 @@ class Tableflow:
 
         After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
         """
+        _require_one(topic.name, "commits", commits)
         self.create_table(topic, mode)
-        for number, batch in enumerate(_spans(records, commits), start=1):
+        for number, batch in enumerate(spans(records, commits), start=1):
             self.append(topic.name, batch, files)
             if compact_every and number % compact_every == 0:
                 self.compact(topic.name)
@@ -206,8 +214,13 @@ class Tableflow:
         if not records:
             return
         rows = to_arrow(of.topic, of.table.schema(), self.place.naming, records, of.schema_id)
-        parts = _slices(rows, files) if files else _by_partition(rows, records)
+        parts = slices(rows, files) if files else by_partition(rows, records)
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, of.table), parts)
+
+
+def _require_one(name: str, what: str, count: int | None) -> None:
+    if count is not None and count < 1:
+        raise ValueError(f"topic {name}: {count} {what}, and there is at least 1")
 
 
 def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
@@ -216,25 +229,3 @@ def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
             told = f"partition {each.partition}, offset {each.offset}: a tombstone"
             raise RecordError(f"topic {name}, {told}, which an append table can't hold. Use an upsert table")
     return records
-
-
-def _slices(rows: pa.Table, files: int) -> Iterator[pa.Table]:
-    length = max(1, -(-len(rows) // files))
-    yield from (rows.slice(start, length) for start in range(0, len(rows), length))
-
-
-def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
-    partitions = pa.array([each.partition for each in records], pa.int32())
-    for each in sorted(set(partitions.to_pylist())):
-        yield rows.filter(pc.equal(partitions, each))
-
-
-def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
-    """`records` cut by time of arrival, which for a record that is late is that of the records before it."""
-    if not records:
-        return
-    arrivals = list(accumulate((each.timestamp for each in records), max))
-    first, length = arrivals[0], arrivals[-1] - arrivals[0] + 1
-    numbers = [(each - first) * count // length for each in arrivals]
-    for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
-        yield [record for _, record in chosen]

@@ -8,6 +8,7 @@ front. `unguarded` is the exact reverse: take one apostrophe off where what foll
 from __future__ import annotations
 
 import re
+from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
@@ -19,23 +20,13 @@ RECORD_END = "\r\n"
 BYTE_ORDER_MARK = "\ufeff"
 
 _TRIGGERS = "=+\\-@＝＋－＠"
+_LOOKED_PAST = "[ '\"\u00a0\u3000]*"
 #: Blanks and quotation marks that spreadsheets look past, then what makes them run a cell.
-GUARDED = rf"^(?:[ '\"\u00a0\u3000]*[{_TRIGGERS}]|[ '\"\u00a0\u3000]*[\x00-\x1f])"
-_QUOTED = r"[\",\r\n]|^[ ]|[ ]$"
-#: First characters and inner ones that make a cell worth a second look; all other cells go out as they are.
-_SUSPECT_FIRST = (
-    *range(0x21),
-    ord('"'),
-    ord("'"),
-    ord("+"),
-    ord("-"),
-    ord("="),
-    ord("@"),
-    0xA0,
-    0x3000,
-    *(ord(char) for char in "＝＋－＠"),
-)
-_SUSPECT_INNER = ('"', ",", "\r", "\n")
+GUARDED = rf"^(?:{_LOOKED_PAST}[{_TRIGGERS}\x00-\x1f])"
+#: First characters of cells that go out as they are, unless there is a separator inside: digits, letters of the Latin to
+#: the Arabic blocks and further scripts. All other cells are looked at closely, which costs more.
+_PLAIN_FIRST = ((0x30, 0x39), (0x41, 0x7E), (0xA1, 0x2FFF), (0x3001, 0xFEFF))
+_SEPARATORS = ('"', ",", "\r", "\n")
 
 
 def header(columns: list[Column], delivery: Delivery) -> bytes:
@@ -69,19 +60,19 @@ def _cell(column: Column, null_text: str) -> Expression:
 
 
 def _text(value: Expression, null_text: str) -> Expression:
-    suspect = F.ascii(value).isin(*_SUSPECT_FIRST) | value.endswith(" ")
-    for character in _SUSPECT_INNER:
-        suspect = suspect | value.contains(character)
+    """Most cells need nothing but a glance; one that might need something is guarded and quoted, needed or not.
+
+    Kept this small because Java compiles no method of more than 8,000 bytes, and a row may have many cells.
+    """
+    first = F.ascii(value)
+    plain = _any([(first >= low) & (first <= high) for low, high in _PLAIN_FIRST])
+    suspect = ~plain | _any([value.contains(sign) for sign in _SEPARATORS]) | value.endswith(" ")
     if null_text:
         suspect = suspect | (value == null_text)
-    return F.when(suspect, _quoted(_guarded(value), null_text)).otherwise(value)
+    guarded = F.regexp_replace(value, GUARDED.replace("^(?:", "^(?="), "'")
+    quoted = F.concat(F.lit('"'), F.replace(guarded, F.lit('"'), F.lit('""')), F.lit('"'))
+    return F.when(suspect, quoted).otherwise(value)
 
 
-def _guarded(value: Expression) -> Expression:
-    return F.when(value.rlike(GUARDED), F.concat(F.lit("'"), value)).otherwise(value)
-
-
-def _quoted(value: Expression, null_text: str) -> Expression:
-    """Quotes what holds a separator, what readers may trim, and what would read as null."""
-    doubled = F.concat(F.lit('"'), F.replace(value, F.lit('"'), F.lit('""')), F.lit('"'))
-    return F.when(value.rlike(_QUOTED) | value.isin("", null_text), doubled).otherwise(value)
+def _any(conditions: list[Expression]) -> Expression:
+    return reduce(lambda left, right: left | right, conditions)

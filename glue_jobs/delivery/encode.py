@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from glue_jobs.delivery.sinks import OwnObject, Part, SharedObject, Sink, Target
 from glue_jobs.transforms import fates
+from glue_jobs.transforms.check import raised
 
 #: What comes back: the partition's index, a JSON document of `PartitionReport`, and the bytes for the driver.
 RESULT_SCHEMA = "partition int, report string, head binary"
@@ -20,12 +21,11 @@ RESULT_SCHEMA = "partition int, report string, head binary"
 
 @attrs.frozen
 class Form:
-    """How the file begins, whether each partition makes a file, and compression. `sums` names columns to add up."""
+    """How the file begins, whether each partition makes a file, and compression."""
 
     header: bytes
     one_file: bool
     gzip: bool
-    sums: list[str]
 
     @property
     def stored_header(self) -> bytes:
@@ -38,7 +38,11 @@ class Form:
 
 @attrs.define
 class PartitionReport:
-    """Sums over one partition, or over all. `events` is by fate, `lines` by state, `offsets` by Kafka partition."""
+    """Sums over one partition, or over all.
+
+    `events` is by fate; `lines` and `rows` (which differ for groups) by state; `flagged` counts rows by bit of the flags;
+    `offsets` is [least, greatest] by Kafka partition. Keys are numbers as text, because this travels as JSON.
+    """
 
     records: int = 0
     replaced: int = 0
@@ -46,14 +50,18 @@ class PartitionReport:
     key: str | None = None
     events: dict[str, int] = attrs.field(factory=dict)
     offsets: dict[str, list[int]] = attrs.field(factory=dict)
+    items: int = 0
     lines: dict[str, int] = attrs.field(factory=dict)
-    sums: dict[str, int] = attrs.field(factory=dict)
+    rows: dict[str, int] = attrs.field(factory=dict)
+    flagged: dict[str, int] = attrs.field(factory=dict)
 
     def add(self, other: PartitionReport) -> None:
         self.records += other.records
         self.replaced += other.replaced
-        for mine, theirs in ((self.events, other.events), (self.lines, other.lines), (self.sums, other.sums)):
-            for name, amount in theirs.items():
+        self.items += other.items
+        for counts in ("events", "lines", "rows", "flagged"):
+            mine = getattr(self, counts)
+            for name, amount in getattr(other, counts).items():
                 mine[name] = mine.get(name, 0) + amount
         for partition, (least, greatest) in other.offsets.items():
             before = self.offsets.get(partition, [least, greatest])
@@ -71,7 +79,7 @@ def encoder(target: Target, form: Form) -> Any:
         report = PartitionReport()
         sink: Sink = SharedObject(target, index) if form.one_file else OwnObject(target, index, form.stored_header)
         for batch in batches:
-            report.add(_counted(batch, form.sums))
+            report.add(counted(pa.Table.from_batches([batch])))
             lines, replaced = _lines(batch.column(fates.LINE))
             report.replaced += replaced
             sink.add(form.packed(lines))
@@ -110,20 +118,41 @@ def _repaired(column: pa.Array) -> tuple[bytes, int]:
     return text.encode(), text.count("\ufffd") - joined.count("\ufffd".encode())
 
 
-def _counted(batch: pa.RecordBatch, sums: list[str]) -> PartitionReport:
-    report = PartitionReport(records=batch.num_rows - batch.column(fates.LINE).null_count)
-    table = pa.Table.from_batches([batch])
-    events = table.filter(pc.is_valid(table[fates.FATE])).group_by([fates.FATE, fates.PARTITION])
-    wanted = [(fates.EVENTS, "sum"), (fates.OFFSET_MIN, "min"), (fates.OFFSET_MAX, "max")]
-    for row in events.aggregate(wanted).to_pylist():
-        ends = [row[f"{fates.OFFSET_MIN}_min"], row[f"{fates.OFFSET_MAX}_max"]]
-        one = PartitionReport(events={str(row[fates.FATE]): row[f"{fates.EVENTS}_sum"]})
-        one.offsets = {str(row[fates.PARTITION]): ends}
-        report.add(one)
-    lines = table.filter(pc.is_valid(table[fates.LINE_STATE])).group_by([fates.LINE_STATE])
-    for row in lines.aggregate([(fates.LINES, "sum"), (fates.LINES, "count")]).to_pylist():
+def counted(rows: pa.Table) -> PartitionReport:
+    """What rows with the columns of `fates` stand for. Rows of lines leave out what is one, or the same, on each."""
+    report = PartitionReport(records=rows.num_rows - rows[fates.LINE].null_count)
+    _count_events(rows, report)
+    states = rows.select([fates.LINE_STATE] + ([fates.LINES] if fates.LINES in rows.column_names else []))
+    states = states.filter(pc.is_valid(states[fates.LINE_STATE])).group_by(fates.LINE_STATE)
+    wanted: list[Any] = [([], "count_all")] + ([(fates.LINES, "sum")] if fates.LINES in rows.column_names else [])
+    for row in states.aggregate(wanted).to_pylist():
         state = str(row[fates.LINE_STATE])
-        report.lines[state] = row[f"{fates.LINES}_sum"]
-        report.sums[f"rows_{state}"] = row[f"{fates.LINES}_count"]
-    report.sums |= {name: pc.sum(table[name]).as_py() or 0 for name in (fates.ITEMS, *sums)}
+        report.rows[state] = row["count_all"]
+        report.lines[state] = row.get(f"{fates.LINES}_sum", row["count_all"])
+    for name in rows.column_names:
+        if name.startswith(fates.FLAGS):
+            _count_flags(name, rows[name], report.flagged)
     return report
+
+
+def _count_flags(name: str, values: pa.ChunkedArray, flagged: dict[str, int]) -> None:
+    for value in values.filter(pc.greater(values, 0)).to_pylist():
+        for number in raised(name, value):
+            flagged[str(number)] = flagged.get(str(number), 0) + 1
+
+
+def _count_events(rows: pa.Table, report: PartitionReport) -> None:
+    grouped = fates.EVENTS in rows.column_names
+    events = rows.filter(pc.is_valid(rows[fates.FATE])) if rows[fates.FATE].null_count else rows
+    wanted: list[Any] = [([], "count_all"), (fates.OFFSET_MIN, "min"), (fates.OFFSET_MAX if grouped else fates.OFFSET_MIN, "max")]
+    if grouped:
+        wanted.append((fates.EVENTS, "sum"))
+    if has_items := fates.ITEMS in rows.column_names:
+        wanted.append((fates.ITEMS, "sum"))
+    for row in events.group_by([fates.FATE, fates.PARTITION]).aggregate(wanted).to_pylist():
+        amount = row[f"{fates.EVENTS}_sum"] if grouped else row["count_all"]
+        ends = [row[f"{fates.OFFSET_MIN}_min"], row[f"{fates.OFFSET_MAX if grouped else fates.OFFSET_MIN}_max"]]
+        one = PartitionReport(events={str(row[fates.FATE]): amount}, offsets={str(row[fates.PARTITION]): ends})
+        # Without an array to unfold, an event that is kept is its own one item.
+        one.items = row[f"{fates.ITEMS}_sum"] or 0 if has_items else amount * (row[fates.FATE] == fates.KEPT)
+        report.add(one)

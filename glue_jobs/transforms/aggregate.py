@@ -15,36 +15,48 @@ from glue_jobs.transforms import fates
 
 _IS_EVENT = "_is_event"
 _PEOPLE = "_people"
+_FOREIGN = "_foreign"
+FOREIGN_FOUND = "_foreign_found"
 
 
-def lines_and_events(lines: DataFrame) -> DataFrame:
-    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no fate."""
+def lines_and_events(lines: DataFrame, *, foreign: Column) -> DataFrame:
+    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no fate.
+
+    `foreign` is true for lines of which a value could not be hashed.
+    """
     both = F.when(F.col(fates.FATE).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
-    only_events = {name: F.when(event, F.col(name)) for name in (fates.FATE, fates.EVENTS, fates.PARTITION, fates.ITEMS)}
-    only_lines = {name: F.when(~event, F.col(name)) for name in (fates.LINE_STATE, fates.LINES)}
-    return rows.withColumns(only_events | only_lines).filter(event | F.col(fates.LINE_STATE).isNotNull())
+    items = F.col(fates.ITEMS) if fates.ITEMS in lines.columns else (F.col(fates.FATE) == fates.KEPT).cast("bigint")
+    about = {
+        fates.FATE: F.when(event, F.col(fates.FATE)),
+        fates.PARTITION: F.when(event, F.col(fates.PARTITION)),
+        fates.ITEMS: F.when(event, items),
+        fates.LINE_STATE: F.when(~event, F.col(fates.LINE_STATE)),
+        _FOREIGN: ~event & foreign,
+    }
+    return rows.withColumns(about).filter(event | F.col(fates.LINE_STATE).isNotNull())
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
     """One row a group of delivered lines, and rows that count events and lines left out."""
     delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
-    of_lines = {name: F.when(delivered, value) for name, value in keys.items()}
     people = contract.aggregate.people if contract.aggregate else None
-    counted = F.countDistinct(F.when(delivered, F.col(people))) if people else F.lit(None).cast("bigint")
-    by = [fates.FATE, fates.PARTITION, fates.LINE_STATE]
-    # Measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
+    counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")
+    # Keys and measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
     guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("_")}
+    is_event = F.col(_IS_EVENT)
     return (
-        rows.withColumns(guarded | {f"_key_{name}": value for name, value in of_lines.items()})
-        .groupBy(*by, *[F.col(f"_key_{name}").alias(name) for name in keys])
+        rows.withColumns(guarded)
+        .withColumns({f"_key_{name}": value for name, value in keys.items()})
+        .groupBy(fates.FATE, fates.PARTITION, fates.LINE_STATE, *[F.col(f"_key_{name}").alias(name) for name in keys])
         .agg(
-            F.sum(fates.EVENTS).alias(fates.EVENTS),
+            F.count_if(is_event).alias(fates.EVENTS),
+            F.count_if(~is_event).alias(fates.LINES),
             F.sum(fates.ITEMS).alias(fates.ITEMS),
-            F.sum(fates.LINES).alias(fates.LINES),
-            F.min(F.when(F.col(fates.FATE).isNotNull(), F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MIN),
-            F.max(F.when(F.col(fates.FATE).isNotNull(), F.col(fates.OFFSET_MAX))).alias(fates.OFFSET_MAX),
+            F.min(F.when(is_event, F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MIN),
+            F.max(F.when(is_event, F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MAX),
+            F.bool_or(_FOREIGN).alias(FOREIGN_FOUND),
             counted.alias(_PEOPLE),
             *[value.alias(name) for name, value in measures.items()],
         )

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from exports.contract import Column, Personal, decimal_type
-from glue_jobs.transforms.pseudonymise import pseudonym
+from glue_jobs.transforms.pseudonymise import normal, pseudonym
 
 #: Characters of a cell; what is more is cut, and counted. Excel shows no more, and memory stays bounded.
 LONGEST_TEXT = 32_767
@@ -43,14 +43,21 @@ def misfits(columns: list[Column], found: StructType) -> list[str]:
     return problems
 
 
-def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
-    """The value as it may leave, in the contract's type."""
+def prepared(column: Column, found: DataType, *, any_text: bool) -> Expression:
+    """The value before its treatment: of a hashed column the normal spelling, of others the value itself."""
     value = _finite(raw(column), column, found)
+    if column.personal and column.personal.treatment == "hash":
+        return normal(value, column.personal.kind or "text", any_text=any_text)
+    return value
+
+
+def treated(column: Column, value: Expression) -> Expression:
+    """The value as it may leave, in the contract's type. `value` is what `prepared` made."""
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return _bounded(value) if column.type == "text" else in_type(value, column.type)
     if personal.treatment == "hash":
-        return pseudonym(value, personal.kind or "text", any_text=any_text)
+        return pseudonym(value, personal.kind or "text")
     if personal.treatment == "mask":
         return _masked(value, personal.visible or 0)
     return in_type(_generalised(value, personal), column.type)
@@ -61,14 +68,17 @@ def in_type(value: Expression, type_: str) -> Expression:
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
 
 
-def is_cut(column: Column) -> Expression:
-    """Whether the text is longer than a cell may be, and was cut."""
-    plain = column.type == "text" and (column.personal is None or column.personal.treatment == "keep")
-    return F.char_length(raw(column)) > LONGEST_TEXT if plain else F.lit(False)
+def may_be_cut(column: Column) -> bool:
+    """Whether a text of the column may be cut."""
+    return column.type == "text" and (column.personal is None or column.personal.treatment == "keep")
+
+
+def too_long(value: Expression) -> Expression:
+    return F.char_length(value) > LONGEST_TEXT
 
 
 def _bounded(value: Expression) -> Expression:
-    return F.when(F.char_length(value) > LONGEST_TEXT, F.substring(value, 1, LONGEST_TEXT)).otherwise(value)
+    return F.when(too_long(value), F.substring(value, 1, LONGEST_TEXT)).otherwise(value)
 
 
 def _finite(value: Expression, column: Column, type_: DataType) -> Expression:

@@ -1,6 +1,7 @@
 """What becomes of each event and each line. Every row of a run carries these columns to its end, where they are summed.
 
-An event is counted on exactly one row: the one whose `_fate` is not null. A line is delivered, filtered or none.
+An event is counted on exactly one row: the one whose `_fate` is not null. A line is delivered, filtered or none. Rows of
+lines stand for one event and one line each and leave out the columns that would say so; rows of groups have them all.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ LEFT_OUT: Final = 1
 SUPPRESSED: Final = 2
 
 FATE: Final = "_fate"
-EVENTS: Final = "_events"
 PARTITION: Final = "_partition"
 OFFSET_MIN: Final = "_offset_min"
+LINE_STATE: Final = "_line_state"
+#: Columns of bits (see check.flags): a value beyond ASCII could not be hashed, a text was cut, then a bit for each rule.
+FLAGS: Final = "_flags_"
+LINE: Final = "_line"
+
+EVENTS: Final = "_events"
 OFFSET_MAX: Final = "_offset_max"
 ITEMS: Final = "_items"
-LINE_STATE: Final = "_line_state"
 LINES: Final = "_lines"
-LINE: Final = "_line"
-FOREIGN: Final = "_foreign"
-CUT: Final = "_cut"
+
+FOREIGN: Final = 0
+CUT: Final = 1
+FIRST_RULE: Final = 2

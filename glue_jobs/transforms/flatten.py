@@ -21,35 +21,27 @@ def with_fates(frame: DataFrame, contract: Contract, inside: Column) -> DataFram
         .when(~passes, fates.FILTERED)
         .otherwise(fates.KEPT)
     )
-    return frame.withColumns(
-        {
-            fates.FATE: fate,
-            fates.EVENTS: F.lit(1).cast("bigint"),
-            fates.PARTITION: F.col("kafka_partition"),
-            fates.OFFSET_MIN: F.col("kafka_offset"),
-            fates.OFFSET_MAX: F.col("kafka_offset"),
-        }
-    ).drop(COUNTS)
+    about = {fates.FATE: fate, fates.PARTITION: F.col("kafka_partition"), fates.OFFSET_MIN: F.col("kafka_offset")}
+    return frame.withColumns(about).drop(COUNTS)
 
 
 def unfolded(frame: DataFrame, contract: Contract) -> DataFrame:
     """One row a line, with the line's state. An event without lines keeps one row, and is counted on its first."""
     if contract.explode is None:
-        return _with_state(frame.withColumn(fates.ITEMS, F.when(_kept(), F.lit(1)).cast("bigint")), contract, _kept())
+        return _with_state(frame, contract, _kept())
     array, alias = F.col(contract.explode.array), contract.explode.alias
     # Null where the event isn't kept, so that its array is never unfolded.
     items = F.when(_kept(), array)
     counted = frame.withColumn(fates.ITEMS, F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint"))
     rows = counted.select("*", F.posexplode_outer(items).alias("_position", alias))
     first = F.col("_position").isNull() | (F.col("_position") == 0)
-    once = {name: F.when(first, F.col(name)) for name in (fates.FATE, fates.EVENTS, fates.ITEMS)}
+    once = {name: F.when(first, F.col(name)) for name in (fates.FATE, fates.ITEMS)}
     return _with_state(rows.withColumns(once), contract, F.col("_position").isNotNull())
 
 
 def _with_state(frame: DataFrame, contract: Contract, is_line: Column) -> DataFrame:
     passes = _all(one.where for one in contract.filter if one.on == "lines")
-    state = F.when(is_line, F.when(passes, fates.DELIVERED).otherwise(fates.LEFT_OUT))
-    return frame.withColumns({fates.LINE_STATE: state, fates.LINES: F.when(is_line, F.lit(1)).cast("bigint")})
+    return frame.withColumn(fates.LINE_STATE, F.when(is_line, F.when(passes, fates.DELIVERED).otherwise(fates.LEFT_OUT)))
 
 
 def _kept() -> Column:

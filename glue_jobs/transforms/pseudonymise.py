@@ -30,22 +30,27 @@ def with_pads(frame: DataFrame, key: bytes) -> DataFrame:
     return frame.crossJoin(F.broadcast(relation))
 
 
-def pseudonym(value: Column, kind: str, *, any_text: bool) -> Column:
-    """64 hex digits; null for null and for nothing but blanks. The kind is hashed too: one value, another kind, another
-    pseudonym.
+def normal(value: Column, kind: str, *, any_text: bool) -> Column:
+    """The spelling that all spellings of a value share; null for nothing but blanks.
 
-    Without `any_text` only ASCII is normalised and other text gives null: callers count it by `is_foreign` and try
+    Without `any_text` only ASCII is normalised and other text gives null: callers find it by `is_foreign` and try
     again with `any_text`, which sends such values through Python.
     """
-    normal = _normalise_ascii(value, kind)
-    if any_text:
-        from glue_jobs.transforms.foreign_text import normalised  # noqa: PLC0415 - costs an import of pandas
+    ascii_normal = _normalise_ascii(value, kind)
+    if not any_text:
+        return F.when(~is_foreign(value), ascii_normal)
+    from glue_jobs.transforms.foreign_text import normalised  # noqa: PLC0415 - costs an import of pandas
 
-        normal = F.when(is_foreign(value), normalised(F.when(is_foreign(value), value), kind)).otherwise(normal)
-    else:
-        normal = F.when(~is_foreign(value), normal)
-    message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), F.nullif(normal, F.lit("")).cast("binary"))
-    return F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256)
+    return F.when(is_foreign(value), normalised(F.when(is_foreign(value), value), kind)).otherwise(ascii_normal)
+
+
+def pseudonym(normalised: Column, kind: str) -> Column:
+    """64 hex digits of what `normal` made; null for null and for an empty text.
+
+    The kind is hashed too, so that the same text means nothing across kinds.
+    """
+    message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), normalised.cast("binary"))
+    return F.when(normalised != "", F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
 
 
 def is_foreign(value: Column) -> Column:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import importlib
 import importlib.metadata
 import json
 import os
@@ -18,7 +17,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,10 +25,9 @@ from typing import Any, NamedTuple
 
 from simulators.aws import settings
 from simulators.aws.amendments import AMENDMENTS
-from simulators.aws.hooks import Hook, apply
+from simulators.aws.hooks import Amendment, Hook, apply
 from simulators.nemesis import Nemesis
 
-_SERVE = Hook("hypercorn.asyncio", "serve", ("app", "config", "shutdown_trigger", "mode"))
 _MAIN = Hook("ministack.app", "main", ())
 
 
@@ -64,11 +62,15 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         port: int = listener.getsockname()[1]
         _become(environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
-        found = {hook: hook.find() for hook in (_SERVE, _MAIN)}
-        apply(() if options.stock else AMENDMENTS)
-        ready = partial(announce, _credentials(port, options))
-        setattr(importlib.import_module(_SERVE.module), _SERVE.name, partial(_serve, found[_SERVE], listener.detach(), ready))
-        found[_MAIN]()
+        serving = Amendment("launcher")
+        serve = partial(_serve, listener.detach(), partial(announce, _credentials(port, options)))
+        serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
+        main = _MAIN.find()
+        apply([serving] if options.stock else [serving, *AMENDMENTS])
+        try:
+            main()
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one is not to keep us from tidying up
 
 
 def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
@@ -168,7 +170,9 @@ def _held(state_dir: Path) -> Iterator[None]:
         yield
 
 
-async def _serve(stock: Any, descriptor: int, ready: Callable[[], None], app: Any, config: Any, **options: Any) -> None:
+async def _serve(
+    descriptor: int, ready: Callable[[], None], stock: Callable[..., Awaitable[None]], app: Any, config: Any, **options: Any
+) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
     telling = asyncio.create_task(_tell_when_it_answers(port, ready))

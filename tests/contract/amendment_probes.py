@@ -51,15 +51,24 @@ def wants_each_part_with_the_checksum_of_its_upload(aws):
 
 def holds_no_object_in_memory(aws):
     """64 MiB up and down, in a process that may grow by far less."""
-    bucket, before = aws.new_bucket(), _peak_bytes(aws)
+    bucket, before = aws.new_bucket(), _bytes(aws, "VmHWM")
     aws.complete(bucket, "k", *aws.upload(bucket, "k", [bytes(8 * MIB)] * 8))
     received = sum(map(len, aws.s3.get_object(Bucket=bucket, Key="k")["Body"].iter_chunks(MIB)))
-    return received == 64 * MIB and _peak_bytes(aws) - before < 48 * MIB
+    return received == 64 * MIB and _bytes(aws, "VmHWM") - before < 48 * MIB
 
 
-def _peak_bytes(aws):
+def holds_no_version_in_memory(aws):
+    """Sixteen versions of 8 MiB each."""
+    bucket, before = aws.new_bucket(), _bytes(aws, "VmRSS")
+    aws.s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    for _ in range(16):
+        aws.s3.put_object(Bucket=bucket, Key="k", Body=bytes(8 * MIB))
+    return _bytes(aws, "VmRSS") - before < 64 * MIB
+
+
+def _bytes(aws, figure):
     status = Path(f"/proc/{aws.server.pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    return int(status.split(f"{figure}:")[1].split()[0]) * 1024
 
 
 def sends_a_range_of_a_version(aws):
@@ -183,7 +192,7 @@ def has_no_value_where_none_was_given(aws):
 
 
 PROBES = {
-    "s3_bodies": [holds_no_object_in_memory, sends_a_range_of_a_version],
+    "s3_bodies": [holds_no_object_in_memory, holds_no_version_in_memory, sends_a_range_of_a_version],
     "s3_multipart": [
         refuses_a_small_part,
         refuses_parts_out_of_order,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -20,12 +22,14 @@ from simulators.aws import settings
 from simulators.aws.server import AWS_PYTHON, ROOT, EmbeddedAws, EmbeddedAwsFailed
 
 RUNS_ONE = """
-import sys
+import select, sys
 from pathlib import Path
 from simulators.aws.server import EmbeddedAws
 with EmbeddedAws(python=Path(sys.argv[1]), state_dir=Path(sys.argv[2])) as aws:
     print(aws.pid, flush=True)
-    sys.stdin.read()
+    # Not one blocking read: Python would see a signal that comes just before it only after it.
+    while not select.select([sys.stdin], [], [], 0.1)[0]:
+        pass
 """
 WAITS_FOR_LOCK = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)"
 
@@ -38,11 +42,16 @@ def fake_python(tmp_path, script):
     return file
 
 
-def start_parent(state_dir, python=AWS_PYTHON):
+def start_parent(state_dir, python=AWS_PYTHON, **environment):
     """A process that runs an embedded AWS until its standard input ends, in a process group of its own."""
-    command = [sys.executable, "-c", RUNS_ONE, str(python), str(state_dir)]
     return subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0
+        [sys.executable, "-c", RUNS_ONE, str(python), str(state_dir)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
     )
 
 
@@ -131,11 +140,18 @@ def test_what_it_logged_last_is_told_where_it_dies(tmp_path):
         EmbeddedAws(python=python).__enter__()
 
 
-def test_it_is_killed_where_it_does_not_stop(tmp_path):
-    python = fake_python(tmp_path, "trap '' TERM; echo '{}'; while :; do sleep 1; done")
-    with EmbeddedAws(python=python, grace=0.1) as aws:
+def test_all_of_it_is_killed_where_it_does_not_stop(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    child = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"trap '' TERM; {{ echo up; exec sleep 1000; }} > {pipe} & echo '{{}}'; while :; do sleep 1; done"
+    with EmbeddedAws(python=fake_python(tmp_path, script), grace=0.1) as aws:
         process = psutil.Process(aws.pid)
+        assert select.select([child], [], [], 30)[0]
+        assert os.read(child, 9) == b"up\n"
     assert not process.is_running()
+    assert select.select([child], [], [], 30)[0], "its child still holds the pipe"
+    os.close(child)
 
 
 def test_it_ends_with_a_parent_that_is_killed_and_keeps_its_state(tmp_path):
@@ -156,20 +172,37 @@ def test_ctrl_c_stops_it(tmp_path):
     assert not server.is_running()
 
 
-def test_ctrl_c_while_it_starts_stops_it(tmp_path):
-    started = tmp_path / "started"
-    os.mkfifo(started)
-    with start_parent(tmp_path, fake_python(tmp_path, f"echo $$ > {started}; exec sleep 1000")) as parent:
-        server = psutil.Process(int(started.read_text()))
+def test_ctrl_c_while_it_starts_stops_it_and_leaves_nothing(tmp_path):
+    """Whether the interrupt comes before or after it is known who was started: standard input ends either way."""
+    pipe, scratch = tmp_path / "pipe", tmp_path / "scratch"
+    os.mkfifo(pipe)
+    scratch.mkdir()
+    child = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    python = fake_python(tmp_path, f"exec 3> {pipe}; echo up >&3; exec cat")
+    with start_parent(tmp_path, python, TMPDIR=str(scratch)) as parent:
+        assert select.select([child], [], [], 30)[0]
+        assert os.read(child, 9) == b"up\n"
         os.killpg(parent.pid, signal.SIGINT)
         parent.wait()
-    assert not server.is_running()
+    assert select.select([child], [], [], 30)[0], "it still holds the pipe"
+    assert list(scratch.iterdir()) == []
+    os.close(child)
 
 
 def test_started_by_hand_it_prints_one_line_and_heeds_no_environment():
-    hostile = {"SERVICES": "sqs", "AUTH": "true", "GATEWAY_PORT": "1", "AWS_ENDPOINT_URL": "http://192.0.2.1", "USE_SSL": "1"}
+    hostile = {
+        "SERVICES": "sqs",
+        "AUTH": "true",
+        "GATEWAY_PORT": "1",
+        "AWS_ENDPOINT_URL": "http://192.0.2.1",
+        "MINISTACK_VERSION": "0.0.0",
+    }
     command = [AWS_PYTHON, "-m", "simulators.aws", "--port", "0", "--json"]
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **hostile}, stdout=subprocess.PIPE) as server:
+    with (
+        subprocess.Popen(command, cwd=ROOT, env={**os.environ, **hostile}, stdout=subprocess.PIPE) as server,
+        contextlib.ExitStack() as at_the_end,
+    ):
+        at_the_end.callback(server.kill)
         told = json.loads(server.stdout.readline())
         client = boto3.client(
             "s3",
@@ -179,8 +212,10 @@ def test_started_by_hand_it_prints_one_line_and_heeds_no_environment():
             aws_secret_access_key=told["secret_access_key"],
         )
         assert client.list_buckets()["Buckets"] == []
+        assert json.loads(call(told["url"], path="/_ministack/health")[2])["version"] == settings.pinned_version()
         server.terminate()
         assert server.stdout.read() == b""
+        server.wait()
     assert (told["account"], told["ministack"], server.returncode) == (settings.ACCOUNT, settings.pinned_version(), 0)
 
 

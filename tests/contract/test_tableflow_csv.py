@@ -44,8 +44,9 @@ price = { column = "Price", cut_suffix = " EUR" }
 """
 CSV = """Bill;Date;Paid;Land;Price
 1;01.07.2026 12:00;true;Deutschland;1.50 EUR
-2;25.10.2026 02:30;;Deutschland;-3
+2;25.10.2026 02:30;;Deutschland;3
 1;02.07.2026 12:00;false;Deutschland;2
+2;25.10.2026 02:30;;Deutschland;-3
 """
 
 

@@ -71,6 +71,13 @@ def test_creating_a_table_twice_leaves_the_first(tmp_path):
     assert values(again.materialise(THINGS, numbered(5))) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
+def test_a_table_of_another_schema_is_not_written_to(tmp_path):
+    flow = writer(tmp_path)
+    flow.create_table(THINGS)
+    with pytest.raises(SchemaError, match=r"its table lacks the fields more, most\. Evolve it"):
+        flow.create_table(topic_of(("n", "int"), ("more", "int"), ("most", "int")))
+
+
 def test_field_ids_are_the_same_for_the_same_schema(tmp_path):
     schemas = [writer(tmp_path).create_table(SALES).schema() for _ in range(2)]
     assert schemas[0] == schemas[1]
@@ -205,11 +212,18 @@ def test_expiry_keeps_files_that_newer_snapshots_share(tmp_path):
     assert flow.expire("things", keep=3) == table
 
 
-def test_a_table_keeps_at_least_one_snapshot(tmp_path):
+def test_numbers_below_one_are_refused_and_change_nothing(tmp_path):
     flow = writer(tmp_path)
-    flow.materialise(THINGS, numbered(1))
-    with pytest.raises(ValueError, match="0 snapshots to keep"):
+    table = flow.materialise(THINGS, numbered(1))
+    with pytest.raises(ValueError, match="topic things: 0 snapshots to keep"):
         flow.expire("things", keep=0)
+    with pytest.raises(ValueError, match="topic things: 0 files to a commit"):
+        flow.append("things", numbered(1), files=0)
+    with pytest.raises(ValueError, match="topic things: 0 files after compaction"):
+        flow.compact("things", files=0)
+    with pytest.raises(ValueError, match="topic things: 0 commits"):
+        flow.materialise(THINGS, numbered(1), commits=0)
+    assert flow.create_table(THINGS) == table
 
 
 def test_materialise_compacts_as_it_goes(tmp_path):
@@ -299,6 +313,7 @@ def test_rows_of_both_schemas_survive_a_compaction(tmp_path):
         ([("n", "int"), ("renamed", "string")], "m: removed or renamed; renamed: added, and not nullable"),
         ([("m", "string"), ("n", "int")], r"\(top\): reordered to m, n"),
         ([("n", "string"), ("m", "string")], "n: int can't become string"),
+        ([("n", "int"), ("m", "bytes")], "m: string can't become binary"),
         ([("n", "int"), ("m", "string"), ("new", "int", 5)], "new: added, and not nullable"),
         ([("n", "int"), ("m", "string"), ("key", ["null", "int"])], "key: Tableflow has a column of this name"),
         ([("n", {"type": "array", "items": "int"}), ("m", "string")], r"n: int can't become list<int>"),
@@ -310,6 +325,15 @@ def test_a_change_that_tableflow_refuses_is_refused_by_field(tmp_path, fields, t
     with pytest.raises(SchemaError, match=told):
         flow.evolve(topic_of(*fields))
     assert flow.catalog.load_table(table.name()).schema() == table.schema()
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(9, 3), (12, 3), (8, 2)])
+def test_a_decimal_may_get_more_digits_before_the_point_only(tmp_path, precision, scale):
+    flow = writer(tmp_path)
+    flow.create_table(topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})))
+    changed = topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}))
+    with pytest.raises(SchemaError, match=rf"d: decimal\(9, 2\) can't become decimal\({precision}, {scale}\)"):
+        flow.evolve(changed)
 
 
 def test_what_was_nullable_stays_so_and_what_was_not_can_become_so(tmp_path):
@@ -325,8 +349,9 @@ def account(owner, balance):
     return sent(owner, None if balance is None else {"owner": owner, "balance": Decimal(balance)})
 
 
-def test_an_upsert_table_has_the_last_value_of_each_key(tmp_path):
-    flow, log = writer(tmp_path), Log("things", 3)
+@pytest.mark.parametrize("naming", ["DEFAULT", "PORTABLE"])
+def test_an_upsert_table_has_the_last_value_of_each_key(tmp_path, naming):
+    flow, log = writer(tmp_path, naming), Log("things", 3)
     flow.create_table(ACCOUNTS, "upsert")
     first = flow.append("things", log.append([account("a", 1), account("b", 2), account("c", 3), account("a", 4)]))
     assert operations(first) == [Operation.APPEND]
@@ -352,7 +377,8 @@ def test_compaction_of_an_upsert_table_does_away_with_the_deletes(tmp_path):
     assert table.current_snapshot().summary["total-delete-files"] == "0"
     rows = table.scan().to_arrow()
     assert sorted(rows["owner"].to_pylist()) == ["a", "b1", "b2", "b3", "b4"]
-    flow.append("things", log.append([account("b1", None)]))
+    table = flow.append("things", log.append([account("b1", None)]))
+    assert [each.content.name for each in table.current_snapshot().manifests(table.io)] == ["DELETES", "DATA"]
     assert sorted(flow.read("things")["owner"].to_pylist()) == ["a", "b2", "b3", "b4"]
 
 

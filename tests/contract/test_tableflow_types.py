@@ -297,7 +297,8 @@ def test_metadata_columns_hold_the_record(tmp_path):
     records = Log("things", 6).append([Sent(millis, b"k1", {"n": 7}, (("h", b"1"), ("h", b"2"), ("g", b"\xff")))])
     flow.create_table(topic)
     (row,) = flow.append("things", records).scan().to_arrow().to_pylist()
-    assert dict(row.pop("$$headers")) == {"h": b"2", "g": b"\xff"}
+    # Kafka may have a header twice, a map may not: the last one stays.
+    assert sorted(row.pop("$$headers")) == [("g", b"\xff"), ("h", b"2")]
     assert row.pop("$$raw-value").endswith(b"\x0e")
     assert row == {
         "key": b"k1",

@@ -39,7 +39,7 @@ _lock = threading.Lock()
 
 
 @AMENDMENT.replaces("ministack.services.glue", "_handle_request_sync", "method path headers body query_params")
-def handle_request(
+def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Stock, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
 ) -> Answer:
     action = headers.get("x-amz-target", "").rpartition(".")[2]

@@ -25,7 +25,7 @@ _OF_A_DATABASE = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "
     "extract_resource_arn",
     "service method path headers body query_params region account_id",
 )
-def extract_resource_arn(
+def extract_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Callable[..., str],
     service: str,
     method: str,
@@ -44,7 +44,7 @@ def extract_resource_arn(
 @AMENDMENT.replaces(
     "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
 )
-def enforce(
+def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Any,
     access_key_id: str,
     iam_action: str,

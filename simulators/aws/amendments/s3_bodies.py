@@ -51,7 +51,7 @@ def read_body(stock: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> An
 
 
 @AMENDMENT.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
-def record_object_version(
+def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Callable[..., str | None],
     bucket_name: str,
     key: str,
@@ -64,7 +64,7 @@ def record_object_version(
 
 
 @AMENDMENT.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
-def upload_part(
+def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Stock, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     s3 = ministack("services.s3")
@@ -83,7 +83,7 @@ def upload_part(
     "handle_request",
     "method path headers body query_params signed_path enforce_bucket_region internal access_point_region access_point",
 )
-async def handle_request(
+async def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Callable[..., Coroutine[Any, Any, Answer]],
     method: str,
     path: str,

@@ -18,7 +18,7 @@ _OBJECT_ARN = "arn:aws:s3:::"
 @AMENDMENT.replaces(
     "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
 )
-def enforce(
+def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Any,
     access_key_id: str,
     iam_action: str,

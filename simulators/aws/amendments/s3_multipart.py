@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 @AMENDMENT.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
-def upload_part(
+def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Stock, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     s3 = ministack("services.s3")
@@ -50,7 +50,7 @@ def upload_part(
 
 
 @AMENDMENT.replaces(_S3, "_complete_multipart_upload", "bucket_name key body query_params headers")
-def complete_multipart_upload(
+def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     stock: Stock,
     bucket_name: str,
     key: str,

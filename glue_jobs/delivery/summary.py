@@ -1,0 +1,111 @@
+"""What a reader wants first: which window, whether it is all there, the figures that count, and what to know about them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+from exports.contract import Contract
+from glue_jobs.delivery import wording
+from glue_jobs.delivery.manifest import CheckResult, Delivered
+from glue_jobs.delivery.markup import Html, bullets, joined, prose, said, tag, verbatim
+from glue_jobs.delivery.page import Limits, Section, more
+
+_MANIFEST = "the manifest"
+_HEADLINES = 12
+
+
+def title(delivered: Delivered) -> Html:
+    window = prose(wording.label(delivered.window.label))
+    return said("{title}, {window}", title=prose(delivered.contract.title, 120), window=window)
+
+
+def header(delivered: Delivered, limits: Limits) -> Html:
+    contract = delivered.contract
+    word, sentence = _status(delivered)
+    return tag(
+        "header",
+        tag("h1", prose(contract.title, min(limits.text, 200))),
+        tag("p", prose(wording.window(delivered.window, contract.window)), class_="window"),
+        tag("p", prose(contract.description, limits.text), class_="prose"),
+        tag("p", joined([tag("b", prose(f"{word}.")), tag("span", prose(sentence))], " "), class_=f"status {delivered.status}"),
+    )
+
+
+def numbers(delivered: Delivered, limits: Limits) -> Section:
+    named = {column.name: column for column in delivered.contract.columns}
+    heading = said("Rows ({grain})", grain=prose(delivered.contract.grain, 80))
+    cards = [_card(heading, prose(wording.number(delivered.inspection.rows)), _since(delivered, None))]
+    for name in delivered.contract.report.headline[: min(limits.items, _HEADLINES)]:
+        column, total = named[name], delivered.inspection.totals[name]["sum"]
+        unit = said(" ({unit})", unit=prose(column.unit, 40)) if column.unit else Html("")
+        heading = joined([prose(column.title, 80), unit])
+        cards.append(_card(heading, verbatim(wording.number(total or 0), 160), _since(delivered, name)))
+    return Section("numbers", "In numbers", [tag("dl", *cards, class_="cards")])
+
+
+def notes(delivered: Delivered, limits: Limits) -> Section | None:
+    failed = [check for check in delivered.checks if not check.passed]
+    told = [prose(note, limits.text) for note in delivered.notes]
+    told += [_warning(check, delivered.contract, limits) for check in failed]
+    shown = told[: limits.items]
+    return Section("notes", "Please note", [bullets(shown), more(len(shown), len(told), "notes", _MANIFEST)]) if told else None
+
+
+def found(check: CheckResult, contract: Contract) -> str:
+    """How often a check failed; a check of the whole file fails or doesn't."""
+    overall = any(one.id == check.id and one.overall for one in contract.check)
+    return "in the file as a whole" if overall else f"in {wording.count(check.failed, 'row')}"
+
+
+def until(delivered: Delivered) -> str | None:
+    """Until when late data still changes the window."""
+    days = delivered.contract.window.restate_for_days
+    if not days:
+        return None
+    return wording.instant(delivered.window.end + timedelta(days=days), delivered.contract.window.zone)
+
+
+def _warning(check: CheckResult, contract: Contract, limits: Limits) -> Html:
+    return said("{what} Found {where}.", what=prose(check.message, limits.text), where=prose(found(check, contract)))
+
+
+def _status(delivered: Delivered) -> tuple[str, str]:
+    if delivered.status == "late":
+        return "Late", _late(delivered)
+    if delivered.status == "empty":
+        return "Empty", f"There are no rows in this window; the file has only its header. {_before(delivered)}".rstrip()
+    rows = wording.count(delivered.inspection.rows, "row")
+    failed = sum(not check.passed for check in delivered.checks)
+    checked = f"{wording.count(failed, 'check')} failed, see below." if failed else "Every check passed."
+    return delivered.status.capitalize(), f"All {rows} of this window are in the file. {checked}"
+
+
+def _late(delivered: Delivered) -> str:
+    zone = delivered.contract.window.zone
+    limit = until(delivered)
+    again = f" The file is made again when more data arrives, until {limit}." if limit else ""
+    return (
+        f"Not final: data until {wording.instant(delivered.table.committed_at, zone)}. "
+        f"The source was last written before the window ended, so rows may be missing.{again}"
+    )
+
+
+def _before(delivered: Delivered) -> str:
+    if not (before := delivered.previous_window):
+        return ""
+    return f"The window before it, {wording.label(before['window'])}, had {wording.count(before['rows'], 'row')}."
+
+
+def _since(delivered: Delivered, figure: str | None) -> Html:
+    before = delivered.previous_window
+    if before is None:
+        return prose("first window")
+    now = delivered.inspection.totals[figure]["sum"] if figure else delivered.inspection.rows
+    then = before["totals"].get(figure) if figure else before["rows"]
+    when = wording.label(before["window"])
+    return verbatim(wording.change(now or 0, None if then is None else Decimal(then), when), 300)
+
+
+def _card(heading: Html, value: Html, since: Html) -> Html:
+    return tag("div", tag("dt", heading), tag("dd", value, class_="big"), tag("dd", since, class_="when"))

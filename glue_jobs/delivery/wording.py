@@ -1,0 +1,109 @@
+"""Numbers, times and windows in words that people read."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from zoneinfo import ZoneInfo
+
+from exports.contract import WindowRule
+from exports.windows import Window, next_window
+
+# Names of our own: strftime's depend on the machine's locale.
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS = "January February March April May June July August September October November December".split()
+#: Wide enough for sums and differences of the longest decimals.
+EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
+MINUS = "\u2212"
+
+
+def number(value: Decimal | int) -> str:
+    """With thousands separators; zeros after the second decimal place, and digits that nobody reads, are left out."""
+    exact = Decimal(value)
+    places = _places(exact)
+    digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-places)) if places is not None else exact:,f}"
+    whole, point, fraction = digits.partition(".")
+    fraction = fraction.rstrip("0").ljust(min(2, len(fraction)), "0")
+    text = f"{whole}{point}{fraction}"
+    return text.lstrip("-") if not exact else text.replace("-", MINUS)
+
+
+def short(value: Decimal | int) -> str:
+    """For places without room: powers of ten instead of more than 15 digits."""
+    exact = Decimal(value)
+    if not exact or Decimal("1e-6") <= exact.copy_abs() < Decimal("1e15"):
+        return number(exact)
+    mantissa, _, exponent = f"{exact:.2e}".partition("e")
+    return f"{mantissa} × 10^{int(exponent)}".replace("-", MINUS)
+
+
+def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
+    """How a figure differs from that of the window before, which is called `when`."""
+    if before is None:
+        return f"no figure for {when}"
+    difference = EXACT.subtract(Decimal(now), Decimal(before))
+    if not difference:
+        return f"the same as in {when}"
+    sign = "+" if difference > 0 else ""
+    if not before:
+        return f"{sign}{number(difference)}; it was 0 in {when}"
+    return f"{sign}{number(difference)} ({_percent(difference, Decimal(before))}) against {when}"
+
+
+def count(amount: int, one: str, many: str = "") -> str:
+    return f"{number(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def size(amount: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if amount >= factor:
+            return f"{amount / factor:,.1f} {unit}"
+    return f"{amount} bytes"
+
+
+def day(value: date, *, weekday: bool = True, year: bool = True) -> str:
+    text = f"{value.day} {_MONTHS[value.month - 1]}" + (f" {value.year:04}" if year else "")
+    return f"{_DAYS[value.weekday()]} {text}" if weekday else text
+
+
+def short_day(value: date) -> str:
+    return f"{_DAYS[value.weekday()][:3]} {value.day} {_MONTHS[value.month - 1][:3]} {value.year:04}"
+
+
+def instant(moment: datetime, zone: str) -> str:
+    local = moment.astimezone(ZoneInfo(zone))
+    return f"{day(local)}, {local:%H:%M} ({zone})"
+
+
+def window(one: Window, rule: WindowRule) -> str:
+    """Like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
+    first, last = one.first_day, next_window(one, rule).first_day - timedelta(days=1)
+    if rule.every == "day":
+        return f"{day(first)}, {rule.zone}"
+    span = f"{day(first, year=first.year != last.year)} to {day(last)}"
+    name = label(one.label)
+    return f"{name[0].upper()}{name[1:]}: {span}, {rule.zone}"
+
+
+def label(text: str) -> str:
+    """A window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
+    year, _, rest = text.partition("-")
+    if rest.startswith("W"):
+        return f"week {int(rest[1:])} of {year}"
+    if "-" in rest:
+        return day(date.fromisoformat(text), weekday=False)
+    return f"{_MONTHS[int(rest) - 1]} {year}"
+
+
+def _places(value: Decimal) -> int | None:
+    """How many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
+    exponent, amount = value.as_tuple().exponent, value.copy_abs()
+    places = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
+    return places if isinstance(exponent, int) and -exponent > places else None
+
+
+def _percent(difference: Decimal, before: Decimal) -> str:
+    share = EXACT.divide(EXACT.multiply(difference, Decimal(100)), before.copy_abs())
+    if share.copy_abs() < Decimal("0.05"):
+        return f"less than {'+' if share > 0 else MINUS}0.1 %"
+    return f"{EXACT.quantize(share, Decimal('0.1')):+,f} %".replace("-", MINUS)
