@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -63,7 +64,7 @@ def _files(rows: int, files: int) -> Iterator[pa.Table]:
     random = np.random.default_rng(20260105)
     offsets = np.zeros(6, dtype=np.int64)
     bounds = np.linspace(0, rows, files + 1).astype(np.int64)
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         yield _file(random, offsets, int(first), int(last), rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
@@ -14,7 +14,7 @@ from glue_jobs.errors import BadInput
 
 @attrs.frozen
 class Arguments:
-    """`as_of` is in UTC. `table` is empty where the contract's topic names it."""
+    """`as_of` is in UTC. `table` is empty where the contract's topic names it, `first_day` None where the contract does."""
 
     export: str
     as_of: datetime
@@ -26,6 +26,7 @@ class Arguments:
     pseudonym_secret: str
     time_limit: timedelta
     table: str
+    first_day: date | None
     dry_run: bool
 
 
@@ -35,6 +36,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     mistakes = [f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)]
     as_of = _instant(values.get("as-of", ""), now, mistakes)
     minutes = _minutes(values["time-limit-minutes"], mistakes)
+    first_day = _day(values["first-day"], mistakes)
     if values["dry-run"] not in ("true", "false"):
         mistakes.append(f"--dry-run is {values['dry-run']!r}; say true or false")
     if values.get("bucket") and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", values["bucket"]):
@@ -52,6 +54,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         pseudonym_secret=values["pseudonym-secret"],
         time_limit=timedelta(minutes=minutes),
         table=values["table"],
+        first_day=first_day,
         dry_run=values["dry-run"] == "true",
     )
 
@@ -86,3 +89,11 @@ def _minutes(text: str, mistakes: list[str]) -> int:
         return int(text)
     mistakes.append(f"--time-limit-minutes is {text!r}; say a whole number from 1 to 10080")
     return 1
+
+
+def _day(text: str, mistakes: list[str]) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        mistakes.append(f"--first-day {text!r} is not a day; write it like 2026-01-05")
+        return None

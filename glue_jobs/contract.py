@@ -60,6 +60,7 @@ ARGUMENTS: Final = {
     "pseudonym-secret": "name or ARN of the secret with the pseudonymisation key",
     "time-limit-minutes": "how long this run may take; after that it counts as dead",
     "table": "table to read where its name is not the topic's",
+    "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
@@ -70,6 +71,7 @@ DEFAULT_ARGUMENTS: Final = {
     "pseudonym-secret": "",
     "time-limit-minutes": "60",
     "table": "",
+    "first-day": "",
     "dry-run": "false",
 }
 

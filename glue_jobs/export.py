@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -65,7 +64,7 @@ def run(args: Arguments, around: Surroundings = Surroundings()) -> RunRecord:
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, around.clock)
     try:
         job = _job(args, contract, services=services, bucket=bucket, record=record, around=around)
-        _windows(job, args.as_of)
+        _windows(job, args)
     except BaseException as thrown:
         error = spark_errors.told(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # what went wrong first is what counts
@@ -139,9 +138,11 @@ class _Starting:
             self._error = error
 
 
-def _windows(job: Job, as_of: datetime) -> None:
+def _windows(job: Job, args: Arguments) -> None:
     published, skipped = (_labels(job.bucket, f"{job.contract.name}/{folder}/") for folder in ("manifests", "skipped"))
-    plan = planning.plan(job.contract.window, as_of, published=published, skipped=skipped)
+    rule = job.contract.window
+    rule = attrs.evolve(rule, first=args.first_day or rule.first)
+    plan = planning.plan(rule, args.as_of, published=published, skipped=skipped)
     job.record.windows_left = plan.left
     if plan.windows:
         require_allowed(job.spark(), job.contract)

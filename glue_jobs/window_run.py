@@ -14,7 +14,7 @@ from glue_jobs.making import describe, make
 from glue_jobs.pipeline import Rows
 
 #: What the run's record repeats of the manifest.
-_TOLD = ("status", "generation", "run_id", "rows", "totals", "files", "checks", "notes")
+_TOLD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
 
 
 def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str, Any]:

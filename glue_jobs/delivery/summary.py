@@ -12,7 +12,8 @@ from glue_jobs.delivery.markup import Html, bullets, joined, prose, said, tag, v
 from glue_jobs.delivery.page import Limits, Section, more
 
 _MANIFEST = "the manifest"
-_HEADLINES = 12
+#: More of them would push what was asked for off the screen.
+_HEADLINES = _NOTES = 12
 
 
 def title(delivered: Delivered) -> Html:
@@ -48,7 +49,7 @@ def notes(delivered: Delivered, limits: Limits) -> Section | None:
     failed = [check for check in delivered.checks if not check.passed]
     told = [prose(note, limits.text) for note in delivered.notes]
     told += [_warning(check, delivered.contract, limits) for check in failed]
-    shown = told[: limits.items]
+    shown = told[: min(limits.items, _NOTES)]
     return Section("notes", "Please note", [bullets(shown), more(len(shown), len(told), "notes", _MANIFEST)]) if told else None
 
 

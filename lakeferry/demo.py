@@ -1,0 +1,191 @@
+"""`lakeferry demo`: from nothing to files, with no account: events, Tableflow's tables, the real job, the delivery."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.glue import GlueCatalog
+
+from exports import check, topic_schema
+from exports import contract as contracts
+from exports.contract import Contract
+from exports.toml_model import BadFile
+from exports.windows import window_at
+from glue_jobs.runs import RunRecord
+from lakeferry import exporting, local_spark
+from lakeferry.bootstrap import ROOT
+from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.world import TABLEFLOW_BUCKET, World, fresh_demo, relative
+from simulators import generators
+from simulators.avro_schema import SchemaError
+from simulators.events import EventsError, read_json_lines, to_records
+from simulators.kafka import Record
+from simulators.tableflow import Place, Tableflow
+from simulators.topic import Topic, load_topic
+
+_SEED = 20261116
+_START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
+_AS_OF = datetime(2026, 11, 16, 6, tzinfo=UTC)
+_TRADES_START = datetime(2026, 11, 13, 5, tzinfo=UTC)
+_COMMITS = 8
+
+
+@attrs.frozen
+class Wishes:
+    """The command's options."""
+
+    events: Path | None
+    topic: str | None
+    schema: Path | None
+    export: str | None
+    as_of: datetime | None
+    out: Path
+
+
+@attrs.frozen
+class Source:
+    """A topic with its records, and the first and last time that its events speak of."""
+
+    topic: Topic
+    records: list[Record]
+    first: datetime
+    last: datetime
+
+
+def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
+    """Returns the document for programs. Raises CommandFailed."""
+    started = time.monotonic()
+    try:
+        local_spark.prepare()
+    except local_spark.NotSetUp as error:
+        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
+    sources = _own_events(wishes) if wishes.events else _generated(voice)
+    chosen = _contracts(wishes, sources)
+    with fresh_demo() as world:
+        _materialise(voice, world, sources)
+        records = []
+        for name, contract in chosen.items():
+            words = _words(wishes, name, contract, sources[contract.source.topic])
+            records.append(_export(voice, world, wishes.out, contract, words))
+    return _told(voice, wishes, records, time.monotonic() - started)
+
+
+def _generated(voice: Voice) -> dict[str, Source]:
+    with voice.step("generating sales and trades"):
+        sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+        mix = generators.SalesMix(orders=12_000)
+        orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
+        traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_END)
+    voice.say(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
+    return {
+        "sales_orders": Source(sales, orders, _START, _AS_OF),
+        "stock_trades": Source(trades, traded, _TRADES_START, _AS_OF),
+    }
+
+
+def _own_events(wishes: Wishes) -> dict[str, Source]:
+    if wishes.events is None or not wishes.topic:
+        raise CommandFailed(WRONG_INPUT, "DEMO-TOPIC", "--events needs --topic", "Name the topic whose events these are")
+    file = wishes.schema or ROOT / "topics" / f"{wishes.topic}.avsc"
+    try:
+        topic = load_topic(file, wishes.topic)
+        values = read_json_lines(wishes.events, topic)
+    except FileNotFoundError as error:
+        shipped = ", ".join(sorted(path.stem for path in (ROOT / "topics").glob("*.avsc")))
+        hint = f"Topics shipped: {shipped}. For another one give --schema FILE"
+        raise CommandFailed(WRONG_INPUT, "DEMO-FILE", f"{error.filename} does not exist", hint) from None
+    except SchemaError as error:
+        raise CommandFailed(WRONG_INPUT, "DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
+    except EventsError as error:
+        hint = "Correct these lines; nothing was written"
+        raise CommandFailed(WRONG_INPUT, "DEMO-EVENTS", str(error), hint) from None
+    if not values:
+        raise CommandFailed(WRONG_INPUT, "DEMO-EVENTS", f"{wishes.events} holds no event", "Give at least one line")
+    now = datetime.now(UTC)
+    records = to_records(topic, values, now)
+    times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
+    return {topic.name: Source(topic, records, min(times), max(times))}
+
+
+def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract]:
+    """The exports to run, by the name or path that the job is given. All are checked against their topic's schema."""
+    names = [wishes.export] if wishes.export else contracts.shipped()
+    chosen = {}
+    for name in names:
+        try:
+            contract = contracts.load(name)
+            if contract.source.topic in sources:
+                schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
+                file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
+                chosen[name] = check.check_file(file, schema)
+            elif wishes.export:
+                hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
+                raise CommandFailed(WRONG_INPUT, "DEMO-EXPORT", f"{name} does not fit these events", hint)
+        except BadFile as bad:
+            raise CommandFailed(WRONG_INPUT, "EXP-CONTRACT", str(bad), "Correct the contract") from None
+    if not chosen:
+        hint = "Name one with --export, for instance the path of your own contract"
+        raise CommandFailed(WRONG_INPUT, "DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)
+    return chosen
+
+
+def _materialise(voice: Voice, world: World, sources: dict[str, Source]) -> None:
+    started = time.monotonic()
+    flow = Tableflow(_catalog(world), Place(TABLEFLOW_BUCKET, cluster_id=world.database))
+    for source in sources.values():
+        with voice.step(f"writing {source.topic.name} as Tableflow does"):
+            flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
+    names = " and ".join(f"{world.database}.{name}" for name in sources)
+    voice.say(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
+
+
+def _catalog(world: World) -> Catalog:
+    if world.embedded is None:
+        raise RuntimeError("the demo runs in the embedded AWS only")
+    # PyIceberg's S3 doesn't read the environment; Spark's does.
+    where = {"s3.endpoint": world.embedded.url, "s3.region": world.embedded.region}
+    return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **where)
+
+
+def _words(wishes: Wishes, name: str, contract: Contract, source: Source) -> list[str]:
+    words = ["--export", name, "--as-of", _as_of(wishes, contract, source).isoformat()]
+    return [*words, "--first-day", source.first.date().isoformat()] if wishes.events else words
+
+
+def _export(voice: Voice, world: World, out: Path, contract: Contract, words: list[str]) -> RunRecord:
+    started = time.monotonic()
+    record = exporting.run(voice, world, words, f"export   {contract.name}")
+    voice.say(f"export   {contract.name}: {len(record.windows)} windows ({time.monotonic() - started:.0f} s)")
+    exporting.download(world, record, out)
+    return record
+
+
+def _as_of(wishes: Wishes, contract: Contract, source: Source) -> datetime:
+    """The moment at which the last event's window is over, if that is not in the future."""
+    if wishes.as_of:
+        return wishes.as_of
+    if not wishes.events:
+        return _AS_OF
+    over = window_at(source.last, contract.window).end
+    return min(over, datetime.now(UTC))
+
+
+def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float) -> dict[str, Any]:
+    rows = [row for record in records for row in exporting.summary(record)]
+    voice.result("")
+    voice.table(["export", "window", "state", "rows", "totals"], rows)
+    voice.result(f"\n{seconds:.0f} s. CSV, manifest, data dictionary and report of each window are in {relative(wishes.out)}/")
+    first = next((w for r in records for w in r.windows if w["state"] == "published"), None)
+    if first:
+        report = wishes.out / records[0].export / str(first["window"]) / "report.html"
+        voice.result(f"Open {relative(report)} in a browser.")
+    voice.result('Next: lakeferry query "SELECT status, count(*) FROM sales_orders GROUP BY 1"')
+    for record in records:
+        if failure := exporting.trouble(record):
+            raise failure
+    return {"out": str(wishes.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}

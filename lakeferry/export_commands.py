@@ -1,0 +1,64 @@
+"""`lakeferry export …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from exports import check as checks
+from exports import contract as contracts
+from exports import topic_schema
+from exports.toml_model import BadFile
+from lakeferry import exporting, local_spark, world
+from lakeferry.bootstrap import ROOT
+from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+
+
+def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
+    try:
+        local_spark.prepare()
+    except local_spark.NotSetUp as error:
+        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
+    with world.current() as here:
+        record = exporting.run(voice, here, words, "export")
+        files = exporting.download(here, record, out) if out else []
+    if not record.windows:
+        voice.result("No window needs anything: all that are closed are published, and none may still change.")
+    voice.table(["export", "window", "state", "rows", "totals"], exporting.summary(record))
+    if record.windows_left:
+        voice.result(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
+    for file in files:
+        voice.result(f"wrote {world.relative(file)}")
+    voice.result(f"Record: s3://{here.bucket}/{here.prefix}/{record.key}")
+    if failure := exporting.trouble(record):
+        raise failure
+    return attrs.asdict(record)
+
+
+def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
+    """Raises CommandFailed with every mistake."""
+    try:
+        topic = contracts.load(str(file)).source.topic
+        contract = checks.check_file(file, topic_schema.load(schema or ROOT / "topics" / f"{topic}.avsc", topic))
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        raise CommandFailed(WRONG_INPUT, "EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
+    except topic_schema.BadSchema as error:
+        hint = "Give the topic's Avro schema with --schema FILE"
+        raise CommandFailed(WRONG_INPUT, "EXP-SCHEMA", str(error), hint) from None
+    treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
+    voice.result(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
+    voice.result(f"Personal data: {', '.join(treated) or 'none'}.")
+    if contract.window.applies == "after_deduplication":
+        voice.result("The window comes after deduplication: each run reads the whole table.")
+    voice.result(f"Next: lakeferry demo --export {file}")
+    return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
+
+
+def listed(voice: Voice) -> dict[str, Any]:
+    found = [contracts.load(name) for name in contracts.shipped()]
+    rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]
+    voice.table(["export", "title", "topic", "window", "grain"], rows)
+    return {"exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found]}

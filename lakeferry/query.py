@@ -1,0 +1,113 @@
+"""`lakeferry query`: DuckDB over the Iceberg tables, read only. Its extensions come from PyPI, so nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import boto3
+import duckdb
+import duckdb_extension_avro
+import duckdb_extension_httpfs
+import duckdb_extension_iceberg
+from rich.console import Console
+from rich.table import Table
+
+from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
+from lakeferry.world import World
+
+_EXTENSIONS = {
+    "avro": duckdb_extension_avro,
+    "httpfs": duckdb_extension_httpfs,
+    "iceberg": duckdb_extension_iceberg,
+}
+
+
+@attrs.frozen
+class Answer:
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def query(world: World, sql: str) -> Answer:
+    """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
+    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as connection:
+        _require_select(connection, sql)
+        _load(connection)
+        tables = list(_tables(world))
+        for database, name, location in tables:
+            _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
+        try:
+            answer = connection.execute(sql)
+            return Answer([column[0] for column in answer.description or []], answer.fetchall())
+        except duckdb.Error as error:
+            known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
+            raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), f"Tables here: {known}") from None
+
+
+def _require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), "Correct the SQL") from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise CommandFailed(WRONG_INPUT, "QUERY-READ-ONLY", "only one SELECT is allowed", "Tables are read only here")
+
+
+def _load(connection: duckdb.DuckDBPyConnection) -> None:
+    for name, package in _EXTENSIONS.items():
+        folder = Path(str(package.__file__)).parent / "extensions"
+        connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    credentials = boto3.session.Session().get_credentials()
+    if credentials is None:
+        raise CommandFailed(FAILED, "QUERY-CREDENTIALS", "no AWS credentials were found", "Log in, or run `lakeferry demo`")
+    frozen = credentials.get_frozen_credentials()
+    options = {
+        "KEY_ID": frozen.access_key,
+        "SECRET": frozen.secret_key,
+        "SESSION_TOKEN": frozen.token or "",
+        "REGION": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", ""),
+    }
+    if endpoint:
+        options |= {"ENDPOINT": endpoint.split("://")[1], "URL_STYLE": "path"}
+    listed = ", ".join(f"{name} '{_quoted(value)}'" for name, value in options.items() if value)
+    plain = ", USE_SSL false" if endpoint.startswith("http://") else ""
+    connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
+
+
+def _tables(world: World) -> Iterator[tuple[str, str, str]]:
+    """(database, table, metadata file) of the Iceberg tables that an export reads or keeps."""
+    glue = boto3.client("glue")
+    for database in (world.database, world.aggregates_database):
+        try:
+            pages = list(glue.get_paginator("get_tables").paginate(DatabaseName=database))
+        except glue.exceptions.EntityNotFoundException:
+            continue
+        for table in (table for page in pages for table in page["TableList"]):
+            if location := table.get("Parameters", {}).get("metadata_location"):
+                yield database, table["Name"], location
+
+
+def _view(connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool) -> None:
+    schema = database.replace('"', '""')
+    table = name.replace('"', '""')
+    connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+    names = [f'"{schema}"."{table}"'] + ([f'"{table}"'] if bare else [])
+    for one in names:
+        connection.execute(f"CREATE VIEW {one} AS SELECT * FROM iceberg_scan('{_quoted(location)}')")  # noqa: S608
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def show(answer: Answer) -> None:
+    """A table for people on standard output, which is what they asked for."""
+    shown = Table(*answer.columns, box=None, pad_edge=False, header_style="bold")
+    for row in answer.rows:
+        shown.add_row(*["" if value is None else str(value) for value in row])
+    Console(highlight=False).print(shown)
