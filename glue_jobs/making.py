@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 from pyspark.sql import functions as F
 
+from exports.contract import Contract
 from exports.windows import Window
 from glue_jobs import reconcile
 from glue_jobs.delivery import csv_line, datapackage, manifest, report
@@ -123,7 +124,7 @@ def _books(job: Job, window: Window, rows: Rows, counted: PartitionReport, inspe
 
 
 def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[CheckResult]:
-    of_rows = [
+    of_rows = _implied(job.contract, inspection) + [
         CheckResult(rule.id, rule.severity, rule.message, counted.flagged.get(str(bit), 0))
         for bit, rule in enumerate(row_rules(job.contract), fates.FIRST_RULE)
     ]
@@ -138,6 +139,19 @@ def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[
     return of_rows + [
         CheckResult(check.id, check.severity, check.message, 0 if ok else 1) for check, ok in zip(overall, held, strict=True)
     ]
+
+
+def _implied(contract: Contract, inspection: Inspection) -> list[CheckResult]:
+    """What the columns promise without being asked: no empty cells, no values but those listed."""
+    results = []
+    for column in contract.columns:
+        if not column.nullable:
+            empty = inspection.nulls.get(column.name, 0)
+            results.append(CheckResult(f"{column.name}_not_empty", "block", f"{column.name} is empty in some rows.", empty))
+        if column.allowed:
+            told_ = f"{column.name} has values other than {', '.join(column.allowed)}."
+            results.append(CheckResult(f"{column.name}_allowed", "block", told_, inspection.disallowed.get(column.name, 0)))
+    return results
 
 
 def _require_clean(window: Window, inspection: Inspection, checks: list[CheckResult]) -> None:

@@ -20,7 +20,7 @@ from glue_jobs.table_metadata import PinnedTable
 from glue_jobs.transforms import aggregate, columns, fates
 from glue_jobs.transforms.check import flags, row_rules
 from glue_jobs.transforms.deduplicate import marked, unkeyed
-from glue_jobs.transforms.flatten import unfolded, with_fates
+from glue_jobs.transforms.flatten import unfolded
 from glue_jobs.transforms.pseudonymise import is_foreign, with_pads
 
 #: Groups up to this many are ordered in one task: cheaper than another shuffle.
@@ -92,7 +92,7 @@ class Pipeline:
             values = plan.spread(values, F.col(self._first.name))
         if not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
-        encoded = self._encoded(values, [F.col(_FOREIGN), F.col(_CUT)])
+        encoded = self._encoded(values, F.col(_FOREIGN))
         return Rows(encoded, plan.partitions, observed)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
@@ -100,7 +100,7 @@ class Pipeline:
         self.spark.conf.set("spark.sql.shuffle.partitions", plan.partitions)
         observed = Observation()
         lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), plan))))
-        keys = {c.name: columns.treated(c, self._prepared(c, types, any_text)) for c in self._keys}
+        keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
         measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
         rows = aggregate.lines_and_events(lines, foreign=self._foreign(any_text))
         groups = aggregate.grouped(rows, self.contract, keys, measures).persist()
@@ -108,7 +108,7 @@ class Pipeline:
         shown = aggregate.suppressed(groups, self.contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        encoded = self._encoded(ordered, [F.col(aggregate.FOREIGN_FOUND), F.lit(False)])
+        encoded = self._encoded(ordered, F.col(aggregate.FOREIGN_FOUND))
         return Rows(encoded, 1 if few else plan.partitions, observed, shown, groups)
 
     @property
@@ -182,37 +182,32 @@ class Pipeline:
 
     def _unfolded(self, events: DataFrame) -> DataFrame:
         inside = F.lit(True) if self._early else reading.in_window(self.contract, self.window)
-        return unfolded(with_fates(events, self.contract, inside), self.contract)
+        return unfolded(events, self.contract, inside)
 
     def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
-        """The contract's columns instead of the source's; null where the row delivers no line."""
-        delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
-        listed = self.contract.columns
+        """The contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
         kept = [name for name in (*_COUNTED, layout.BUCKET) if name in lines.columns]
-        # In two steps, because the second names what the first made more than once.
-        first = {f"_of_{c.name}": F.when(delivered, self._prepared(c, types, any_text)) for c in listed}
-        first[_FOREIGN] = delivered & self._foreign(any_text)
-        prepared = self._with_pads(lines.select(*kept, *[value.alias(name) for name, value in first.items()]))
-        cut = [columns.too_long(F.col(f"_of_{c.name}")) for c in listed if columns.may_be_cut(c)]
-        return prepared.select(
-            *kept,
-            _FOREIGN,
-            _any(cut).alias(_CUT),
-            *[columns.treated(c, F.col(f"_of_{c.name}")).alias(c.name) for c in listed],
+        values = {column.name: self._treated(column, types, any_text) for column in self.contract.columns}
+        return self._with_pads(lines).select(
+            *kept, self._foreign(any_text).alias(_FOREIGN), *[value.alias(name) for name, value in values.items()]
         )
 
-    def _prepared(self, column: Column, types: StructType, any_text: bool) -> Expression:
-        return columns.prepared(column, types[column.name].dataType, any_text=any_text)
+    def _treated(self, column: Column, types: StructType, any_text: bool) -> Expression:
+        value = columns.treated(column, types[column.name].dataType, any_text=any_text)
+        if column.expression is None:
+            return value
+        # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
+        return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, value)
 
     def _foreign(self, any_text: bool) -> Expression:
         """Whether a value of the row can't be hashed because it isn't ASCII."""
         return _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
 
-    def _encoded(self, values: DataFrame, troubles: list[Expression]) -> DataFrame:
-        """`troubles` are the conditions of the first flags, foreign and cut."""
+    def _encoded(self, values: DataFrame, foreign: Expression) -> DataFrame:
         delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
         line = csv_line.line(self.contract.columns, self.contract.delivery)
-        broken = flags([*troubles, *[rule.bad for rule in row_rules(self.contract)]])
+        cut = _any([columns.is_cut(column) for column in self.contract.columns if _may_be_long(column)])
+        broken = flags([foreign, cut, *[rule.bad for rule in row_rules(self.contract)]])
         counted = [name for name in _COUNTED if name in values.columns]
         raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
         return values.select(F.when(delivered, line).alias(fates.LINE), *counted, *raised)
@@ -251,13 +246,16 @@ _COUNTED = (
     fates.LINES,
 )
 _FOREIGN = "_foreign"
-_CUT = "_cut"
 
 
 def _untouched(column: Column) -> bool:
     """Whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
+
+
+def _may_be_long(column: Column) -> bool:
+    return column.type == "text" and (column.personal is None or column.personal.treatment != "hash")
 
 
 def _any(conditions: list[Expression]) -> Expression:

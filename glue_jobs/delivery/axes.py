@@ -16,11 +16,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @attrs.frozen
 class Axis:
-    """`position` tells where a label lies on a scale; it is None for words, which have no scale."""
+    """`position` tells where a label lies on a scale; it is None for words, which have no scale. `even` is a scale on which
+    one may expect labels at even steps, so that a missing one means something."""
 
     position: Callable[[str], float] | None
     shown: Callable[[str], str]
-    is_time: bool = False
+    even: bool = False
 
     def in_order(self, labels: Iterable[str]) -> list[str]:
         return sorted(labels) if self.position is None else sorted(labels, key=self.position)
@@ -44,6 +45,8 @@ def _of_type(column: Column) -> Axis:
         return _DATES
     if column.type == "timestamp":
         return _TIMES
+    if column.type == "integer":
+        return _INTEGERS
     return _NUMBERS if column.numeric else _WORDS
 
 
@@ -61,7 +64,9 @@ def _seconds(label: str) -> float:
     return (datetime.fromisoformat(label) - EPOCH).total_seconds()
 
 
-_DATES = Axis(lambda label: float(date.fromisoformat(label).toordinal()), _shown_day, is_time=True)
-_TIMES = Axis(_seconds, _shown_time, is_time=True)
+_DATES = Axis(lambda label: float(date.fromisoformat(label).toordinal()), _shown_day, even=True)
+_TIMES = Axis(_seconds, _shown_time, even=True)
 _NUMBERS = Axis(float, lambda label: wording.short(Decimal(label)))
+# Years have no thousands separators.
+_INTEGERS = Axis(float, lambda label: label.replace("-", wording.MINUS), even=True)
 _WORDS = Axis(None, lambda label: label or "“”")

@@ -15,7 +15,7 @@ from glue_jobs.delivery import drawing, wording
 from glue_jobs.delivery.axes import Axis, axis_of
 from glue_jobs.delivery.drawing import Bar, Point
 from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.delivery.markup import Html, joined, prose, said, table, tag, verbatim
+from glue_jobs.delivery.markup import Html, joined, named, prose, said, table, tag, verbatim
 
 #: Categories that get a bar of their own, and values of an axis with an order that are drawn as bars.
 _CATEGORIES = 12
@@ -60,20 +60,19 @@ def figure(place: int, contract: Contract, inspection: Inspection, items: int) -
 
 
 def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, inspection: Inspection) -> Series:
-    named = {column.name: column for column in contract.columns}
-    y = None if chart.y == "rows" else named[chart.y]
+    columns = {column.name: column for column in contract.columns}
+    y = None if chart.y == "rows" else columns[chart.y]
     whole = inspection.totals[y.name]["sum"] if y else Decimal(inspection.rows)
     known = {label: value for label, value in values.items() if label is not None}
-    axis = axis_of(named[chart.x], known)
+    axis = axis_of(columns[chart.x], known)
     rest = wording.EXACT.subtract(whole or Decimal(0), _sum(values.values()))
-    return Series(chart, axis, named[chart.x], y, known, values.get(None), rest)
+    return Series(chart, axis, columns[chart.x], y, known, values.get(None), rest)
 
 
 def _subject(series: Series) -> Html:
-    unit = series.y.unit if series.y else None
-    y = said("{title}, in {unit}", title=prose(series.measure, 80), unit=prose(unit, 40)) if unit else prose(series.measure, 80)
+    y = named(series.measure, series.y.unit if series.y else None)
     zone = prose(", UTC" if series.x.type == "timestamp" else "")
-    return said("{y}, by {x}{zone}", y=y, x=prose(series.x.title, 80), zone=zone)
+    return said("{y} by {x}{zone}", y=y, x=prose(series.x.title, 80), zone=zone)
 
 
 def _as_bars(series: Series, name: str, items: int) -> list[Html]:
@@ -115,7 +114,7 @@ def _as_line(series: Series, name: str, items: int) -> list[Html]:
     labels = series.axis.in_order(series.values)
     position = series.axis.position or {label: float(place) for place, label in enumerate(labels)}.__getitem__
     points = [Point(position(label), series.axis.shown(label), series.values[label]) for label in labels]
-    gap = _gap(points) if series.axis.is_time else None
+    gap = _gap(points) if series.axis.even else None
     marks = [*[Bar(point.label, point.value) for point in points], *_none(series)]
     broken = gap is not None and any(after.x - before.x > gap for before, after in pairwise(points))
     asides = [

@@ -13,8 +13,6 @@ from glue_jobs.delivery.page import Limits, Section, more
 from glue_jobs.delivery.summary import found
 
 _CHARTS = 3
-#: More results than this are listed only where they matter or the contract's author wrote the check.
-_RESULTS = 12
 #: Columns of the first rows that fit on paper; the style sheet hides the others.
 _ON_PAPER = 7
 _DICTIONARY = "datapackage.json, beside this report,"
@@ -32,17 +30,22 @@ def checks(delivered: Delivered, limits: Limits) -> Section:
     results = sorted(delivered.checks, key=_urgency)
     failed = [check for check in results if not check.passed]
     written = {check.id for check in delivered.contract.check}
-    few = len(results) <= _RESULTS
-    matters = [few or not check.passed or check.id in written for check in results]
+    matters = [not check.passed or check.id in written for check in results]
     shown = list(compress(results, matters))
     rest = [check for check, told in zip(results, matters, strict=True) if not told]
     told = f"{len(failed):,} of {wording.count(len(results), 'check')} failed." if failed else _all_passed(len(results))
     body = [tag("p", prose(told))]
     if shown:
-        body.append(_results("results", shown, delivered, limits))
+        body.append(_results("results", "What was looked for, and whether it was found", shown, delivered, limits))
     if rest:
         summary = f"{wording.count(len(rest), 'more check')} of columns passed: never empty, only allowed values"
-        body.append(tag("details", tag("summary", prose(summary)), _results("more-results", rest, delivered, limits)))
+        body.append(
+            tag(
+                "details",
+                tag("summary", prose(summary)),
+                _results("more-results", "What follows from the columns", rest, delivered, limits),
+            )
+        )
     return Section("checks", "Checks", body)
 
 
@@ -53,7 +56,6 @@ def first_rows(delivered: Delivered, limits: Limits) -> Section:
     shown = columns[: limits.columns]
     lines = [[prose(str(place)), *_cells(row, shown, limits)] for place, row in enumerate(rows, 1)]
     numeric = {0, *(place for place, column in enumerate(shown, 1) if column.numeric)}
-    # A blank word instead of an empty heading would be read out 20 times.
     grid = table("first", prose(_first_caption(delivered, len(rows), limits)), ["Row", *[c.name for c in shown]], lines, numeric)
     paper = f"Paper has room for the first {_ON_PAPER} of {len(columns)} columns."
     on_paper = [tag("p", prose(paper), class_="paper aside")] if len(shown) > _ON_PAPER else []
@@ -77,10 +79,10 @@ def _all_passed(amount: int) -> str:
     return "There are no checks for this file." if not amount else f"All {wording.count(amount, 'check')} passed."
 
 
-def _results(name: str, results: list[CheckResult], delivered: Delivered, limits: Limits) -> Html:
+def _results(name: str, caption: str, results: list[CheckResult], delivered: Delivered, limits: Limits) -> Html:
     rows = [_result(check, delivered, limits.text) for check in results[: limits.items]]
     heads = ["Looked for", "Result", "Found", "If found"]
-    whole = table(name, prose("What was looked for, and whether it was found"), heads, rows)
+    whole = table(name, prose(caption), heads, rows)
     return joined([whole, more(len(rows), len(results), "checks", "the manifest")])
 
 
@@ -111,7 +113,7 @@ def _cell(value: str | None, column: Column, limit: int) -> Html:
 
 
 def _entry(column: Column, text: int) -> list[Html]:
-    name = joined([tag("code", prose(column.name)), tag("b", prose(column.title, text))])
+    name = joined([tag("code", prose(column.name)), tag("b", prose(column.title, text))], " ")
     return [
         name,
         _meaning(column, text),

@@ -14,6 +14,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 
 from exports.contract import Column, Delivery
+from glue_jobs.transforms.columns import LONGEST_TEXT
 
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END = "\r\n"
@@ -25,7 +26,8 @@ _LOOKED_PAST = "[ '\"\u00a0\u3000]*"
 GUARDED = rf"^(?:{_LOOKED_PAST}[{_TRIGGERS}\x00-\x1f])"
 #: First characters of cells that go out as they are, unless there is a separator inside: digits, letters of the Latin to
 #: the Arabic blocks and further scripts. All other cells are looked at closely, which costs more.
-_PLAIN_FIRST = ((0x30, 0x39), (0x41, 0x7E), (0xA1, 0x2FFF), (0x3001, 0xFEFF))
+_PLAIN_FIRST = (("0", ":"), ("A", "\x7f"), ("\u00a1", "\u3000"), ("\u3001", "\uff00"))
+_SECOND = 1_000_000
 _SEPARATORS = ('"', ",", "\r", "\n")
 
 
@@ -53,25 +55,39 @@ def _cell(column: Column, null_text: str) -> Expression:
         safe = column.personal is not None and column.personal.treatment == "hash"
         text = value if safe else _text(value, null_text)
     elif column.type == "timestamp":
-        text = F.date_format(value, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+        text = _timestamp(value)
     else:
         text = value.cast("string")
     return F.coalesce(text, F.lit(null_text))
 
 
 def _text(value: Expression, null_text: str) -> Expression:
-    """Most cells need nothing but a glance; one that might need something is guarded and quoted, needed or not.
+    """Most cells need nothing but a glance; one that might need something is cut, guarded and quoted, needed or not.
 
-    Kept this small because Java compiles no method of more than 8,000 bytes, and a row may have many cells.
+    Kept small because Java compiles no method of more than 8,000 bytes, and a row may have many cells.
     """
-    first = F.ascii(value)
-    plain = _any([(first >= low) & (first <= high) for low, high in _PLAIN_FIRST])
+    # Strings compare by their bytes, so this looks at the first character alone.
+    plain = _any([(value >= first) & (value < after) for first, after in _PLAIN_FIRST])
     suspect = ~plain | _any([value.contains(sign) for sign in _SEPARATORS]) | value.endswith(" ")
+    suspect = suspect | (F.octet_length(value) > LONGEST_TEXT)
     if null_text:
         suspect = suspect | (value == null_text)
-    guarded = F.regexp_replace(value, GUARDED.replace("^(?:", "^(?="), "'")
+    short = F.substring(value, 1, LONGEST_TEXT)
+    guarded = F.regexp_replace(short, GUARDED.replace("^(?:", "^(?="), "'")
     quoted = F.concat(F.lit('"'), F.replace(guarded, F.lit('"'), F.lit('""')), F.lit('"'))
     return F.when(suspect, quoted).otherwise(value)
+
+
+def _timestamp(value: Expression) -> Expression:
+    """2026-11-09T08:15:00.000000Z, by arithmetic: `date_format` takes four times as long. Needs a session in UTC."""
+    of_day = F.pmod(F.unix_micros(value), F.lit(86_400 * _SECOND))
+    hours = F.call_function("div", of_day, F.lit(3_600 * _SECOND))
+    minutes = F.call_function("div", F.pmod(of_day, F.lit(3_600 * _SECOND)), F.lit(60 * _SECOND))
+    # 1hhmmssffffff: the one in front keeps the zeros.
+    digits = (F.lit(10**12) + hours * 10**10 + minutes * 10**8 + F.pmod(of_day, F.lit(60 * _SECOND))).cast("string")
+    hour, minute, second, fraction = (F.substring(digits, at, size) for at, size in ((2, 2), (4, 2), (6, 2), (8, 6)))
+    time = F.concat(hour, F.lit(":"), minute, F.lit(":"), second, F.lit("."), fraction, F.lit("Z"))
+    return F.concat(value.cast("date").cast("string"), F.lit("T"), time)
 
 
 def _any(conditions: list[Expression]) -> Expression:

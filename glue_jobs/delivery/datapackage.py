@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import attrs
+
 from exports.contract import Column, Contract
+from glue_jobs.delivery import csv_line
 from glue_jobs.delivery.manifest import Delivered, File, window_document
 
-_TYPES = {"text": "string", "integer": "integer", "date": "date", "timestamp": "datetime", "boolean": "boolean"}
+#: How values of a type are written, in the words of the Table Schema; what no entry says is its default.
+_TYPES: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "integer": {"type": "integer", "bareNumber": True},
+    "number": {"type": "number", "decimalChar": ".", "bareNumber": True},
+    "date": {"type": "date", "format": "%Y-%m-%d"},
+    "timestamp": {"type": "datetime", "format": "%Y-%m-%dT%H:%M:%S.%fZ"},
+    "boolean": {"type": "boolean", "trueValues": ["true"], "falseValues": ["false"]},
+}
 
 
 def data_package(delivered: Delivered) -> dict[str, Any]:
@@ -20,54 +32,86 @@ def data_package(delivered: Delivered) -> dict[str, Any]:
         "description": contract.description,
         "version": str(contract.version),
         "contributors": [{"title": contract.owner, "role": "publisher"}],
-        "lakeferry": {
-            "grain": contract.grain,
-            "status": delivered.status,
-            "window": window_document(delivered.window, contract),
-            "run_id": delivered.run_id,
-            "not_delivered": [_left_out(column) for column in contract.column if not column.delivered],
-        },
+        "sources": [{"title": f"topic {contract.source.topic}, table {delivered.table.database}.{delivered.table.name}"}],
+        "lakeferry": _provenance(delivered),
         "resources": [_resource(contract, file) for file in delivered.files if file.role == "data"],
     }
 
 
+def _provenance(delivered: Delivered) -> dict[str, Any]:
+    contract = delivered.contract
+    return {
+        "grain": contract.grain,
+        "status": delivered.status,
+        "window": window_document(delivered.window, contract),
+        "run_id": delivered.run_id,
+        "snapshot_id": delivered.table.snapshot_id,
+        "contract_sha256": contract.sha256,
+        "key_version": delivered.key_version,
+        "order_by": contract.delivery.order_by,
+        "filters": [{"where": one.where, "reason": one.reason} for one in contract.filter],
+        "not_delivered": [_left_out(column) for column in contract.column if not column.delivered],
+    }
+
+
 def _resource(contract: Contract, file: File) -> dict[str, Any]:
-    null_text = contract.delivery.null_text
-    name = file.key.rpartition("/")[2]
+    path = file.key.rpartition("/")[2]
     resource = {
         "profile": "tabular-data-resource",
-        "name": name.partition(".")[0].replace("_", "-").lower(),
-        "path": name,
+        "name": re.sub(r"\.csv(\.gz)?$", "", path).replace("_", "-").lower(),
+        "path": path,
         "format": "csv",
         "mediatype": "text/csv",
-        "encoding": "utf-8-sig" if contract.delivery.dialect == "excel" else "utf-8",
+        # A byte order mark doesn't make it another encoding, and utf-8-sig is a name that only Python knows.
+        "encoding": "utf-8",
         "bytes": file.size,
         "hash": f"sha256:{file.sha256}",
         "dialect": {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n", "header": True},
-        "schema": {"fields": [_field(column) for column in contract.columns], "missingValues": [null_text]},
+        "schema": _schema(contract),
     }
     return resource | ({"compression": "gz"} if contract.delivery.gzip else {})
 
 
-def _field(column: Column) -> dict[str, Any]:
-    field: dict[str, Any] = {
-        "name": column.name,
-        "type": _TYPES.get(column.type, "number"),
-        "title": column.title,
-        "description": column.description,
-    }
-    if column.type == "timestamp":
-        field["format"] = "%Y-%m-%dT%H:%M:%S.%fZ"
-    constraints: dict[str, Any] = {} if column.nullable else {"required": True}
-    if column.allowed:
-        constraints["enum"] = column.allowed
-    extras = {"unit": column.unit, "example": column.example, "formula": column.expression or column.measure}
-    extras |= {"source": column.field, "storage": column.type, "personal": _treatment(column)}
-    return field | ({"constraints": constraints} if constraints else {}) | {k: v for k, v in extras.items() if v}
+def _schema(contract: Contract) -> dict[str, Any]:
+    null_text = contract.delivery.null_text
+    return {"fields": [_field(column, null_text) for column in contract.columns], "missingValues": [null_text]}
 
 
-def _treatment(column: Column) -> str | None:
-    return column.personal.treatment if column.personal else None
+def _field(column: Column, null_text: str) -> dict[str, Any]:
+    field = {"name": column.name, "title": column.title, "description": column.description}
+    field |= _TYPES["number" if column.type.startswith("decimal") else column.type]
+    constraints = _constraints(column, null_text)
+    extras: dict[str, Any] = {"unit": column.unit, "example": column.example, "source": column.field}
+    extras |= {"formula": column.expression or column.measure, "storage": column.type, "nullable": column.nullable}
+    extras |= {"personal": _personal(column)}
+    told = {name: value for name, value in extras.items() if value is not None}
+    return field | ({"constraints": constraints} if constraints else {}) | told
+
+
+def _constraints(column: Column, null_text: str) -> dict[str, Any]:
+    allowed = [_as_read(column, value) for value in column.allowed]
+    required = {"required": True} if not column.nullable and _never_reads_as_missing(column, null_text) else {}
+    return required | ({"enum": allowed} if allowed else {})
+
+
+def _never_reads_as_missing(column: Column, null_text: str) -> bool:
+    """Readers of the Table Schema don't see quotation marks: to them a text that looks like a missing value is one."""
+    hashed = column.personal is not None and column.personal.treatment == "hash"
+    return column.type != "text" or hashed or (bool(column.allowed) and null_text not in column.allowed)
+
+
+def _as_read(column: Column, value: str) -> str | int | bool:
+    """The value as the file's reader gets it; a decimal as text, for JSON has none."""
+    if column.type == "text":
+        return f"'{value}" if re.search(csv_line.GUARDED, value) else value
+    if column.type == "integer":
+        return int(value)
+    return value == "true" if column.type == "boolean" else value
+
+
+def _personal(column: Column) -> dict[str, Any] | None:
+    given = attrs.asdict(column.personal) if column.personal else {}
+    return {name: value for name, value in given.items() if value is not None} or None
 
 
 def _left_out(column: Column) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -20,6 +21,9 @@ _PLOT_EDGE = 12
 #: More points than this are thinned to the lowest and highest of each slice, which draws the same line.
 _SLICES = 300
 _DOTS = 62
+#: Strokes as wide across as along, however the plot is stretched.
+_EVEN = "non-scaling-stroke"
+_FOOT = 12
 
 
 @attrs.frozen
@@ -49,15 +53,15 @@ def line(points: Sequence[Point], name: str, head: Html, *, gap: float | None) -
     values = [point.value for point in points]
     ticks = scale(values, whole=all(value == value.to_integral_value() for value in values))
     runs = [[_place(point, points, ticks) for point in run] for run in _unbroken(points, gap)]
-    drawn = [tag("path", class_="line", d="".join(_path(_thinned(run)) for run in runs))]
+    drawn = [tag("path", class_="line", vector_effect=_EVEN, d="".join(_path(_thinned(run)) for run in runs))]
     alone = [place for run in runs for place in run if len(points) <= _DOTS or len(run) == 1]
     if alone:
-        drawn.append(tag("path", class_="dots", d="".join(f"M{x:.1f} {y:.1f}h0" for x, y in alone)))
+        drawn.append(tag("path", class_="dots", vector_effect=_EVEN, d="".join(f"M{x:.1f} {y:.1f}h0" for x, y in alone)))
     box = f"0 0 {_PLOT_WIDTH} {_PLOT_HEIGHT}"
     plot = tag(
         "svg", *drawn, y=_PLOT_TOP, width="100%", height=_PLOT_HEIGHT, viewBox=box, preserveAspectRatio="none", overflow="visible"
     )
-    room = max(len(_tick(tick)) for tick in ticks)
+    room = max(map(len, _told(ticks)))
     class_ = next((f"y{letters}" for letters in (4, 8) if room <= letters), "y14")
     return _picture(name, head, [*_grid(ticks), plot, *_feet(points)], _PLOT_TOP + _PLOT_HEIGHT + 40, class_)
 
@@ -111,8 +115,9 @@ def _range(values: Sequence[Decimal]) -> tuple[Decimal, Decimal]:
 
 def _step(least: Decimal) -> Decimal:
     """The next greater of 1, 2 and 5 times a power of ten."""
-    power = Decimal(1).scaleb(least.adjusted())
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)
+    exponent = least.adjusted()
+    steps = [Decimal((0, (digit,), exponent)) for digit in (1, 2, 5)]
+    return next((step for step in steps if step >= least), Decimal((0, (1,), exponent + 1)))
 
 
 def _share(value: Decimal, least: Decimal, most: Decimal) -> float:
@@ -162,18 +167,19 @@ def _height(place: tuple[float, float]) -> float:
 
 
 def _grid(ticks: Sequence[Decimal]) -> Iterator[Html]:
-    for tick in ticks:
+    for tick, told in zip(ticks, _told(ticks), strict=True):
         height = f"{_PLOT_TOP + (1 - _share(tick, ticks[0], ticks[-1])) * _PLOT_HEIGHT:.1f}"
         yield tag("line", class_="grid" if tick else "axis", x1=0, x2="100%", y1=height, y2=height)
-        yield tag("text", verbatim(_tick(tick), 60), x=-8, y=height, dy=4, text_anchor="end", class_="tick")
+        yield tag("text", verbatim(told, 60), x=-8, y=height, dy=4, text_anchor="end", class_="tick")
 
 
-def _tick(value: Decimal) -> str:
-    """Millions and more get their name: ticks are round numbers."""
-    for sign, power in (("trillion", 12), ("billion", 9), ("million", 6)):
-        if Decimal(10) ** power <= value.copy_abs() < Decimal(10) ** 15:
-            return f"{wording.number(value.scaleb(-power).normalize())} {sign}"
-    return wording.short(value)
+def _told(ticks: Sequence[Decimal]) -> list[str]:
+    """Millions and more get their name, which round numbers bear well."""
+    most = max(ticks[-1], -ticks[0])
+    for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
+        if Decimal(10) ** power <= most < Decimal(10) ** 15:
+            return [f"{wording.number(tick.scaleb(-power).normalize())} {name}" if tick else "0" for tick in ticks]
+    return [wording.short(tick) for tick in ticks]
 
 
 def _feet(points: Sequence[Point]) -> Iterator[Html]:
@@ -183,13 +189,14 @@ def _feet(points: Sequence[Point]) -> Iterator[Html]:
         return
     yield from _foot(points[0], "0", "start")
     middle = min(points, key=lambda point: (abs(_along(point, points) - 0.5), point.x))
-    if 0.35 < _along(middle, points) < 0.65:
+    if 0.4 < _along(middle, points) < 0.6:
         yield from _foot(middle, _percent(_along(middle, points)), "middle")
     yield from _foot(points[-1], "100%", "end")
 
 
 def _foot(point: Point, x: str, anchor: str) -> Iterator[Html]:
-    """On two lines where the label is a day and a time."""
+    """On two short lines at most, so that three feet find room beside each other."""
     top = _PLOT_TOP + _PLOT_HEIGHT + 18
-    for place, part in enumerate(point.label.split(", ", 1)):
-        yield tag("text", verbatim(cut(part, 15), 40), x=x, y=top + 16 * place, text_anchor=anchor, class_=f"tick {anchor}")
+    for place, part in enumerate(textwrap.wrap(point.label, _FOOT, max_lines=2, placeholder="…")):
+        label = verbatim(cut(part, _FOOT), 40)
+        yield tag("text", label, x=x, y=top + 16 * place, text_anchor=anchor, class_=f"tick {anchor}")

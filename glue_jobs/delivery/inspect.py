@@ -52,7 +52,8 @@ class FileFound:
 class Inspection:
     """`content_sha256` is of header and records, whatever their compression and in however many files.
 
-    `totals` has sum, min and max of each numeric column; `series` the value of each chart by the text of its axis.
+    `totals` has sum, min and max of each numeric column; `nulls` counts empty cells and `disallowed` values that the
+    contract doesn't list, by column; `series` the value of each chart by the text of its axis.
     """
 
     files: list[FileFound] = attrs.field(factory=list)
@@ -62,6 +63,8 @@ class Inspection:
     series: list[dict[str | None, Decimal]] = attrs.field(factory=list)
     first_rows: list[list[str | None]] = attrs.field(factory=list)
     personal: dict[str, int] = attrs.field(factory=dict)
+    nulls: dict[str, int] = attrs.field(factory=dict)
+    disallowed: dict[str, int] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -177,10 +180,15 @@ def _take(block: bytes, contract: Contract, found: Inspection) -> None:
     table = _table(block, contract)
     found.rows += table.num_rows
     for column in contract.columns:
+        values = table[column.name]
+        found.nulls[column.name] = found.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
-            _add_total(found.totals, column.name, table[column.name])
+            _add_total(found.totals, column.name, values)
         elif column.type == "text":
-            _search(block, column, table[column.name], found.personal)
+            _search(block, column, values, found.personal)
+        if column.allowed:
+            others = pc.sum(pc.invert(pc.is_in(pc.drop_null(values).cast(pa.string()), pa.array(column.allowed)))).as_py() or 0
+            found.disallowed[column.name] = found.disallowed.get(column.name, 0) + others
     for chart, series in zip(contract.report.chart, found.series, strict=True):
         _add_series(series, table, chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(found.first_rows))).to_pylist():

@@ -31,6 +31,13 @@ def verbatim(value: str, limit: int) -> Html:
     return Html(html.escape(_UNSEEN.sub(_named, shown)))
 
 
+def named(title: str, unit: str | None, limit: int = 80) -> Html:
+    """A figure's title with its unit, where the title doesn't say it already."""
+    if not unit or unit.lower() in title.lower().split():
+        return prose(title, limit)
+    return said("{title} ({unit})", title=prose(title, limit), unit=prose(unit, limit // 2))
+
+
 def tag(name: str, /, *children: Html, **attributes: str | int | None) -> Html:
     """`class_` and `aria_label` become class and aria-label; an attribute that is None is left out."""
     given = "".join(

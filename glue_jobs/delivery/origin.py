@@ -95,7 +95,7 @@ def _lines_by_fate(delivered: Delivered, text: int) -> Html:
     array = prose(contract.explode.array, text) if contract.explode else None
     unfolded = said("Each item of {array} is a line.", array=array) if array else Html("")
     fates = [("filtered", "were left out by a filter")]
-    if contract.aggregate:
+    if contract.aggregate and contract.aggregate.people:
         fates.append(("suppressed", "belong to groups that are too small to be shown"))
     fates.append(("delivered", "count in the groups of the file" if contract.aggregate else "are rows of the file"))
     caption = said("What became of the {amount} of these events. {how}", amount=prose(_lines(lines)), how=unfolded)

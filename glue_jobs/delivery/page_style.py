@@ -56,7 +56,7 @@ svg text.none{font-style:italic}
 svg .tick{fill:var(--soft);font-size:12px}
 .bar{fill:var(--blue)}.bar.minus{fill:var(--red)}.bar.other,.bar.none{fill:var(--grey)}
 .axis{stroke:var(--soft);stroke-width:1}.grid{stroke:var(--rule);stroke-width:1}
-.line,.dots{fill:none;stroke:var(--blue);stroke-width:2;stroke-linejoin:round;vector-effect:non-scaling-stroke}
+.line,.dots{fill:none;stroke:var(--blue);stroke-width:2;stroke-linejoin:round}
 .dots{stroke-width:7;stroke-linecap:round}
 details{margin-top:.75rem}
 summary{padding:.25rem 0;cursor:pointer;color:var(--wait)}
@@ -66,12 +66,14 @@ linear-gradient(to left,var(--rule),transparent) right/.9rem 100% no-repeat scro
 table{min-width:min(100%,26rem);border-collapse:collapse;font-size:.9rem;line-height:1.4}
 caption{padding:0 0 .4rem;text-align:left}
 caption span{display:inline-block;position:sticky;left:0;max-width:min(60rem,calc(99vw - 2*var(--edge)))}
-th,td{padding:.4rem .75rem .4rem 0;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top;unicode-bidi:plaintext}
+th,td{padding:.4rem .75rem .4rem 0;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top;unicode-bidi:plaintext;
+overflow-wrap:break-word}
 thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}
 tbody th{font-weight:400}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-#first td,#first th{padding-right:1rem;white-space:pre;overflow-wrap:normal}
-#dictionary th,#dictionary td{min-width:6rem;overflow-wrap:break-word}
+#first td,#first th{padding-right:1rem;white-space:pre}
+#dictionary th,#dictionary td{min-width:6rem}
+#dictionary code{overflow-wrap:anywhere}
 #dictionary td:nth-child(2),#results tbody th{min-width:12rem}
 #dictionary td:nth-child(4){min-width:0}
 #dictionary b{display:block;font-weight:600}
@@ -82,8 +84,8 @@ tbody th{font-weight:400}
 @media (max-width:30rem){svg .middle{display:none}.facts{display:block}.facts dd{margin-bottom:.5rem}.status{display:block}}
 @media (forced-colors:active){.bar,svg text{fill:CanvasText}.line,.dots,.axis{stroke:CanvasText}}
 @media print{@page{margin:14mm}
-body{padding:0;max-width:none;font-size:10pt}
-nav,details,.screen{display:none}
+body{padding:0 3px;max-width:none;font-size:10pt}
+nav,details{display:none}
 .paper{display:block}
 section{margin-top:1.6rem}
 h2,h3,figcaption{break-after:avoid}
@@ -91,6 +93,7 @@ figure,tr,.cards div,.status{break-inside:avoid}
 .charts{grid-template-columns:1fr 1fr;gap:1.2rem 1.6rem}
 .cards{grid-template-columns:repeat(auto-fit,minmax(10rem,1fr))}
 .cards div{border:1px solid var(--rule)}
+.cards .big{font-size:1.05rem}
 .scroll{overflow:visible;background:none}
 table{font-size:8pt;width:100%}
 #first td,#first th{white-space:normal;overflow-wrap:anywhere}

@@ -8,7 +8,7 @@ from decimal import Decimal
 from exports.contract import Contract
 from glue_jobs.delivery import wording
 from glue_jobs.delivery.manifest import CheckResult, Delivered
-from glue_jobs.delivery.markup import Html, bullets, joined, prose, said, tag, verbatim
+from glue_jobs.delivery.markup import Html, bullets, joined, named, prose, said, tag, verbatim
 from glue_jobs.delivery.page import Limits, Section, more
 
 _MANIFEST = "the manifest"
@@ -34,14 +34,12 @@ def header(delivered: Delivered, limits: Limits) -> Html:
 
 
 def numbers(delivered: Delivered, limits: Limits) -> Section:
-    named = {column.name: column for column in delivered.contract.columns}
+    columns = {column.name: column for column in delivered.contract.columns}
     heading = said("Rows ({grain})", grain=prose(delivered.contract.grain, 80))
     cards = [_card(heading, prose(wording.number(delivered.inspection.rows)), _since(delivered, None))]
     for name in delivered.contract.report.headline[: min(limits.items, _HEADLINES)]:
-        column, total = named[name], delivered.inspection.totals[name]["sum"]
-        unit = said(" ({unit})", unit=prose(column.unit, 40)) if column.unit else Html("")
-        heading = joined([prose(column.title, 80), unit])
-        cards.append(_card(heading, verbatim(wording.number(total or 0), 160), _since(delivered, name)))
+        column, total = columns[name], delivered.inspection.totals[name]["sum"]
+        cards.append(_card(named(column.title, column.unit), verbatim(wording.number(total or 0), 160), _since(delivered, name)))
     return Section("numbers", "In numbers", [tag("dl", *cards, class_="cards")])
 
 
@@ -75,11 +73,15 @@ def _status(delivered: Delivered) -> tuple[str, str]:
     if delivered.status == "late":
         return "Late", _late(delivered)
     if delivered.status == "empty":
-        return "Empty", f"There are no rows in this window; the file has only its header. {_before(delivered)}".rstrip()
+        return (
+            "Empty",
+            f"There are no rows in this window; the file has only its header.{_suppressed(delivered)}{_before(delivered)}",
+        )
     rows = wording.count(delivered.inspection.rows, "row")
     failed = sum(not check.passed for check in delivered.checks)
     checked = f"{wording.count(failed, 'check')} failed, see below." if failed else "Every check passed."
-    return delivered.status.capitalize(), f"All {rows} of this window are in the file. {checked}"
+    sentence = f"All {rows} of this window are in the file.{_suppressed(delivered)} {checked}"
+    return delivered.status.capitalize(), sentence
 
 
 def _late(delivered: Delivered) -> str:
@@ -92,10 +94,17 @@ def _late(delivered: Delivered) -> str:
     )
 
 
+def _suppressed(delivered: Delivered) -> str:
+    groups = delivered.books["groups"]
+    if not groups or not groups["suppressed"]:
+        return ""
+    return f" {wording.count(groups['suppressed'], 'group is', 'groups are')} left out as too small."
+
+
 def _before(delivered: Delivered) -> str:
     if not (before := delivered.previous_window):
         return ""
-    return f"The window before it, {wording.label(before['window'])}, had {wording.count(before['rows'], 'row')}."
+    return f" The window before it, {wording.label(before['window'])}, had {wording.count(before['rows'], 'row')}."
 
 
 def _since(delivered: Delivered, figure: str | None) -> Html:

@@ -26,9 +26,8 @@ class RowRule:
 
 
 def row_rules(contract: Contract) -> list[RowRule]:
-    """The contract's own checks of rows, and those that its columns imply."""
-    implied = [rule for column in contract.columns for rule in _implied(column.name, column.nullable, column.allowed)]
-    return implied + [_own(check) for check in contract.check if check.each_row]
+    """The contract's own checks of rows. What its columns imply is found in the finished file."""
+    return [_own(check) for check in contract.check if check.each_row]
 
 
 def flags(conditions: list[Expression]) -> dict[str, Expression]:
@@ -53,13 +52,3 @@ def _bits(conditions: list[Expression]) -> Expression:
 
 def _own(check: Check) -> RowRule:
     return RowRule(check.id, check.severity, check.message, ~F.expr(check.each_row or "true"))
-
-
-def _implied(name: str, nullable: bool, allowed: list[str]) -> list[RowRule]:
-    rules = []
-    if not nullable:
-        rules.append(RowRule(f"{name}_not_null", "block", f"{name} is empty in some rows.", F.col(name).isNull()))
-    if allowed:
-        told = f"{name} has values other than {', '.join(allowed)}."
-        rules.append(RowRule(f"{name}_allowed", "block", told, ~F.col(name).isin(allowed)))
-    return rules

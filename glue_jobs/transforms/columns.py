@@ -43,21 +43,15 @@ def misfits(columns: list[Column], found: StructType) -> list[str]:
     return problems
 
 
-def prepared(column: Column, found: DataType, *, any_text: bool) -> Expression:
-    """The value before its treatment: of a hashed column the normal spelling, of others the value itself."""
+def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
+    """The value as it may leave, in the contract's type. Texts may still be longer than `LONGEST_TEXT`."""
     value = _finite(raw(column), column, found)
-    if column.personal and column.personal.treatment == "hash":
-        return normal(value, column.personal.kind or "text", any_text=any_text)
-    return value
-
-
-def treated(column: Column, value: Expression) -> Expression:
-    """The value as it may leave, in the contract's type. `value` is what `prepared` made."""
     personal = column.personal
     if personal is None or personal.treatment == "keep":
-        return _bounded(value) if column.type == "text" else in_type(value, column.type)
+        return in_type(value, column.type)
     if personal.treatment == "hash":
-        return pseudonym(value, personal.kind or "text")
+        kind = personal.kind or "text"
+        return pseudonym(value, normal(value, kind, any_text=any_text), kind)
     if personal.treatment == "mask":
         return _masked(value, personal.visible or 0)
     return in_type(_generalised(value, personal), column.type)
@@ -68,17 +62,10 @@ def in_type(value: Expression, type_: str) -> Expression:
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
 
 
-def may_be_cut(column: Column) -> bool:
-    """Whether a text of the column may be cut."""
-    return column.type == "text" and (column.personal is None or column.personal.treatment == "keep")
-
-
-def too_long(value: Expression) -> Expression:
-    return F.char_length(value) > LONGEST_TEXT
-
-
-def _bounded(value: Expression) -> Expression:
-    return F.when(too_long(value), F.substring(value, 1, LONGEST_TEXT)).otherwise(value)
+def is_cut(column: Column) -> Expression:
+    """Whether the delivered text is longer than a cell may be. Bytes are looked at first: they needn't be counted."""
+    value = F.col(column.name)
+    return (F.octet_length(value) > LONGEST_TEXT) & (F.char_length(value) > LONGEST_TEXT)
 
 
 def _finite(value: Expression, column: Column, type_: DataType) -> Expression:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 _BLOCK = 64
+_BLANKS = " \t\n\r"
 _INNER, _OUTER = "_pad_inner", "_pad_outer"
 _PADS = StructType([StructField(_INNER, BinaryType(), nullable=False), StructField(_OUTER, BinaryType(), nullable=False)])
 
@@ -31,26 +32,27 @@ def with_pads(frame: DataFrame, key: bytes) -> DataFrame:
 
 
 def normal(value: Column, kind: str, *, any_text: bool) -> Column:
-    """The spelling that all spellings of a value share; null for nothing but blanks.
+    """The spelling that all spellings of a value share.
 
-    Without `any_text` only ASCII is normalised and other text gives null: callers find it by `is_foreign` and try
-    again with `any_text`, which sends such values through Python.
+    Without `any_text` it is right for ASCII only. A row with `is_foreign` values then spoils the run, which is made again
+    with `any_text`: such values go through Python.
     """
     ascii_normal = _normalise_ascii(value, kind)
     if not any_text:
-        return F.when(~is_foreign(value), ascii_normal)
+        return ascii_normal
     from glue_jobs.transforms.foreign_text import normalised  # noqa: PLC0415 - costs an import of pandas
 
     return F.when(is_foreign(value), normalised(F.when(is_foreign(value), value), kind)).otherwise(ascii_normal)
 
 
-def pseudonym(normalised: Column, kind: str) -> Column:
-    """64 hex digits of what `normal` made; null for null and for an empty text.
+def pseudonym(value: Column, normalised: Column, kind: str) -> Column:
+    """64 hex digits of what `normal` made of `value`; null for nothing, or nothing but blanks.
 
     The kind is hashed too, so that the same text means nothing across kinds.
     """
     message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), normalised.cast("binary"))
-    return F.when(normalised != "", F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
+    said = (value > "!") | value.rlike(f"[^{_BLANKS}]")
+    return F.when(said, F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
 
 
 def is_foreign(value: Column) -> Column:
@@ -59,13 +61,15 @@ def is_foreign(value: Column) -> Column:
 
 
 def _normalise_ascii(value: Column, kind: str) -> Column:
-    trimmed = F.btrim(value, F.lit(" \t\n\r"))
-    if kind == "id":
-        return trimmed
+    # Each branch names the value as seldom as it can: Spark computes again what stands in two places.
     if kind == "phone":
-        return F.regexp_replace(trimmed, "[^0-9+]", "")
-    lowered = F.lower(trimmed)
+        return F.when(value.rlike("[^0-9+]"), F.regexp_replace(value, "[^0-9+]", "")).otherwise(value)
+    # `btrim` with a set of characters is slow in Spark, and only blanks other than the space need it.
+    odd = value.contains("\t") | value.contains("\n") | value.contains("\r")
+    trimmed, all_trimmed = F.trim(value), F.btrim(value, F.lit(_BLANKS))
+    if kind == "id":
+        return F.when(odd, all_trimmed).otherwise(trimmed)
     if kind == "email":
-        return lowered
-    spaced = lowered.contains("  ") | lowered.rlike("[\t\n\r]")
-    return F.when(spaced, F.regexp_replace(lowered, "[ \t\n\r]+", " ")).otherwise(lowered)
+        return F.when(odd, F.lower(all_trimmed)).otherwise(F.lower(trimmed))
+    single_spaced = F.regexp_replace(F.lower(all_trimmed), f"[{_BLANKS}]+", " ")
+    return F.when(odd | value.contains("  "), single_spaced).otherwise(F.lower(trimmed))

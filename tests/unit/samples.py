@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import random
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import attrs
+from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
 from exports import contract as contracts
 from exports.contract import Contract
@@ -24,62 +24,7 @@ from glue_jobs.table_metadata import PinnedTable
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"
 
-REGIONS = """
-name = "sales_by_region"
-version = 3
-title = "Sales by region"
-description = "Sales of the week by region and channel."
-owner = "sales-data team"
-grain = "one row per region and channel"
-[source]
-topic = "sales_orders"
-event_time = "ordered_at"
-[window]
-every = "iso_week"
-zone = "Europe/Berlin"
-from = 2026-10-26
-[explode]
-array = "order_lines"
-as = "line"
-[[column]]
-name = "region"
-from = "customer.region"
-type = "text"
-title = "Region"
-description = "The customer's sales region."
-nullable = true
-[[column]]
-name = "channel"
-type = "text"
-title = "Channel"
-description = "Where the order came from."
-[[column]]
-name = "lines"
-measure = "count(*)"
-type = "integer"
-title = "Order lines"
-description = "How many order lines."
-[[column]]
-name = "sales"
-measure = "sum(line.quantity * line.unit_price)"
-type = "decimal(18,2)"
-title = "Sales"
-description = "Sum of quantity times unit price."
-unit = "EUR"
-[aggregate]
-people = "customer.customer_id"
-smallest_group = 10
-[delivery]
-order_by = ["region", "channel"]
-dialect = "machine"
-[report]
-headline = ["lines", "sales"]
-[[report.chart]]
-title = "Sales per region"
-x = "region"
-y = "sales"
-"""
-
+#: Every type there is, compressed, in parts, with a word for what is missing.
 TRADES = """
 name = "trades"
 version = 1
@@ -171,7 +116,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
         books=books(len(rows), aggregated=rows_of.aggregate is not None),
         offsets={"0": [100, 100 + len(rows)]},
         inspection=inspection,
-        checks=[CheckResult(check.id, check.severity, check.message, 0) for check in rows_of.check],
+        checks=[*implied_checks(rows_of), *[CheckResult(check.id, check.severity, check.message, 0) for check in rows_of.check]],
         notes=manifest.notes(rows_of, inspection, 0, 0),
         files=[File("data", key, one.size, one.sha256, one.rows) for one in inspection.files],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
@@ -199,106 +144,56 @@ def books(kept: int, *, aggregated: bool = False, **events: int) -> dict:
 
 def weekly_sales(orders: int = 400, **changes) -> Delivered:
     """A week of the export that ships, with something of everything that happens to rows."""
-    shipped = contracts.load("weekly_sales")
     rows = sales_rows(orders)
+    fates = books(orders, duplicates=61, outside_window=50_633, filtered=23, undated=2, unkeyed=1)
+    fates["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
-        "books": books(orders, duplicates=61, outside_window=50_633, filtered=23, undated=2, unkeyed=1),
+        "books": fates,
         "previous_window": previous("2026-W45", 1_154, line_total="61274.20", quantity="3411"),
     }
-    known["books"]["lines"] = {"of_kept_events": len(rows), "filtered": 0, "suppressed": 0, "delivered": len(rows)}
-    return delivered(shipped, rows, **known | changes)
+    return delivered(contracts.load("weekly_sales"), rows, **known | changes)
+
+
+def sales_by_region(**changes) -> Delivered:
+    """An aggregate of which two groups were suppressed."""
+    fates = books(1_500, aggregated=True)
+    fates["lines"] |= {"of_kept_events": 3_200, "delivered": 3_162, "suppressed": 38}
+    fates["groups"] = {"shown": 12, "suppressed": 2}
+    before = previous("2026-W45", 12, sales="118290.42", pieces="0", discounted_lines="1")
+    return delivered(
+        contracts.load("weekly_sales_by_region"), region_rows(), **{"books": fates, "previous_window": before} | changes
+    )
+
+
+def daily_trades(**changes) -> Delivered:
+    """An aggregate without people, also kept as a table; the market was closed for two hours."""
+    rows = symbol_rows()
+    known = {"books": books(len(rows), aggregated=True), "aggregate_table": "lakeferry.daily_trades"}
+    return delivered(contracts.load("daily_trades"), rows, **known | changes)
+
+
+def trades(**changes) -> Delivered:
+    return delivered(contract(TRADES), trade_rows(), **changes)
+
+
+def implied_checks(rows_of: Contract) -> list[CheckResult]:
+    """What columns promise by themselves, all kept."""
+    return [
+        CheckResult(f"{column.name}_not_null", "block", f"{column.name} is empty in some rows.", 0)
+        for column in rows_of.columns
+        if not column.nullable
+    ]
 
 
 def previous(label: str, rows: int, **totals: str | None) -> dict:
     return {"window": label, "run_id": "20261109T061502Z-0b77d1aa", "rows": rows, "totals": totals}
 
 
-def sales_rows(orders: int, seed: int = 46) -> list[dict]:
-    dice = random.Random(seed)
-    return [row for number in range(orders) for row in _order(dice, number)]
-
-
-def region_rows() -> list[dict]:
-    return [
-        {"region": region, "channel": channel, "lines": lines, "sales": Decimal(lines * 3741) / 100}
-        for region, lines in (("North", 410), ("South", 388), ("West", 201), (None, 55))
-        for channel in ("app", "store", "web")
-    ]
-
-
-def trade_rows(day: date = MONDAY, closed: tuple[int, ...] = (12, 13)) -> list[dict]:
-    """Trades at each hour from 9 to 20 (UTC) but the `closed` ones."""
-    dice = random.Random(9)
-    hours = [datetime(day.year, day.month, day.day, hour, tzinfo=UTC) for hour in range(9, 21) if hour not in closed]
-    return [
-        {"hour": hour, "side": dice.choice(["BUY", "SELL"]), "amount": Decimal(dice.randrange(10**7)) / 10_000, "settled": None}
-        for hour in hours
-        for _ in range(dice.randrange(3, 9))
-    ]
-
-
-_PRODUCTS = (
-    ("P-1001", "Kettle, 1.7 l", "Kitchen", "39.9000"),
-    ("P-1002", "Mug \"Nordsee\"", "Kitchen", "8.5000"),
-    ("P-2001", "Desk lamp", "Light", "54.0000"),
-    ("P-2002", "LED strip 5 m", "Light", "23.4900"),
-    ("P-3001", "Büroklammern, 100 Stück", "Office", "2.9900"),
-    ("P-3002", "-10 % Sommerblock", "Office", "4.2500"),
-    ("P-4001", "Wool blanket", None, "79.0000"),
-)
-
-
-def _order(dice: random.Random, number: int) -> list[dict]:
-    moment = datetime(2026, 11, 8, 23, tzinfo=UTC) + timedelta(seconds=dice.randrange(7 * 86_400), microseconds=dice.randrange(10**6))
-    returned = dice.random() < 0.04
-    channel = dice.choices(["web", "app", "store", "partner"], [50, 30, 15, 5])[0]
-    email = dice.random() < 0.9
-    order = {
-        "order_id": f"SO-{100_000 + number}",
-        "ordered_at": moment,
-        "order_date": (moment + timedelta(hours=1)).date(),
-        "status": "returned" if returned else dice.choice(["accepted", "accepted", "amended"]),
-        "channel": channel,
-        "store_id": f"ST-{dice.randrange(1, 9):02}" if channel == "store" else None,
-        "currency": "EUR",
-        "coupon_code": "HERBST26" if dice.random() < 0.1 else None,
-        "customer": _pseudonym(dice),
-        "customer_email": _pseudonym(dice) if email else None,
-        "customer_phone": _pseudonym(dice) if not email else None,
-        "customer_region": dice.choice(["North", "South", "West", "East", None]),
-        "customer_since": dice.randrange(2014, 2027),
-        "postal_area": f"{dice.randrange(1, 99):02}",
-        "country": dice.choice(["DE", "DE", "DE", "AT", "CH"]),
-    }
-    return [order | _line(dice, place, returned) for place in range(1, dice.randrange(2, 5))]
-
-
-def _line(dice: random.Random, place: int, returned: bool) -> dict:
-    product_id, product, category, price = dice.choice(_PRODUCTS)
-    quantity = dice.randrange(1, 6) * (-1 if returned else 1)
-    discount = Decimal(dice.choice(["0.0000", "0.0000", "0.1000", "0.2500"]))
-    total = (quantity * Decimal(price) * (1 - discount)).quantize(Decimal("0.01"))
-    return {
-        "line_no": place,
-        "product_id": product_id,
-        "product": product,
-        "category": category,
-        "quantity": quantity,
-        "unit_price": Decimal(price),
-        "discount": discount,
-        "line_total": total,
-    }
-
-
-def _pseudonym(dice: random.Random) -> str:
-    return hashlib.sha256(dice.randbytes(8)).hexdigest()
-
-
 def _cell(value: object, null_text: str) -> str:
     if value is None:
         return null_text
     if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):

@@ -1,0 +1,190 @@
+"""The whole page: what it says, in which order, and that nothing in it can harm, hide or call home."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import attrs
+import page_reader
+import pytest
+import samples
+from sample_rows import sales_rows
+
+from glue_jobs.delivery import report
+
+
+def page(delivered) -> page_reader.Node:
+    return page_reader.read(report.html(delivered))
+
+
+def test_tells_first_what_a_reader_wants_first():
+    found = page(samples.weekly_sales())
+    assert found.one("h1").text == "Weekly sales"
+    assert found.one("p", class_="window").text == "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"
+    assert (
+        found.one("p", class_="status complete").text
+        == "Complete. All 798 rows of this window are in the file. Every check passed."
+    )
+    assert [heading.text for heading in found.all("h2")] == [
+        "In numbers",
+        "Charts",
+        "Checks",
+        "First rows",
+        "What the columns mean",
+        "What was left out on purpose",
+        "How to open the file",
+        "How this was made",
+        "Whom to ask",
+    ]
+
+
+def test_headline_numbers_tell_their_unit_and_their_change():
+    cards = [card.text for card in page(samples.weekly_sales()).one("dl", class_="cards").all("div")]
+    assert cards == [
+        "Rows (one row per order line) 798 −356 (−30.8 %) against week 45 of 2026",
+        "Line total (order currency) 60,071.66 −1,202.54 (−2.0 %) against week 45 of 2026",
+        "Quantity (pieces) 2,133 −1,278 (−37.5 %) against week 45 of 2026",
+    ]
+
+
+def test_headline_numbers_without_anything_to_compare_with():
+    cards = page(samples.sales_by_region()).one("dl", class_="cards").text
+    assert "the same as in week 45" in cards
+    assert "+9,486; it was 0 in week 45 of 2026" in cards
+    assert "no figure for week 45 of 2026" in cards
+    assert "3,162 first window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
+
+
+def test_an_empty_window_says_so_and_has_nothing_to_draw():
+    full = samples.weekly_sales()
+    found = page(samples.delivered(full.contract, [], previous_window=full.previous_window))
+    assert found.one("p", class_="status empty").text == (
+        "Empty. There are no rows in this window; the file has only its header. "
+        "The window before it, week 45 of 2026, had 1,154 rows."
+    )
+    assert "No rows, so there is nothing to draw." in found.text
+    assert "The file has no rows." in found.text
+    assert not found.all("svg")
+
+
+def test_a_late_window_says_until_when_its_data_is_and_until_when_it_changes():
+    made = samples.weekly_sales()
+    late = attrs.evolve(made, status="late", table=attrs.evolve(made.table, committed_at=made.window.end - timedelta(hours=3)))
+    status = page(late).one("p", class_="status late").text
+    assert status.startswith("Late. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin).")
+    assert "made again when more data arrives, until Monday 30 November 2026, 00:00" in status
+    settled = attrs.evolve(made.contract, window=attrs.evolve(made.contract.window, restate_for_days=0))
+    assert "made again" not in page(attrs.evolve(late, contract=settled)).text
+
+
+def test_failed_checks_come_first_and_stand_in_the_notes():
+    made = samples.weekly_sales(notes=["3 texts were cut."])
+    checks = [attrs.evolve(check, failed=12 if check.id == "returns_are_few" else 0) for check in made.checks]
+    found = page(attrs.evolve(made, checks=checks))
+    assert "1 check failed, see below" in found.one("p", class_="status complete").text
+    notes = [note.text for note in found.all("section", **{"aria-labelledby": "notes"})[0].all("li")]
+    assert notes == ["3 texts were cut.", f"{checks[-1].message} Found in 12 rows."]
+    rows = found.one("div", id="results").rows()
+    assert rows[0] == [checks[-1].message, "failed", "in 12 rows", "a warning; the file is delivered"]
+    assert {row[1] for row in rows[1:]} == {"passed"}
+    assert "more checks of columns passed" in found.text
+
+
+def test_a_check_of_the_whole_file_counts_no_rows():
+    made = samples.sales_by_region()
+    checks = [attrs.evolve(check, failed=1 if check.id == "some_sales" else 0) for check in made.checks]
+    assert page(attrs.evolve(made, checks=checks)).one("div", id="results").rows()[0][2] == "in the file as a whole"
+
+
+def test_the_first_rows_are_those_of_the_file():
+    made = samples.weekly_sales()
+    grid = page(made).one("div", id="first")
+    assert [head.text for head in grid.one("thead").all("th")] == ["Row", *[column.name for column in made.contract.columns]]
+    rows = grid.rows()
+    assert len(rows) == 20
+    wanted = [["“”" if cell == "" else "empty" if cell is None else cell for cell in row] for row in made.inspection.first_rows]
+    assert [row[1:] for row in rows] == wanted
+    assert "The first 20 of 798 rows" in grid.text
+
+
+def test_the_dictionary_tells_what_happens_to_personal_data():
+    rows = {row[0].split()[0]: row for row in page(samples.weekly_sales()).one("div", id="dictionary").rows()}
+    assert rows["customer_email"][3:5] == ["yes", "replaced by a pseudonym; equal values stay equal"]
+    assert rows["customer_since"][4] == "only the year is left"
+    assert rows["postal_area"][4] == "only the first 2 characters left"
+    assert rows["ordered_at"][2] == "time (UTC)"
+    assert rows["line_total"][2] == "number, 2 decimal places; order currency"
+    assert rows["line_total"][5] == "computed: line.quantity * line.unit_price * (1 - line.discount)"
+    assert rows["status"][1].endswith("Only: accepted, amended, returned.")
+    assert "customer_name" not in rows
+
+
+def test_left_out_events_add_up_in_plain_words():
+    found = page(samples.weekly_sales())
+    rows = found.one("div", id="events").rows()
+    assert sum(int(row[1].replace(",", "")) for row in rows) == 51_120
+    assert ["gave way to a later event of the same order_id", "61"] in rows
+    assert "What became of the 51,120 events" in found.one("div", id="events").text
+    assert "Cancelled orders were not sold." in found.text
+    assert "Street: Street of delivery; not delivered." in found.text
+
+
+def test_an_aggregate_tells_of_groups_that_are_too_small():
+    found = page(samples.sales_by_region())
+    assert "2 groups are left out as too small." in found.one("p", class_="status complete").text
+    assert "Groups of fewer than 10 people are left out" in found.text
+    assert ["belong to groups that are too small to be shown", "38"] in found.one("div", id="lines").rows()
+    assert "No group was left out: Rows sum up trades per symbol" in page(samples.daily_trades()).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"dialect": "excel"}, "tells Excel that it is UTF-8"),
+        ({"dialect": "machine"}, "UTF-8 without a mark"),
+        ({"gzip": True}, "compressed with gzip"),
+        ({"null_text": "NULL"}, "NULL stands for a value that is missing"),
+        ({"null_text": ""}, "A cell with nothing in it has no value"),
+    ],
+)
+def test_tells_how_to_open_the_file(changes, told):
+    shipped = samples.weekly_sales(2).contract
+    contract = attrs.evolve(shipped, delivery=attrs.evolve(shipped.delivery, **changes))
+    assert told in page(samples.delivered(contract, sales_rows(2))).text
+
+
+def test_tells_what_it_was_made_from_and_whom_to_ask():
+    made = samples.daily_trades()
+    found = page(made).text
+    for fact in (
+        str(made.table.snapshot_id),
+        made.contract.sha256,
+        made.run_id,
+        made.files[0].sha256,
+        made.inspection.content_sha256,
+        "from 2026-11-09 05:00 UTC to before 2026-11-10 05:00 UTC, 1 day, by kafka_timestamp",
+        "table lakeferry.daily_trades",
+        "Ask market-data team.",
+    ):
+        assert fact in found
+    assert samples.weekly_sales().key_version in page(samples.weekly_sales()).text
+
+
+def test_a_window_in_which_clocks_change_tells_its_hours():
+    contract = samples.contract(samples.TRADES.replace("America/New_York", "Europe/Berlin"))
+    found = page(samples.delivered(contract, [], day=date(2026, 10, 25))).text
+    assert "from 2026-10-24 22:00 UTC to before 2026-10-25 23:00 UTC, 25 hours" in found
+
+
+def test_draws_the_charts_of_the_contract():
+    found = page(samples.trades())
+    assert [figure.one("h3").text for figure in found.all("figure")] == ["Amount per hour", "Trades per side"]
+    assert found.one("path", class_="line").attributes["d"].count("M") == 2
+    assert found.one("div", id="dictionary").rows()[0][2] == "time (UTC)"
+
+
+def test_a_cell_without_a_value_is_not_an_empty_text():
+    made = samples.weekly_sales(1)
+    row = [("" if column.name == "product" else None) for column in made.contract.columns]
+    cells = page(attrs.evolve(made, inspection=attrs.evolve(made.inspection, first_rows=[row]))).one("div", id="first").rows()[0]
+    assert [cell for cell in cells[1:] if cell != "empty"] == ["“”"]
