@@ -46,7 +46,7 @@ def make(job: Job, window: Window, status: str, previous: Manifest | None) -> tu
         offsets=counted.offsets,
         inspection=inspection,
         checks=checks,
-        notes=manifest.notes(job.contract, inspection, counted.flagged.get(str(fates.CUT), 0), counted.replaced),
+        notes=manifest.notes(job.contract, inspection, counted.cut, counted.replaced),
         files=[File("data", one.key, one.size, one.sha256, one.rows) for one in inspection.files],
         key_version=job.key_version,
         previous_window=manifest.previous_document(previous) if previous else None,
@@ -75,10 +75,13 @@ def _write(job: Job, role: str, key: str, content: bytes, content_type: str) -> 
 def _uploaded(job: Job, window: Window) -> tuple[Uploaded, Rows]:
     """Without Python over values first; text beyond ASCII that must be hashed makes it try again with it."""
     pipeline = job.pipeline(window)
+    form = Form(job.contract.columns, job.contract.delivery)
     for any_text in (False, True):
         with job.phase(window, "compute"):
             rows = pipeline.rows(any_text=any_text)
-            uploaded = upload(rows.frame, rows.partitions, job.bucket, _data_key(job, window), _form(job))
+            uploaded = upload(
+                rows.frame, rows.partitions, job.bucket, _data_key(job, window), Form(job.contract.columns, job.contract.delivery)
+            )
         if not uploaded.report.flagged.get(str(fates.FOREIGN)):
             break
         rows.release()
@@ -90,11 +93,6 @@ def _uploaded(job: Job, window: Window) -> tuple[Uploaded, Rows]:
 def _data_key(job: Job, window: Window) -> str:
     ending = ".csv.gz" if job.contract.delivery.gzip else ".csv"
     return f"{job.place(window).run_folder(job.record.id)}{job.contract.name}_{window.label}{ending}"
-
-
-def _form(job: Job) -> Form:
-    delivery = job.contract.delivery
-    return Form(csv_line.header(job.contract.columns, delivery), delivery.files == "one", delivery.gzip)
 
 
 def _inspected(job: Job, uploaded: Uploaded) -> Inspection:

@@ -92,8 +92,8 @@ class Pipeline:
             values = plan.spread(values, F.col(self._first.name))
         if not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
-        encoded = self._encoded(values, F.col(_FOREIGN))
-        return Rows(encoded, plan.partitions, observed)
+        finished = self._finished(values, F.col(_FOREIGN))
+        return Rows(finished, plan.partitions, observed)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
         plan = self._plan(types, any_text)
@@ -108,8 +108,8 @@ class Pipeline:
         shown = aggregate.suppressed(groups, self.contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        encoded = self._encoded(ordered, F.col(aggregate.FOREIGN_FOUND))
-        return Rows(encoded, 1 if few else plan.partitions, observed, shown, groups)
+        finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
+        return Rows(finished, 1 if few else plan.partitions, observed, shown, groups)
 
     @property
     def _first(self) -> Column:
@@ -203,14 +203,14 @@ class Pipeline:
         """Whether a value of the row can't be hashed because it isn't ASCII."""
         return _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
 
-    def _encoded(self, values: DataFrame, foreign: Expression) -> DataFrame:
+    def _finished(self, values: DataFrame, foreign: Expression) -> DataFrame:
+        """What executors write and count: the contract's columns, and those of `fates`."""
         delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
-        line = csv_line.line(self.contract.columns, self.contract.delivery)
-        cut = _any([columns.is_cut(column) for column in self.contract.columns if _may_be_long(column)])
-        broken = flags([foreign, cut, *[rule.bad for rule in row_rules(self.contract)]])
-        counted = [name for name in _COUNTED if name in values.columns]
+        broken = flags([foreign, *[rule.bad for rule in row_rules(self.contract)]])
         raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
-        return values.select(F.when(delivered, line).alias(fates.LINE), *counted, *raised)
+        texts = [c.name for c in self.contract.columns if csv_line.written_by_spark(c)]
+        cells = [F.col(c.name).cast("string").alias(c.name) if c.name in texts else F.col(c.name) for c in self.contract.columns]
+        return values.select(*cells, *[name for name in _COUNTED if name in values.columns], *raised)
 
     def _total_order(self) -> list[Expression]:
         rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]
@@ -252,10 +252,6 @@ def _untouched(column: Column) -> bool:
     """Whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
-
-
-def _may_be_long(column: Column) -> bool:
-    return column.type == "text" and (column.personal is None or column.personal.treatment != "hash")
 
 
 def _any(conditions: list[Expression]) -> Expression:

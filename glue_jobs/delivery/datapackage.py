@@ -103,7 +103,7 @@ def _never_reads_as_missing(column: Column, null_text: str) -> bool:
 def _as_read(column: Column, value: str) -> str | int | bool:
     """The value as the file's reader gets it; a decimal as text, for JSON has none."""
     if column.type == "text":
-        return f"'{value}" if re.search(csv_line.GUARDED, value) else value
+        return csv_line.guarded(value)
     if column.type == "integer":
         return int(value)
     return value == "true" if column.type == "boolean" else value

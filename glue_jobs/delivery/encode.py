@@ -11,6 +11,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from exports.contract import Column, Delivery
+from glue_jobs.delivery import csv_line
 from glue_jobs.delivery.sinks import OwnObject, Part, SharedObject, Sink, Target
 from glue_jobs.transforms import fates
 from glue_jobs.transforms.check import raised
@@ -21,11 +23,14 @@ RESULT_SCHEMA = "partition int, report string, head binary"
 
 @attrs.frozen
 class Form:
-    """How the file begins, whether each partition makes a file, and compression."""
+    """The form of the file: what csv_line needs of the contract."""
 
-    header: bytes
-    one_file: bool
-    gzip: bool
+    columns: list[Column]
+    delivery: Delivery
+
+    @property
+    def header(self) -> bytes:
+        return csv_line.header(self.columns, self.delivery)
 
     @property
     def stored_header(self) -> bytes:
@@ -33,7 +38,7 @@ class Form:
 
     def packed(self, data: bytes | memoryview) -> bytes | memoryview:
         """Concatenated gzip members are a gzip file (RFC 1952 §2.2), so each piece is compressed by itself."""
-        return gzip.compress(data, 6, mtime=0) if self.gzip and len(data) else data
+        return gzip.compress(data, 6, mtime=0) if self.delivery.gzip and len(data) else data
 
 
 @attrs.define
@@ -45,6 +50,7 @@ class PartitionReport:
     """
 
     records: int = 0
+    cut: int = 0
     replaced: int = 0
     parts: list[Part] = attrs.field(factory=list)
     key: str | None = None
@@ -57,6 +63,7 @@ class PartitionReport:
 
     def add(self, other: PartitionReport) -> None:
         self.records += other.records
+        self.cut += other.cut
         self.replaced += other.replaced
         self.items += other.items
         for counts in ("events", "lines", "rows", "flagged"):
@@ -77,12 +84,12 @@ def encoder(target: Target, form: Form) -> Any:
         context = TaskContext.get()
         index = context.partitionId() if context else 0
         report = PartitionReport()
-        sink: Sink = SharedObject(target, index) if form.one_file else OwnObject(target, index, form.stored_header)
+        one_file = form.delivery.files == "one"
+        sink: Sink = SharedObject(target, index) if one_file else OwnObject(target, index, form.stored_header)
         for batch in batches:
-            report.add(counted(pa.Table.from_batches([batch])))
-            lines, replaced = _lines(batch.column(fates.LINE))
-            report.replaced += replaced
-            sink.add(form.packed(lines))
+            rows = pa.Table.from_batches([batch])
+            report.add(counted(rows))
+            _write(_delivered(rows), form, sink, report)
         head = sink.close()
         report.parts, report.key = sink.parts, getattr(sink, "key", None)
         yield pa.RecordBatch.from_arrays(
@@ -98,29 +105,24 @@ def read_report(text: str) -> PartitionReport:
     return PartitionReport(**document | {"parts": [Part(**part) for part in document["parts"]]})
 
 
-def _lines(column: pa.Array) -> tuple[bytes | memoryview, int]:
-    """The bytes of all lines one after another, which is how Arrow holds them, and how many had to be replaced."""
-    if len(column) == column.null_count:
-        return b"", 0
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        return _repaired(column)
-    offsets = memoryview(column.buffers()[1]).cast("i")
-    first, last = offsets[column.offset], offsets[column.offset + len(column)]
-    return memoryview(column.buffers()[2])[first:last], 0
+def _delivered(rows: pa.Table) -> pa.Table:
+    states = rows[fates.LINE_STATE]
+    return rows.filter(pc.equal(states, fates.DELIVERED)) if states.null_count or pc.max(states).as_py() else rows
 
 
-def _repaired(column: pa.Array) -> tuple[bytes, int]:
-    """Bytes that are no UTF-8 become the replacement character."""
-    joined = b"".join(line for line in column.cast(pa.binary()).to_pylist() if line is not None)
-    text = joined.decode("utf-8", errors="replace")
-    return text.encode(), text.count("\ufffd") - joined.count("\ufffd".encode())
+def _write(rows: pa.Table, form: Form, sink: Sink, report: PartitionReport) -> None:
+    if not rows.num_rows:
+        return
+    written = csv_line.lines(rows, form.columns, form.delivery)
+    report.records += rows.num_rows
+    report.cut += written.cut
+    report.replaced += written.replaced
+    sink.add(form.packed(written.data))
 
 
 def counted(rows: pa.Table) -> PartitionReport:
     """What rows with the columns of `fates` stand for. Rows of lines leave out what is one, or the same, on each."""
-    report = PartitionReport(records=rows.num_rows - rows[fates.LINE].null_count)
+    report = PartitionReport()
     _count_events(rows, report)
     states = rows.select([fates.LINE_STATE] + ([fates.LINES] if fates.LINES in rows.column_names else []))
     states = states.filter(pc.is_valid(states[fates.LINE_STATE])).group_by(fates.LINE_STATE)

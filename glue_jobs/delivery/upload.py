@@ -35,11 +35,15 @@ def upload(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form: Fo
     Leaves an upload behind when it fails; the caller clears the run's folder.
     """
     target = Target(bucket.name, bucket.key(key), "", MAX_PARTS // (partitions + 1))
-    return _one_file(frame, partitions, bucket, target, form) if form.one_file else _many_files(frame, bucket, target, form)
+    return (
+        _one_file(frame, partitions, bucket, target, form)
+        if form.delivery.files == "one"
+        else _many_files(frame, bucket, target, form)
+    )
 
 
 def _one_file(frame: DataFrame, partitions: int, bucket: Bucket, target: Target, form: Form) -> Uploaded:
-    kind = "application/gzip" if form.gzip else "text/csv; charset=utf-8"
+    kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
     with told(f"beginning the upload of s3://{target.bucket}/{target.key}"):
         target = begin(bucket.s3, target, kind)
     results = _run(frame, target, form)

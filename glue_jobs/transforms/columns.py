@@ -22,8 +22,6 @@ from pyspark.sql.types import (
 from exports.contract import Column, Personal, decimal_type
 from glue_jobs.transforms.pseudonymise import normal, pseudonym
 
-#: Characters of a cell; what is more is cut, and counted. Excel shows no more, and memory stays bounded.
-LONGEST_TEXT = 32_767
 _NESTED = (StructType, ArrayType, MapType)
 
 
@@ -44,7 +42,7 @@ def misfits(columns: list[Column], found: StructType) -> list[str]:
 
 
 def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
-    """The value as it may leave, in the contract's type. Texts may still be longer than `LONGEST_TEXT`."""
+    """The value as it may leave, in the contract's type."""
     value = _finite(raw(column), column, found)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
@@ -60,12 +58,6 @@ def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
 def in_type(value: Expression, type_: str) -> Expression:
     """Cast under ANSI rules: what doesn't fit is an error, not a null."""
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
-
-
-def is_cut(column: Column) -> Expression:
-    """Whether the delivered text is longer than a cell may be. Bytes are looked at first: they needn't be counted."""
-    value = F.col(column.name)
-    return (F.octet_length(value) > LONGEST_TEXT) & (F.char_length(value) > LONGEST_TEXT)
 
 
 def _finite(value: Expression, column: Column, type_: DataType) -> Expression:

@@ -21,9 +21,8 @@ FATE: Final = "_fate"
 PARTITION: Final = "_partition"
 OFFSET_MIN: Final = "_offset_min"
 LINE_STATE: Final = "_line_state"
-#: Columns of bits (see check.flags): a value beyond ASCII could not be hashed, a text was cut, then a bit for each rule.
+#: Columns of bits (see check.flags): a value beyond ASCII could not be hashed, then a bit for each rule.
 FLAGS: Final = "_flags_"
-LINE: Final = "_line"
 
 EVENTS: Final = "_events"
 OFFSET_MAX: Final = "_offset_max"
@@ -31,5 +30,4 @@ ITEMS: Final = "_items"
 LINES: Final = "_lines"
 
 FOREIGN: Final = 0
-CUT: Final = 1
-FIRST_RULE: Final = 2
+FIRST_RULE: Final = 1

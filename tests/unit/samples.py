@@ -198,6 +198,6 @@ def _cell(value: object, null_text: str) -> str:
         return str(value).lower()
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    guarded = f"'{value}" if re.search(csv_line.GUARDED, value) else value
+    guarded = csv_line.guarded(value)
     quotes = re.search(r'[",\r\n]|^ | $', guarded) or guarded in ("", null_text)
     return '"' + guarded.replace('"', '""') + '"' if quotes else guarded

@@ -10,7 +10,7 @@ import page_reader
 import pytest
 import samples
 
-from glue_jobs.delivery import charts
+from glue_jobs.delivery.report import charts
 
 CONTRACT = """
 name = "charted"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glue_jobs.delivery import drawing
-from glue_jobs.delivery.markup import Html
+from glue_jobs.delivery.report import drawing
+from glue_jobs.delivery.report.markup import Html
 
 
 def test_a_line_of_thousands_of_points_keeps_its_extremes():

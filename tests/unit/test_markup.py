@@ -9,7 +9,7 @@ import page_reader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glue_jobs.delivery.markup import Html, named, prose, said, table, tag, verbatim
+from glue_jobs.delivery.report.markup import Html, named, prose, said, table, tag, verbatim
 
 TEXTS = st.text(st.characters(), max_size=60)
 

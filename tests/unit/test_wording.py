@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exports.contract import WindowRule
 from exports.windows import window_of
-from glue_jobs.delivery import wording
+from glue_jobs.delivery.report import wording
 
 LONG = 12_345_678_901_234_567_890_123_456_789_012_345_678
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**27), max_value=10**27, places=10)

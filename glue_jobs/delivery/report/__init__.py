@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from glue_jobs.delivery import contents, origin, summary
 from glue_jobs.delivery.manifest import Delivered
-from glue_jobs.delivery.markup import Html
-from glue_jobs.delivery.page import Limits, Section, document
+from glue_jobs.delivery.report import contents, origin, summary
+from glue_jobs.delivery.report.markup import Html
+from glue_jobs.delivery.report.page import Limits, Section, document
 
 #: From everything down to a taste: each section takes the first that fits its share of the page.
 _LADDER = (

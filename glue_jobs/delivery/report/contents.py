@@ -6,11 +6,11 @@ from decimal import Decimal
 from itertools import compress
 
 from exports.contract import Column, Personal
-from glue_jobs.delivery import charts, wording
 from glue_jobs.delivery.manifest import CheckResult, Delivered
-from glue_jobs.delivery.markup import LINE_BREAK, Html, joined, prose, said, table, tag, verbatim
-from glue_jobs.delivery.page import Limits, Section, more
-from glue_jobs.delivery.summary import found
+from glue_jobs.delivery.report import charts, wording
+from glue_jobs.delivery.report.markup import LINE_BREAK, Html, joined, prose, said, table, tag, verbatim
+from glue_jobs.delivery.report.page import Limits, Section, more
+from glue_jobs.delivery.report.summary import found
 
 _CHARTS = 3
 #: Columns of the first rows that fit on paper; the style sheet hides the others.

@@ -9,7 +9,7 @@ from decimal import Decimal
 import attrs
 
 from exports.contract import Column
-from glue_jobs.delivery import wording
+from glue_jobs.delivery.report import wording
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

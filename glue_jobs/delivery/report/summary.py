@@ -6,10 +6,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 from exports.contract import Contract
-from glue_jobs.delivery import wording
 from glue_jobs.delivery.manifest import CheckResult, Delivered
-from glue_jobs.delivery.markup import Html, bullets, joined, named, prose, said, tag, verbatim
-from glue_jobs.delivery.page import Limits, Section, more
+from glue_jobs.delivery.report import wording
+from glue_jobs.delivery.report.markup import Html, bullets, joined, named, prose, said, tag, verbatim
+from glue_jobs.delivery.report.page import Limits, Section, more
 
 _MANIFEST = "the manifest"
 #: More of them would push what was asked for off the screen.

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import attrs
 
-from glue_jobs.delivery import wording
-from glue_jobs.delivery.markup import Html, joined, tag, verbatim
+from glue_jobs.delivery.report import wording
+from glue_jobs.delivery.report.markup import Html, joined, tag, verbatim
 
 _BAR_STEP = 38
 #: How many letters fit beside each other on the narrowest screen.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from exports.contract import Column, Contract, Filter
-from glue_jobs.delivery import wording
 from glue_jobs.delivery.manifest import Delivered, File
-from glue_jobs.delivery.markup import Html, bullets, joined, prose, said, table, tag, verbatim
-from glue_jobs.delivery.page import Limits, Section, more
-from glue_jobs.delivery.summary import until
+from glue_jobs.delivery.report import wording
+from glue_jobs.delivery.report.markup import Html, bullets, joined, prose, said, table, tag, verbatim
+from glue_jobs.delivery.report.page import Limits, Section, more
+from glue_jobs.delivery.report.summary import until
 from glue_jobs.version import code_version
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from glue_jobs.delivery.markup import Html, bullets, joined, prose, tag
-from glue_jobs.delivery.page_style import STYLE
+from glue_jobs.delivery.report.markup import Html, bullets, joined, prose, tag
+from glue_jobs.delivery.report.page_style import STYLE
 
 
 @attrs.frozen
