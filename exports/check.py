@@ -5,8 +5,8 @@ For the command line and for stacks at synth; the job doesn't ship it, it asks S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import sqlglot
@@ -23,24 +23,13 @@ from exports.topic_schema import TopicSchema
 Finding = tuple[str, str]
 
 _TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
+_TEXTS = {"string", "enum", "text"}
+#: Text that Spark reads as a time of the clock wherever it expects a date or a timestamp, with or without a zone.
+_CLOCK_TEXT = re.compile(r"\s*(now|today|tomorrow|yesterday)(\s+\S+)?\s*", re.IGNORECASE)
 #: Tokens before a parenthesis that are grammar and not a function's name.
 _GRAMMAR = {
-    TokenType.IN,
-    TokenType.DECIMAL,
-    TokenType.AND,
-    TokenType.OR,
-    TokenType.NOT,
-    TokenType.WHEN,
-    TokenType.THEN,
-    TokenType.ELSE,
-    TokenType.CASE,
-    TokenType.BETWEEN,
-    TokenType.LIKE,
-    TokenType.RLIKE,
-    TokenType.OVER,
-    TokenType.DISTINCT,
-    TokenType.STRUCT,
-    TokenType.ARRAY,
+    TokenType[name]
+    for name in "IN DECIMAL AND OR NOT WHEN THEN ELSE CASE BETWEEN FROM DIV LIKE RLIKE OVER DISTINCT STRUCT ARRAY".split()
 }
 
 
@@ -98,14 +87,23 @@ def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[
         yield from ((place, mistake) for mistake in mistakes)
         if mistakes:
             continue
-        for path in _references(text):
-            known = path in names if names is not None else _resolve(path, contract, schema) is not None
-            if not known:
-                yield place, f"{path} is neither a field of {schema.topic} nor another name known here"
+        kinds = {path: _kind(path, names, contract, schema) for path in _references(text)}
+        for path in (path for path, kind in kinds.items() if kind is None):
+            yield place, f"{path} is neither a field of {schema.topic} nor another name known here"
+        for word in _clock_texts(_tree(text), kinds):
+            yield place, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
 
 
-def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, set[str] | None]]:
-    """(key, expression, may aggregate, the names it sees or None for the source's fields)."""
+def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: TopicSchema) -> str | None:
+    """The type of what an expression calls `path`; None where there is no such thing."""
+    if names is not None:
+        return names.get(path)
+    resolved = _resolve(path, contract, schema)
+    return schema.fields[resolved].kind if resolved in schema.fields else resolved
+
+
+def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, dict[str, str] | None]]:
+    """(key, expression, may aggregate, the names it sees with their types or None for the source's fields)."""
     for index, one in enumerate(contract.filter):
         yield f"filter[{index}].where", one.where, False, None
     for index, column in enumerate(contract.column):
@@ -113,9 +111,9 @@ def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, set[str] 
             yield f"column[{index}].expression", column.expression, False, None
         if column.measure:
             yield f"column[{index}].measure", column.measure, True, None
-    columns = {column.name for column in contract.columns}
-    numeric = {c.name for c in contract.columns if c.numeric}
-    totals = {"rows"} | {f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")}
+    columns = {column.name: column.type for column in contract.columns}
+    numeric = [column.name for column in contract.columns if column.numeric]
+    totals = dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
     for index, check in enumerate(contract.check):
         if check.each_row:
             yield f"check[{index}].each_row", check.each_row, False, columns
@@ -125,40 +123,77 @@ def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, set[str] 
 
 def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:
     try:
-        trees = sqlglot.parse(text, read="spark")
-        tokens = sqlglot.tokenize(text, read="spark")
+        tree, tokens = _tree(text), sqlglot.tokenize(text, read="spark")
     except SqlglotError as error:
-        yield f"not a Spark SQL expression: {str(error).splitlines()[0]}"
+        column = next((f" (near sign {found['col']})" for found in getattr(error, "errors", [])), "")
+        yield f"not a Spark SQL expression{column}"
         return
-    tree = trees[0]
-    if len(trees) != 1 or not isinstance(tree, exp.Condition):
-        yield "not one Spark SQL expression"
+    if isinstance(tree, exp.Block) or tree.find(exp.Placeholder, exp.Parameter):
+        yield "not one Spark SQL expression whose values all stand in it"
         return
     if tree.find(exp.Query, exp.Subquery):
         yield "a subquery is not allowed: an export reads one table"
     if tree.find(exp.Window):
         yield "a window function is not allowed: use [deduplicate] or an aggregate"
-    if isinstance(tree, exp.Star):
+    if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
         yield "name columns one by one: what isn't named doesn't leave"
-    words = [token.text for token in tokens if token.text.lower() in CLOCK_WORDS]
-    yield from (f"{word} changes with time or user, so the same rows would differ" for word in words)
+    yield from (f"{word} changes with time or user, so the same rows would differ" for word in _clock_words(tokens))
     yield from (why_forbidden(name) for name in forbidden(_functions(tokens), aggregate=aggregate))
 
 
-def _functions(tokens: list[Token]) -> list[str]:
+def _tree(text: str) -> exp.Condition:
+    return sqlglot.parse_one(text, read="spark", into=exp.Condition)
+
+
+def _clock_words(tokens: list[Token]) -> list[str]:
+    """Alone they are functions; as parts of a path they are names of fields."""
     return [
         here.text
-        for here, following in pairwise(tokens)
-        if following.token_type is TokenType.L_PAREN and here.text.isidentifier() and here.token_type not in _GRAMMAR
+        for before, here, after in _neighbours(tokens)
+        if here.text.lower() in CLOCK_WORDS and here.token_type is not TokenType.STRING and TokenType.DOT not in (before, after)
     ]
+
+
+def _functions(tokens: list[Token]) -> list[str]:
+    """Names before a parenthesis; one behind a dot is in a database of somebody's, and told with its dot."""
+    return [
+        f".{here.text}" if before is TokenType.DOT else here.text
+        for before, here, after in _neighbours(tokens)
+        if after is TokenType.L_PAREN and here.text.isidentifier() and here.token_type not in _GRAMMAR
+    ]
+
+
+def _neighbours(tokens: list[Token]) -> Iterator[tuple[TokenType | None, Token, TokenType | None]]:
+    types = [None, *[token.token_type for token in tokens], None]
+    return zip(types, tokens, types[2:], strict=False)
+
+
+def _clock_texts(tree: exp.Condition, kinds: dict[str, str | None]) -> Iterator[str]:
+    for literal in tree.find_all(exp.Literal):
+        if literal.is_string and _CLOCK_TEXT.fullmatch(literal.this) and not _is_beside_text(literal, kinds):
+            yield literal.sql()
+
+
+def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
+    """Whether the literal is compared with fields of text and nothing else."""
+    comparison = literal.parent
+    if not isinstance(comparison, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.In):
+        return False
+    others = [node for node in comparison.iter_expressions() if not isinstance(node, exp.Literal)]
+    return bool(others) and all(isinstance(node, exp.Column) and kinds.get(_path(node)) in _TEXTS for node in others)
 
 
 def _references(text: str) -> list[str]:
     """Paths of columns as written, each once: customer.region, not customer and region."""
-    paths = [
-        ".".join(part.name for part in column.parts) for column in sqlglot.parse_one(text, read="spark").find_all(exp.Column)
-    ]
-    return list(dict.fromkeys(paths))
+    return list(dict.fromkeys(_path(column) for column in _tree(text).find_all(exp.Column)))
+
+
+def _path(column: exp.Column) -> str:
+    parts, node = [part.name for part in column.parts], column.parent
+    while isinstance(node, exp.Dot):  # what is deeper than a catalog, a database, a table and a column
+        parts.append(node.expression.name)
+        node = node.parent
+    return ".".join(parts)
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
@@ -200,4 +235,4 @@ def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[st
 
 
 def _only_counts(text: str) -> bool:
-    return isinstance(sqlglot.parse_one(text, read="spark"), exp.Count | exp.CountIf)
+    return isinstance(_tree(text), exp.Count | exp.CountIf)

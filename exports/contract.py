@@ -23,6 +23,8 @@ from exports.toml_model import BadFile, Rule, setting
 NAME = r"[a-z][a-z0-9_]{0,62}"
 PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 TYPE = r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)"
+#: Zones are well known between these days, and no topic is as old or as young.
+_FIRST_DAY, _LAST_DAY = date(1990, 1, 1), date(2100, 12, 31)
 
 
 def _is_zone(name: str) -> str | None:
@@ -30,6 +32,13 @@ def _is_zone(name: str) -> str | None:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return f"{name!r} is not a time zone of the tz database. Use a name like Europe/Berlin or UTC"
+    return None
+
+
+def implausible_day(day: date) -> str | None:
+    """What is wrong with a day on which windows are to begin. Catching up from long ago would never end."""
+    if not _FIRST_DAY <= day <= _LAST_DAY:
+        return f"{day} is not a day on which windows can begin: from {_FIRST_DAY} to {_LAST_DAY}"
     return None
 
 
@@ -54,7 +63,7 @@ class Source:
 class WindowRule:
     every: Literal["day", "iso_week", "month"] = setting("How long a window is.")
     zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=_is_zone)
-    first: date = setting("A day (in `zone`) of the first window to publish.", name="from")
+    first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
     applies: Literal["before_deduplication", "after_deduplication"] = setting(
         "before_deduplication where all events of a key carry the same event time: only the window's files are read. "
         "after_deduplication where they may differ: each run then reads the whole table.",

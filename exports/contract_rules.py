@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
 
 from exports.contract import Column, Contract, Personal, decimal_type
 from exports.toml_model import Rule
@@ -19,6 +22,8 @@ _NEEDS: dict[str, set[str]] = {
     "generalise": {"to"},
 }
 _SIZED = {"prefix", "bucket"}
+#: What an aggregate that is kept as a table says of each row beside the contract's columns.
+_KEPT_WITH = {"window", "window_start", "window_end", "run_id"}
 
 
 def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
@@ -29,6 +34,9 @@ def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
                 f"column[{index}].name",
                 f"{column.name} stands {counts[column.name]} times. Give each column its own name",
             )
+    for index, column in enumerate(contract.column):
+        if column.name == "rows":
+            yield f"column[{index}].name", "charts and checks know the count of rows by this name. Give the column another one"
     if not any(column.delivered for column in contract.column):
         yield "column", "no column is delivered. Name at least one that is not dropped"
 
@@ -45,6 +53,50 @@ def decimals_fit(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if (size := decimal_type(column.type)) and not (1 <= size[0] <= 38 and size[1] <= size[0]):
             yield f"column[{index}].type", f"{column.type}: the precision is 1 to 38, the scale at most the precision"
+
+
+def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
+    for index, column in enumerate(contract.column):
+        for place, value in enumerate(column.allowed):
+            if not fits(column.type, value):
+                yield (
+                    f"column[{index}].allowed[{place}]",
+                    f"{value[:40]!r} is not written as {column.type} is in the file. Correct it",
+                )
+
+
+def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
+    null_text = contract.delivery.null_text
+    for column in contract.columns:
+        if column.type != "text" and fits(column.type, null_text):
+            yield "delivery.null_text", f"{null_text!r} is also a value of {column.name} ({column.type}). Take another text"
+    if len(contract.columns) == 1 and contract.columns[0].nullable and not null_text:
+        yield "delivery.null_text", "many readers skip empty lines, which rows without a value would be. Give a text"
+
+
+def fits(type_: str, text: str) -> bool:
+    """Whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
+    if size := decimal_type(type_):
+        digits = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?", text)
+        return (
+            digits is not None
+            and len((digits[2] or "").rstrip("0")) <= size[1]
+            and abs(Decimal(text)) < 10 ** (size[0] - size[1])
+        )
+    if type_ == "integer":
+        return re.fullmatch(r"-?[0-9]{1,19}", text) is not None and -(2**63) <= int(text) < 2**63
+    if type_ == "boolean":
+        return text in ("true", "false")
+    return type_ == "text" or _fits_time(type_, text)
+
+
+def _fits_time(type_: str, text: str) -> bool:
+    form = r"\d{4}-\d{2}-\d{2}" + (r"T\d{2}:\d{2}:\d{2}\.\d{6}Z" if type_ == "timestamp" else "")
+    try:
+        read = datetime.fromisoformat(text) if type_ == "timestamp" else date.fromisoformat(text)
+    except ValueError:
+        return False
+    return bool(read) and re.fullmatch(form, text, re.ASCII) is not None
 
 
 def personal_is_complete(contract: Contract) -> Iterator[Finding]:
@@ -93,6 +145,12 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
         yield "aggregate", 'no column is a measure. Add one such as measure = "count(*)"'
     if len(measures) == len(contract.column):
         yield "aggregate", "every column is a measure, so there is nothing to group by. Add a column to group by"
+    for index, column in enumerate(contract.column):
+        if aggregate.keep_as_table and column.name in _KEPT_WITH:
+            yield (
+                f"column[{index}].name",
+                f"the table that is kept has a column {column.name} of its own. Give this one another name",
+            )
     if (aggregate.people is None) == (aggregate.without_people is None):
         yield "aggregate", "say whom a group counts by `people`, or why no person stands behind it by `without_people`"
 
@@ -144,6 +202,8 @@ RULES: tuple[Rule[Contract], ...] = (
     columns_are_named_once,
     columns_have_one_origin,
     decimals_fit,
+    allowed_values_fit,
+    gaps_can_be_told,
     personal_is_complete,
     aggregate_is_whole,
     references_exist,

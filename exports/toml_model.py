@@ -69,7 +69,7 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadFile(name, [_syntax_problem(error)]) from None
+        raise BadFile(name, [_syntax_problem(error, text)]) from None
     reader: _Reader[T] = _Reader(model)
     instance = reader.read(data)
     whole = not reader.found
@@ -248,7 +248,8 @@ def _line(lines: dict[str, int], path: str) -> int:
     return lines.get(path, 0)
 
 
-def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
+def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
     place = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
-    return Problem(int(place[1]) if place else 0, "", f"not TOML: {message}")
+    # Without a line, tomllib means the end of the text.
+    return Problem(int(place[1]) if place else len(text.splitlines()), "", f"not TOML: {message}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-#: Last parts of field names that speak of a person even where nobody tagged them.
+#: Last parts of field names, in snake case, that speak of a person even where nobody tagged them.
 _TELLING = frozenset(
     "email e_mail mail phone phone_number telephone mobile first_name last_name surname full_name street address "
     "birth_date birthdate date_of_birth iban ip ip_address ssn passport".split()
@@ -22,7 +23,9 @@ class BadSchema(Exception):
 
 @attrs.frozen
 class Field:
-    """`kind` is the Avro type or logical type; `path` goes through records and, for items of an array, through `[]`."""
+    """`kind` is the Avro type or logical type. `path` goes through records, and through branches of a union as if they
+    were fields, for items of an array through `[]`, for values of a map through `{}`.
+    """
 
     path: str
     kind: str
@@ -30,7 +33,8 @@ class Field:
 
     @property
     def personal(self) -> bool:
-        return self.tagged or self.path.rsplit(".", 1)[-1] in _TELLING
+        name = self.path.rpartition(".")[2].removesuffix("[]").removesuffix("{}")
+        return self.tagged or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() in _TELLING
 
 
 @attrs.frozen
@@ -57,42 +61,90 @@ def load(file: Path, topic: str) -> TopicSchema:
 
 
 def from_avro(schema: Any, topic: str) -> TopicSchema:
+    """Raises BadSchema."""
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise BadSchema(f"the schema of {topic} is not an Avro record, and Tableflow needs one")
-    return TopicSchema(topic, {field.path: field for field in _walk(schema, "", False, {})})
+    try:
+        return TopicSchema(topic, {field.path: field for field in _Walk().below("", schema, "", _is_tagged(schema))})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadSchema(f"the schema of {topic} is not valid Avro ({type(error).__name__}: {error})") from None
 
 
-def _walk(schema: dict[str, Any], prefix: str, tagged: bool, named: dict[str, Any]) -> Iterator[Field]:
-    named[schema["name"]] = schema
-    for field in schema["fields"]:
-        path = f"{prefix}{field['name']}"
-        own = tagged or "PII" in field.get("confluent:tags", [])
-        yield from _field(path, _without_null(field["type"], named), own, named)
+class _Walk:
+    """Named types are looked up as Avro says: by full name, or by a name in the namespace around."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, tuple[dict[str, Any], str]] = {}
+        self._open: list[str] = []
+
+    def below(self, path: str, schema: Any, space: str, tagged: bool) -> Iterator[Field]:
+        """The fields inside what stands at `path`."""
+        kind = _kind(schema)
+        if kind == "record":
+            yield from self._record(path, schema, space, tagged)
+        elif kind == "array":
+            yield from self._field(f"{path}[]", schema["items"], space, tagged)
+        elif kind == "map":
+            yield from self._field(f"{path}{{}}", schema["values"], space, tagged)
+        elif kind == "union":
+            for branch in (one for one in schema if one != "null"):
+                yield from self._field(f"{path}.{_branch(branch)}", branch, space, tagged)
+
+    def _record(self, path: str, schema: dict[str, Any], space: str, tagged: bool) -> Iterator[Field]:
+        name, space = self._define(schema, space)
+        if name in self._open:
+            raise BadSchema(f"field {path}: record {name} contains itself, and a table has no recursive types. Flatten it first")
+        self._open.append(name)
+        for field in schema["fields"]:
+            inner = f"{path}.{field['name']}" if path else field["name"]
+            yield from self._field(inner, field["type"], space, tagged or _is_tagged(field))
+        self._open.pop()
+
+    def _field(self, path: str, kind: Any, space: str, tagged: bool) -> Iterator[Field]:
+        schema, space = self._resolved(kind, space)
+        own = tagged or _is_tagged(kind) or _is_tagged(schema)
+        yield Field(path, _kind(schema), own)
+        yield from self.below(path, schema, space, own)
+
+    def _resolved(self, schema: Any, space: str) -> tuple[Any, str]:
+        """Without names, without null beside one type, without types inside types; and the namespace it stands in."""
+        if isinstance(schema, list) and len(some := [branch for branch in schema if branch != "null"]) == 1:
+            return self._resolved(some[0], space)
+        if isinstance(schema, dict):
+            inner = schema["type"]
+            if isinstance(inner, dict | list) or self._find(inner, space):
+                return self._resolved(inner, space)
+            if "name" in schema:
+                self._define(schema, space)
+        return (isinstance(schema, str) and self._find(schema, space)) or (schema, space)
+
+    def _define(self, schema: dict[str, Any], space: str) -> tuple[str, str]:
+        """The type's full name, and the namespace of what stands inside it."""
+        own, _, short = schema["name"].rpartition(".")
+        inside = own or schema.get("namespace", space)
+        name = f"{inside}.{short}" if inside else short
+        self._named[name] = (schema, inside)
+        return name, inside
+
+    def _find(self, name: str, space: str) -> tuple[dict[str, Any], str] | None:
+        return self._named.get(name if "." in name or not space else f"{space}.{name}")
 
 
-def _field(path: str, kind: Any, tagged: bool, named: dict[str, Any]) -> Iterator[Field]:
-    word = _kind(kind)
-    yield Field(path, word, tagged)
-    if word == "record":
-        yield from _walk(kind, f"{path}.", tagged, named)
-    elif word == "array":
-        item = _without_null(kind["items"], named)
-        yield from _field(f"{path}[]", item, tagged, named)
+def _is_tagged(schema: Any) -> bool:
+    return isinstance(schema, dict) and "PII" in schema.get("confluent:tags", [])
 
 
 def _kind(schema: Any) -> str:
     if isinstance(schema, list):
         return "union"
-    if isinstance(schema, dict):
-        return str(schema.get("logicalType") or (schema["type"] if isinstance(schema["type"], str) else _kind(schema["type"])))
-    return str(schema)
+    return str(schema.get("logicalType") or schema["type"]) if isinstance(schema, dict) else str(schema)
 
 
-def _without_null(schema: Any, named: dict[str, Any]) -> Any:
-    if isinstance(schema, list) and len(some := [branch for branch in schema if branch != "null"]) == 1:
-        schema = some[0]
-    return named.get(schema, schema) if isinstance(schema, str) else schema
+def _branch(schema: Any) -> str:
+    """How Tableflow calls a branch of a union: by its type, or by the last part of its name."""
+    name = schema if isinstance(schema, str) else schema.get("name") or _kind(schema)
+    return str(name).rpartition(".")[2]
 
 
 def _inside(path: str, outer: str) -> bool:
-    return path == outer or path.startswith((f"{outer}.", f"{outer}[]"))
+    return path == outer or path.startswith((f"{outer}.", f"{outer}[]", f"{outer}{{}}"))

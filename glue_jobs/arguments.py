@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
+from exports.contract import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
@@ -72,16 +73,17 @@ def _instant(text: str, now: datetime, mistakes: list[str]) -> datetime | None:
     if not text:
         return None
     try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
+        local = datetime.fromisoformat(text)
+        instant = local.astimezone(UTC)
+    except (ValueError, OverflowError):  # in the years 1 and 9999 an offset may lead out of the calendar
         mistakes.append(f"--as-of {text!r} is not a time; write it like 2026-11-16T06:00:00Z")
         return None
-    if instant.tzinfo is None:
+    if local.tzinfo is None:
         mistakes.append(f"--as-of {text!r} has no offset; write it like 2026-11-16T06:00:00Z or …+01:00")
         return None
     if instant > now + timedelta(minutes=5):
         mistakes.append(f"--as-of {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); a window must be over")
-    return instant.astimezone(UTC)
+    return instant
 
 
 def _minutes(text: str, mistakes: list[str]) -> int:
@@ -92,8 +94,13 @@ def _minutes(text: str, mistakes: list[str]) -> int:
 
 
 def _day(text: str, mistakes: list[str]) -> date | None:
+    if not text:
+        return None
     try:
-        return date.fromisoformat(text) if text else None
+        day = date.fromisoformat(text)
     except ValueError:
         mistakes.append(f"--first-day {text!r} is not a day; write it like 2026-01-05")
         return None
+    if wrong := implausible_day(day):
+        mistakes.append(f"--first-day: {wrong}")
+    return day

@@ -46,7 +46,8 @@ class Job:
         return Place(self.bucket, self.contract.name, window.label)
 
     def pipeline(self, window: Window) -> Pipeline:
-        return Pipeline(self.spark(), self.contract, self.table, window, self.key.value if self.key else None)
+        key = self.key.value if self.key else None
+        return Pipeline(self.spark(), self.contract, self.table, window, key, self.bucket.s3)
 
     @contextmanager
     def phase(self, window: Window, name: str) -> Iterator[None]:

@@ -1,25 +1,18 @@
 """How rows are spread over partitions so that one shuffle both deduplicates and orders them.
 
-Rows are cut into ranges of the first ordering column. Spark's own range partitioning samples by reading every column of
-the source a second time; here a few thin slices of the window, one column wide, are enough. A bad estimate costs
-balance, never correctness: the file's bytes don't depend on where the cuts are.
+Rows are cut into ranges of the first ordering column, from a sample (`sampling`). A bad sample costs balance, never
+correctness: the file's bytes don't depend on where the cuts are.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from exports.windows import Window
-
 BUCKET = "_bucket"
-_SLICES = 8
-#: All slices together cover one part in this many of the window.
-_THINNING = 100
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
 
@@ -41,22 +34,18 @@ class Layout:
         return frame.withColumn(BUCKET, bucket).repartition(self.partitions, BUCKET)
 
 
-def slices(window: Window) -> list[tuple[Any, Any]]:
-    """Thin slices of the window, spread evenly, each (start, end)."""
-    length = window.end - window.start
-    thin = max(length / (_SLICES * _THINNING), timedelta(microseconds=1))
-    starts = [window.start + length * (2 * number + 1) / (2 * _SLICES) for number in range(_SLICES)]
-    return [(start, start + thin) for start in starts]
-
-
-def plan(sample: list[Any], parallelism: int) -> Layout:
-    """A layout from the values of the first ordering column that the slices held."""
-    estimated = len(sample) * _THINNING
-    partitions = max(1, -(-estimated // _ROWS_PER_PARTITION), min(parallelism, estimated // _ROWS_WORTH_A_TASK))
+def plan(rows: float, sample: list[Any], parallelism: int) -> Layout:
+    """A layout for about so many rows, from values of the first ordering column; without any, one partition."""
+    partitions = wanted(rows, parallelism)
     known = sorted(value for value in sample if value is not None)
-    wanted = [known[len(known) * number // partitions] for number in range(1, partitions)] if known else []
-    cuts = tuple(sorted(set(wanted)))
-    return Layout(len(cuts) + 1, cuts)
+    cuts = [known[len(known) * number // partitions] for number in range(1, partitions)] if known else []
+    distinct = tuple(sorted(set(cuts)))
+    return Layout(len(distinct) + 1, distinct)
+
+
+def wanted(rows: float, parallelism: int) -> int:
+    """How many partitions so many rows are worth."""
+    return max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK)))
 
 
 def _salts(partitions: int) -> list[int]:

@@ -79,9 +79,7 @@ def _uploaded(job: Job, window: Window) -> tuple[Uploaded, Rows]:
     for any_text in (False, True):
         with job.phase(window, "compute"):
             rows = pipeline.rows(any_text=any_text)
-            uploaded = upload(
-                rows.frame, rows.partitions, job.bucket, _data_key(job, window), Form(job.contract.columns, job.contract.delivery)
-            )
+            uploaded = upload(rows.frame, rows.partitions, job.bucket, _data_key(job, window), form)
         if not uploaded.report.flagged.get(str(fates.FOREIGN)):
             break
         rows.release()
@@ -135,7 +133,8 @@ def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[
     row = job.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
     held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
     return of_rows + [
-        CheckResult(check.id, check.severity, check.message, 0 if ok else 1) for check, ok in zip(overall, held, strict=True)
+        CheckResult(check.id, check.severity, check.message, 0 if ok else 1, "file")
+        for check, ok in zip(overall, held, strict=True)
     ]
 
 

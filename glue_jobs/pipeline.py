@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 from pyspark.sql import Column as Expression
@@ -12,16 +12,19 @@ from pyspark.sql.types import StructType
 
 from exports.contract import Column, Contract
 from exports.windows import Window
-from glue_jobs import layout, reading
+from glue_jobs import layout, reading, sampling
 from glue_jobs.delivery import csv_line
 from glue_jobs.errors import SourceProblem
-from glue_jobs.layout import Layout
+from glue_jobs.sampling import DataFile
 from glue_jobs.table_metadata import PinnedTable
 from glue_jobs.transforms import aggregate, columns, fates
 from glue_jobs.transforms.check import flags, row_rules
 from glue_jobs.transforms.deduplicate import marked, unkeyed
 from glue_jobs.transforms.flatten import unfolded
 from glue_jobs.transforms.pseudonymise import is_foreign, with_pads
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 #: Groups up to this many are ordered in one task: cheaper than another shuffle.
 _FEW_GROUPS = 500_000
@@ -53,6 +56,8 @@ class Pipeline:
     table: PinnedTable
     window: Window
     key: bytes | None
+    #: For a look into a few data files before Spark reads them all.
+    s3: S3Client
 
     def rows(self, *, any_text: bool) -> Rows:
         """`any_text` sends pseudonymised text beyond ASCII through Python; without it such values are only counted."""
@@ -81,25 +86,29 @@ class Pipeline:
         return found
 
     def _lines(self, types: StructType, any_text: bool) -> Rows:
-        plan = self._plan(types, any_text)
+        files = self._files()
+        rows = sum(file.rows for file in files)
         observed = Observation()
         events = self._countable(observed)
-        if self._ordered_by_key:
-            spread = plan.spread(events, F.col(self._first.field or self._first.name))
+        if self._ordered_by_key and self._first.field:
+            sample = sampling.values(self.s3, files, self.table.fields[self._first.field].id)
+            plan = layout.plan(rows, sample, self._parallelism)
+            spread = plan.spread(events, F.col(self._first.field))
             values = self._valued(self._unfolded(self._marked(spread, within=(layout.BUCKET,))), types, any_text)
+            partitions = plan.partitions
         else:
-            values = self._valued(self._unfolded(self._marked(self._by_key(events, plan))), types, any_text)
-            values = plan.spread(values, F.col(self._first.name))
+            partitions = layout.wanted(rows, self._parallelism)
+            values = self._valued(self._unfolded(self._marked(self._by_key(events, partitions))), types, any_text)
+            values = values.repartitionByRange(partitions, F.col(self._first.name).asc_nulls_first())
         if not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
-        finished = self._finished(values, F.col(_FOREIGN))
-        return Rows(finished, plan.partitions, observed)
+        return Rows(self._finished(values, F.col(_FOREIGN)), partitions, observed)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
-        plan = self._plan(types, any_text)
-        self.spark.conf.set("spark.sql.shuffle.partitions", plan.partitions)
+        partitions = layout.wanted(sum(file.rows for file in self._files()), self._parallelism)
+        self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         observed = Observation()
-        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), plan))))
+        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), partitions))))
         keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
         measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
         rows = aggregate.lines_and_events(lines, foreign=self._foreign(any_text))
@@ -109,7 +118,7 @@ class Pipeline:
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
         finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
-        return Rows(finished, 1 if few else plan.partitions, observed, shown, groups)
+        return Rows(finished, 1 if few else partitions, observed, shown, groups)
 
     @property
     def _first(self) -> Column:
@@ -173,9 +182,9 @@ class Pipeline:
     def _is_unkeyed(self) -> Expression:
         return F.coalesce(unkeyed(self.contract.deduplicate), F.lit(True))
 
-    def _by_key(self, events: DataFrame, plan: Layout) -> DataFrame:
+    def _by_key(self, events: DataFrame, partitions: int) -> DataFrame:
         rule = self.contract.deduplicate
-        return events.repartition(plan.partitions, *rule.key) if rule else events
+        return events.repartition(partitions, *rule.key) if rule else events
 
     def _marked(self, events: DataFrame, within: tuple[str, ...] = ()) -> DataFrame:
         return marked(events, self.contract.deduplicate, within=within)
@@ -219,20 +228,12 @@ class Pipeline:
     def _with_pads(self, frame: DataFrame) -> DataFrame:
         return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
 
-    def _plan(self, types: StructType, any_text: bool) -> Layout:
-        return layout.plan(self._sample(types, any_text), self.spark.sparkContext.defaultParallelism)
+    def _files(self) -> list[DataFile]:
+        return sampling.files(self.spark, self.table, self.window if self._early else None, self.contract.source.event_time)
 
-    def _sample(self, types: StructType, any_text: bool) -> list[Any]:
-        """Values of the first ordering column (for an aggregate: anything, to be counted) in thin slices of the window."""
-        moment = F.col(self.contract.source.event_time)
-        thin = [(moment >= reading.instant(a)) & (moment < reading.instant(b)) for a, b in layout.slices(self.window)]
-        events = self._source().filter(_any(thin))
-        if self.contract.aggregate:
-            return [None] * events.count()
-        if self._ordered_by_key:
-            return [row[0] for row in events.select(self._first.field or self._first.name).collect()]
-        lines = self._unfolded(marked(events, None))
-        return [row[0] for row in self._valued(lines, types, any_text).select(self._first.name).collect()]
+    @property
+    def _parallelism(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
 
 
 _COUNTED = (

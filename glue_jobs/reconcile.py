@@ -28,7 +28,10 @@ class Read:
 
 
 def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggregated: bool) -> dict[str, Any]:
-    """Rows by fate, for manifest, record and report. Raises Inconsistent where two counts of one thing differ."""
+    """Rows by fate, for manifest, record and report. Raises Inconsistent where two counts of one thing differ.
+
+    One small group alone has no second one to hide behind: what counts its events or lines is then withheld.
+    """
     event = {name: report.events.get(str(fate), 0) for name, fate in _EVENT_FATES.items()}
     line = {name: report.lines.get(str(state), 0) for name, state in _LINE_STATES.items()}
     items = report.items
@@ -45,11 +48,13 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
     event |= {"undated": read.undated, "unkeyed": read.unkeyed}
     _require("events in the table and events that met a fate", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get(str(fates.SUPPRESSED), 0)} if aggregated else None
+    alone = groups == {"shown": 0, "suppressed": 1}
     return {
-        "events": {"in_table": read.in_table, **event},
-        "lines": {"of_kept_events": items, **line},
+        "events": None if alone else {"in_table": read.in_table, **event},
+        "lines": None if alone else {"of_kept_events": items, **line},
         "groups": groups,
         "rows": inspected.rows,
+        "withheld": _WITHHELD if alone else None,
     }
 
 
@@ -60,6 +65,10 @@ _EVENT_FATES = {
     "kept": fates.KEPT,
 }
 _LINE_STATES = {"filtered": fates.LEFT_OUT, "suppressed": fates.SUPPRESSED, "delivered": fates.DELIVERED}
+_WITHHELD = (
+    "The only group of this window is too small to be shown, and counts of events and lines would tell its size: "
+    "they were made and they agree, but they are withheld."
+)
 _AGAIN = "Nothing was published; run again, and report it if it stays so"
 
 

@@ -23,6 +23,9 @@ _GONE = {"NoSuchKey", "404", "NotFound", "NoSuchUpload"}
 #: S3 answers a lost race with 412, or with 409 while the other write is under way.
 _CONFLICT = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
+#: Our code for an answer of AWS, where it isn't EXP-AWS-FAILED.
+_CODES = {"AccessDenied": "EXP-AWS-DENIED", "AccessDeniedException": "EXP-AWS-DENIED", "NoSuchBucket": "EXP-AWS-NO-BUCKET"}
+
 
 @attrs.frozen
 class Services:
@@ -75,15 +78,11 @@ def told(doing: str) -> Iterator[None]:
         if code in _CONFLICT:
             raise Conflict from error
         kind = Gone if code in _GONE else StorageProblem
-        raise kind(f"EXP-AWS-{_word(code)}", f"{doing} failed: {code}", _remedy(code)) from error
+        raise kind(_CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {code}", _remedy(code)) from error
     except BotoCoreError as error:
         raise StorageProblem(
             "EXP-AWS-UNREACHABLE", f"{doing} failed: {error}", "Check network, region and credentials, then run again"
         ) from error
-
-
-def _word(code: str) -> str:
-    return {"AccessDenied": "DENIED", "AccessDeniedException": "DENIED", "NoSuchBucket": "NO-BUCKET"}.get(code, "FAILED")
 
 
 def _remedy(code: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from glue_jobs.errors import SourceProblem
-from glue_jobs.store import Services, read_location
+from glue_jobs.store import Services, read_location, told
 
 #: Tableflow's metadata columns under both naming schemes, and what expressions call them.
 _METADATA = ("topic", "partition", "headers", "leader-epoch", "offset", "timestamp", "timestamp-type", "raw-key", "raw-value")
@@ -84,14 +84,15 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
 
 
 def _metadata_location(services: Services, database: str, name: str) -> str:
-    try:
-        table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
-    except services.glue.exceptions.EntityNotFoundException:
-        raise SourceProblem(
-            "EXP-TABLE-MISSING",
-            f"the Glue catalog has no table {database}.{name}",
-            "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic",
-        ) from None
+    with told(f"asking Glue for the table {database}.{name}"):
+        try:
+            table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
+        except services.glue.exceptions.EntityNotFoundException:
+            raise SourceProblem(
+                "EXP-TABLE-MISSING",
+                f"the Glue catalog has no table {database}.{name}",
+                "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic",
+            ) from None
     location = table.get("Parameters", {}).get("metadata_location")
     if not location:
         raise SourceProblem(

@@ -7,13 +7,17 @@ Exit codes: 0 done · 1 failed · 2 wrong input · 3 this machine is not set up 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.table import Table
+
+from lakeferry import tables
 
 DONE, FAILED, WRONG_INPUT, NOT_SET_UP, LATER, STOPPED, KEPT_BACK = 0, 1, 2, 3, 5, 6, 7
 
@@ -52,15 +56,13 @@ class Voice:
         self.err.print(text, markup=False)
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
-        shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
-        for row in rows:
-            shown.add_row(*row)
         # A terminal may be narrow; a file never is.
-        self.err.print(shown, no_wrap=True, width=None if self.err.is_terminal else 200)
+        for line in tables.told(columns, rows, self.err.width if self.err.is_terminal else None):
+            self.err.print(line, markup=False)
 
     def document(self, ok: bool, **fields: Any) -> None:
         if self.as_json:
-            sys.stdout.write(json.dumps({"ok": ok} | fields, ensure_ascii=False, default=str) + "\n")
+            sys.stdout.write(json.dumps({"ok": ok} | fields, ensure_ascii=False, default=tables.plain) + "\n")
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
@@ -73,13 +75,22 @@ class Voice:
 
 
 def fail(voice: Voice, failure: CommandFailed) -> NoReturn:
-    voice.document(
-        False, code=failure.code, message=failure.message, hint=failure.hint, details=failure.details, exit_code=failure.exit_code
-    )
+    page = f"docs/reference/errors.md#{failure.code.lower()}"
+    fields = {"code": failure.code, "message": failure.message, "hint": failure.hint, "docs": page}
+    voice.document(False, **fields, details=failure.details, exit_code=failure.exit_code)
     voice.err.print(f"{failure.code}  {failure.message}", style="bold", markup=False)
     if failure.hint:
         voice.err.print(f"→ {failure.hint}", markup=False)
+    voice.err.print(f"  {page}", markup=False)
     sys.exit(failure.exit_code)
+
+
+def command() -> str:
+    """How the user can call us from here: by name, or where the virtual environment isn't on the path, by its place."""
+    if shutil.which("lakeferry"):
+        return "lakeferry"
+    place = Path(sys.executable).with_name("lakeferry")
+    return min(str(place), os.path.relpath(place), key=len)
 
 
 @contextmanager

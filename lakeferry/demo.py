@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import attrs
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
+from pyspark.sql import SparkSession
 
 from exports import check, topic_schema
 from exports import contract as contracts
@@ -17,9 +20,10 @@ from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.windows import window_at
 from glue_jobs.runs import RunRecord
-from lakeferry import exporting, local_spark
+from glue_jobs.session import start
+from lakeferry import exporting
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
 from lakeferry.world import TABLEFLOW_BUCKET, World, fresh_demo, relative
 from simulators import generators
 from simulators.avro_schema import SchemaError
@@ -60,19 +64,25 @@ class Source:
 def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
     """Returns the document for programs. Raises CommandFailed."""
     started = time.monotonic()
-    try:
-        local_spark.prepare()
-    except local_spark.NotSetUp as error:
-        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
-    sources = _own_events(wishes) if wishes.events else _generated(voice)
+    own = wishes.events or wishes.topic or wishes.schema
+    sources = _own_events(wishes) if own else _generated(voice)
     chosen = _contracts(wishes, sources)
-    with fresh_demo() as world:
+    with exporting.spark(voice):
+        records = _published(voice, wishes, sources, chosen)
+        return _told(voice, wishes, records, time.monotonic() - started)
+
+
+def _published(voice: Voice, wishes: Wishes, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+    records = []
+    with fresh_demo() as world, ThreadPoolExecutor(1) as beside:
+        session = beside.submit(start, world.warehouse)  # takes seconds, in which the tables are written
         _materialise(voice, world, sources)
-        records = []
         for name, contract in chosen.items():
             words = _words(wishes, name, contract, sources[contract.source.topic])
-            records.append(_export(voice, world, wishes.out, contract, words))
-    return _told(voice, wishes, records, time.monotonic() - started)
+            record = _export(voice, world, contract.name, words, session.result())
+            exporting.download(world, record, wishes.out)
+            records.append(record)
+    return records
 
 
 def _generated(voice: Voice) -> dict[str, Source]:
@@ -90,15 +100,13 @@ def _generated(voice: Voice) -> dict[str, Source]:
 
 def _own_events(wishes: Wishes) -> dict[str, Source]:
     if wishes.events is None or not wishes.topic:
-        raise CommandFailed(WRONG_INPUT, "DEMO-TOPIC", "--events needs --topic", "Name the topic whose events these are")
-    file = wishes.schema or ROOT / "topics" / f"{wishes.topic}.avsc"
+        raise CommandFailed(WRONG_INPUT, "DEMO-TOPIC", "--events and --topic go together", "Name the file and its topic")
     try:
-        topic = load_topic(file, wishes.topic)
+        topic = load_topic(_schema_file(wishes, wishes.topic), wishes.topic)
         values = read_json_lines(wishes.events, topic)
-    except FileNotFoundError as error:
-        shipped = ", ".join(sorted(path.stem for path in (ROOT / "topics").glob("*.avsc")))
-        hint = f"Topics shipped: {shipped}. For another one give --schema FILE"
-        raise CommandFailed(WRONG_INPUT, "DEMO-FILE", f"{error.filename} does not exist", hint) from None
+    except OSError as error:
+        message = f"{wishes.events} can't be read: {error.strerror}"
+        raise CommandFailed(WRONG_INPUT, "DEMO-FILE", message, "Give the path of a JSON Lines file") from None
     except SchemaError as error:
         raise CommandFailed(WRONG_INPUT, "DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
     except EventsError as error:
@@ -110,6 +118,15 @@ def _own_events(wishes: Wishes) -> dict[str, Source]:
     records = to_records(topic, values, now)
     times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
     return {topic.name: Source(topic, records, min(times), max(times))}
+
+
+def _schema_file(wishes: Wishes, topic: str) -> Path:
+    shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    file = wishes.schema or shipped.get(topic)
+    if file is None:
+        hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
+        raise CommandFailed(WRONG_INPUT, "DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+    return file
 
 
 def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract]:
@@ -157,11 +174,11 @@ def _words(wishes: Wishes, name: str, contract: Contract, source: Source) -> lis
     return [*words, "--first-day", source.first.date().isoformat()] if wishes.events else words
 
 
-def _export(voice: Voice, world: World, out: Path, contract: Contract, words: list[str]) -> RunRecord:
+def _export(voice: Voice, world: World, name: str, words: list[str], session: SparkSession) -> RunRecord:
     started = time.monotonic()
-    record = exporting.run(voice, world, words, f"export   {contract.name}")
-    voice.say(f"export   {contract.name}: {len(record.windows)} windows ({time.monotonic() - started:.0f} s)")
-    exporting.download(world, record, out)
+    record = exporting.run(voice, world, words, f"export   {name}", session)
+    count = len(record.windows)
+    voice.say(f"export   {name}: {count} window{'' if count == 1 else 's'} ({time.monotonic() - started:.0f} s)")
     return record
 
 
@@ -180,12 +197,20 @@ def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float
     voice.result("")
     voice.table(["export", "window", "state", "rows", "totals"], rows)
     voice.result(f"\n{seconds:.0f} s. CSV, manifest, data dictionary and report of each window are in {relative(wishes.out)}/")
-    first = next((w for r in records for w in r.windows if w["state"] == "published"), None)
-    if first:
-        report = wishes.out / records[0].export / str(first["window"]) / "report.html"
+    shown = [(record, window) for record in records for window in record.windows if window["state"] == "published"]
+    if shown:
+        record, window = shown[-1]
+        report = wishes.out / record.export / str(window["window"]) / "report.html"
         voice.result(f"Open {relative(report)} in a browser.")
-    voice.result('Next: lakeferry query "SELECT status, count(*) FROM sales_orders GROUP BY 1"')
+    voice.result(f"Next: {command()} query {shlex.quote(_question(wishes))}")
     for record in records:
         if failure := exporting.trouble(record):
             raise failure
     return {"out": str(wishes.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
+
+
+def _question(wishes: Wishes) -> str:
+    """Something to ask the tables that are there now."""
+    if wishes.topic is None or wishes.topic == "sales_orders":
+        return "SELECT status, count(*) FROM sales_orders GROUP BY 1"
+    return f'FROM "{wishes.topic}" LIMIT 3'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,13 @@ from exports import check as checks
 from exports import contract as contracts
 from exports import topic_schema
 from exports.toml_model import BadFile
-from lakeferry import exporting, local_spark, world
+from lakeferry import exporting, world
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
 
 
 def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
-    try:
-        local_spark.prepare()
-    except local_spark.NotSetUp as error:
-        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
-    with world.current() as here:
+    with world.current() as here, exporting.spark(voice):
         record = exporting.run(voice, here, words, "export")
         files = exporting.download(here, record, out) if out else []
     if not record.windows:
@@ -40,7 +37,7 @@ def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
 def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
     """Raises CommandFailed with every mistake."""
     try:
-        topic = contracts.load(str(file)).source.topic
+        topic = _topic(file) or contracts.load(str(file)).source.topic
         contract = checks.check_file(file, topic_schema.load(schema or ROOT / "topics" / f"{topic}.avsc", topic))
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
@@ -53,8 +50,18 @@ def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
     voice.result(f"Personal data: {', '.join(treated) or 'none'}.")
     if contract.window.applies == "after_deduplication":
         voice.result("The window comes after deduplication: each run reads the whole table.")
-    voice.result(f"Next: lakeferry demo --export {file}")
+    own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
+    voice.result(f"Next: {command()} demo --export {file}{own}")
     return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
+
+
+def _topic(file: Path) -> str | None:
+    """The topic that a contract reads, if that much of the file can be read: then all of its mistakes are told together."""
+    try:
+        topic = tomllib.loads(file.read_text(encoding="utf-8"))["source"]["topic"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return topic if isinstance(topic, str) else None
 
 
 def listed(voice: Voice) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
-from lakeferry.console import FAILED, KEPT_BACK, LATER, WRONG_INPUT, CommandFailed, Voice
+from glue_jobs.store import Bucket, told
+from lakeferry import class_archive, local_spark
+from lakeferry.console import FAILED, KEPT_BACK, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.world import World
 
 _EXIT = {1: FAILED, 2: WRONG_INPUT, 7: KEPT_BACK}
@@ -33,35 +35,57 @@ STATES = {
 }
 
 
-def run(voice: Voice, world: World, words: list[str], title: str) -> RunRecord:
+@contextmanager
+def spark(voice: Voice) -> Iterator[None]:
+    """A block that may run exports. Raises CommandFailed."""
+    try:
+        java_home = local_spark.prepare()
+    except local_spark.NotSetUp as error:
+        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
+    try:
+        yield
+    finally:
+        if not class_archive.exists(java_home):
+            voice.say("archiving Java's classes, once, so that later starts are quicker …")
+        with voice.step("stopping Java"):
+            local_spark.end(java_home)
+
+
+def run(voice: Voice, world: World, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
     """Raises CommandFailed where nothing could be begun. Trouble of single windows is in the record."""
     try:
         args = arguments.parse([*world.arguments(), *words], now=runs.utc_now())
         with _progress(voice, title) as tell:
-            return export.run(args, export.Surroundings(tell=tell))
+            return export.run(args, export.Surroundings(tell=tell, spark=session))
     except ExportError as error:
         raise CommandFailed(_EXIT.get(error.exit_code, FAILED), error.code, error.what, error.remedy) from None
 
 
 def download(world: World, record: RunRecord, out: Path) -> list[Path]:
-    """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files."""
-    s3 = boto3.client("s3")
-    copied = []
-    for window in record.windows:
-        if window["state"] not in ("published", "unchanged"):
-            continue
-        folder = out / record.export / str(window["window"])
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        keys = [(file["role"], file["key"]) for file in window["files"]]
-        keys.append(("manifest", f"{world.prefix}/{record.export}/manifests/{window['window']}.json"))
-        for role, key in keys:
-            target = folder / ("manifest.json" if role == "manifest" else key.rpartition("/")[2])
-            s3.download_file(world.bucket, key, str(target))
-            if role == "data":
-                copied.append(target)
-    return copied
+    """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files. Raises CommandFailed."""
+    bucket = Bucket(boto3.client("s3"), world.bucket, world.prefix.strip("/"))
+    shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
+    try:
+        return [file for window in shown for file in _download_window(bucket, record, window, out)]
+    except OSError as error:
+        hint = "Free the place or name another one with --out; what was published stays published"
+        message = f"{error.filename or out} can't be written: {error.strerror}"
+        raise CommandFailed(FAILED, "OUT-FOLDER", message, hint) from None
+    except ExportError as error:
+        raise CommandFailed(FAILED, error.code, error.what, error.remedy) from None
+
+
+def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], out: Path) -> list[Path]:
+    folder = out / record.export / str(window["window"])
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{record.export}_{window['window']}*.csv*"):
+        old.unlink()  # parts of a former run may be more than those of this one
+    targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
+    targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
+    for key, target, _ in targets:
+        with told(f"reading s3://{bucket.name}/{key}"):
+            bucket.s3.download_file(bucket.name, key, str(target))
+    return [target for _, target, is_data in targets if is_data]
 
 
 def summary(record: RunRecord) -> list[list[str]]:
@@ -85,7 +109,7 @@ def trouble(record: RunRecord) -> CommandFailed | None:
 
 
 def _rows(window: dict[str, Any]) -> str:
-    return f"{window['rows']['rows']:,} rows" if "rows" in window else ""
+    return f"{window['rows']['rows']:,}" if "rows" in window else ""
 
 
 def _headline(window: dict[str, Any]) -> str:

@@ -14,8 +14,8 @@ import duckdb_extension_avro
 import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 from rich.console import Console
-from rich.table import Table
 
+from lakeferry import tables
 from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
 from lakeferry.world import World
 
@@ -107,7 +107,6 @@ def _quoted(text: str) -> str:
 
 def show(answer: Answer) -> None:
     """A table for people on standard output, which is what they asked for."""
-    shown = Table(*answer.columns, box=None, pad_edge=False, header_style="bold")
-    for row in answer.rows:
-        shown.add_row(*["" if value is None else str(value) for value in row])
-    Console(highlight=False).print(shown)
+    out = Console(highlight=False, soft_wrap=True)
+    for line in tables.answered(answer.columns, answer.rows, out.width if out.is_terminal else None):
+        out.print(line, markup=False)

@@ -41,12 +41,18 @@ class World:
     aggregates_database: str = "lakeferry"
     embedded: EmbeddedAws | None = None
 
+    @property
+    def warehouse(self) -> str:
+        """Where tables of ours go."""
+        return f"s3://{self.bucket}/warehouse"
+
     def arguments(self) -> list[str]:
         """As the job takes them."""
         return [
             *("--bucket", self.bucket),
             *("--database", self.database),
             *("--prefix", self.prefix),
+            *("--warehouse", self.warehouse),
             *("--pseudonym-secret", self.pseudonym_secret),
             *("--aggregates-database", self.aggregates_database),
         ]

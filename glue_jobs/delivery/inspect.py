@@ -9,9 +9,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -19,11 +21,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from exports.contract import Column, Contract, decimal_type
-from glue_jobs.delivery.csv_line import RECORD_END
+from glue_jobs.delivery.csv_line import RECORD_END, guarded
+from glue_jobs.delivery.decimals import EXACT, plain, zero
+from glue_jobs.delivery.readback import AGAIN, CHUNK, Checked, Readable
 from glue_jobs.delivery.sinks import Part
 from glue_jobs.errors import Inconsistent
 
-_CHUNK = 8 << 20
 _END = RECORD_END.encode()
 _FIRST_ROWS = 20
 #: What e-mail addresses and international telephone numbers look like (RE2), with the byte without which there is none.
@@ -32,10 +35,8 @@ _DETECTORS = {
     "a telephone number": (b"+", r"\+[0-9][0-9 ()./-]{6,}[0-9]"),
 }
 _SERIES_LIMIT = 5_000
-
-
-class Readable(Protocol):
-    def read(self, amt: int) -> bytes: ...
+#: Decimals of so many digits can be summed over a block within Arrow's 38; the sums of others need twice the width.
+_NARROW = 30
 
 
 @attrs.frozen
@@ -79,101 +80,63 @@ class Object:
 def inspect(objects: Iterable[Object], contract: Contract, header: bytes) -> Inspection:
     """The objects together are the file. Raises Inconsistent where they are not what was written, or not CSV."""
     content = hashlib.sha256(header)
-    found = Inspection(series=[{} for _ in contract.report.chart])
+    found = _nothing_yet(contract)
     for one in objects:
-        stored = _Checked(one.body, one.parts)
+        stored = Checked(one.body, one.parts)
         text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
         before = found.rows
-        for block in _records(text, header):
-            content.update(block)
-            _take(block, contract, found)
+        with _unpacked():
+            for block in _records(text, header):
+                content.update(block)
+                _take(block, contract, found)
         found.files.append(FileFound(one.key, stored.size, stored.finish(), found.rows - before))
     found.content_sha256 = content.hexdigest()
-    for column in contract.columns:
-        if column.numeric:
-            found.totals.setdefault(column.name, {"sum": Decimal(0), "min": None, "max": None})
     return found
 
 
-class _Checked(io.RawIOBase):
-    """A stream that hashes what passes, as a whole and part by part."""
-
-    def __init__(self, body: Readable, parts: list[Part]) -> None:
-        self._body = body
-        self._parts = iter(parts)
-        self._part: Part | None = None
-        self._left = 0
-        self._of_part = hashlib.sha256()
-        self._whole = hashlib.sha256()
-        self.size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def read(self, amount: int = -1) -> bytes:
-        data = self._body.read(amount if amount > 0 else _CHUNK)
-        self._whole.update(data)
-        self.size += len(data)
-        view = memoryview(data)
-        while view:
-            if not self._left:
-                self._next_part()
-            taken, view = view[: self._left], view[self._left :]
-            self._of_part.update(taken)
-            self._left -= len(taken)
-        return data
-
-    def finish(self) -> str:
-        self._verify()
-        if self._left or next(self._parts, None) is not None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written", _AGAIN)
-        return self._whole.hexdigest()
-
-    def _next_part(self) -> None:
-        self._verify()
-        self._part = next(self._parts, None)
-        if self._part is None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written", _AGAIN)
-        self._left, self._of_part = self._part.size, hashlib.sha256()
-
-    def _verify(self) -> None:
-        if self._part is not None and self._of_part.hexdigest() != self._part.sha256:
-            raise Inconsistent("EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way", _AGAIN)
+def _nothing_yet(contract: Contract) -> Inspection:
+    return Inspection(
+        totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
+        series=[{} for _ in contract.report.chart],
+    )
 
 
-_AGAIN = "Nothing was published; run again, and report it if it stays so"
+@contextmanager
+def _unpacked() -> Iterator[None]:
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", AGAIN) from None
 
 
 def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
     """Blocks of whole records, without the header."""
-    rest = stream.read(_CHUNK)
+    rest = stream.read(CHUNK)
     if not rest.startswith(header):
-        raise Inconsistent("EXP-HEADER", "the file does not begin with its header", _AGAIN)
+        raise Inconsistent("EXP-HEADER", "the file does not begin with its header", AGAIN)
     rest = rest[len(header) :]
     while True:
         cut = _last_end(rest)
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
-        more = stream.read(_CHUNK)
+        more = stream.read(CHUNK)
         if not more:
             break
         rest += more
     if rest:
-        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", _AGAIN)
+        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", AGAIN)
 
 
 def _last_end(data: bytes) -> int:
     """The end of the last whole record: a line end outside quotation marks."""
-    at = data.rfind(_END)
-    while at >= 0 and data.count(b'"', 0, at) % 2:
-        at = data.rfind(_END, 0, at)
-    return at + len(_END) if at >= 0 else 0
+    at, inside = len(data), data.count(b'"') % 2
+    while (end := data.rfind(_END, 0, at)) >= 0:
+        inside ^= data.count(b'"', end, at) % 2
+        if not inside:
+            return end + len(_END)
+        at = end
+    return 0
 
 
 def _take(block: bytes, contract: Contract, found: Inspection) -> None:
@@ -183,16 +146,15 @@ def _take(block: bytes, contract: Contract, found: Inspection) -> None:
         values = table[column.name]
         found.nulls[column.name] = found.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
-            _add_total(found.totals, column.name, values)
+            _add_total(found.totals[column.name], values)
         elif column.type == "text":
             _search(block, column, values, found.personal)
         if column.allowed:
-            others = pc.sum(pc.invert(pc.is_in(pc.drop_null(values).cast(pa.string()), pa.array(column.allowed)))).as_py() or 0
-            found.disallowed[column.name] = found.disallowed.get(column.name, 0) + others
+            found.disallowed[column.name] = found.disallowed.get(column.name, 0) + _others(values, column)
     for chart, series in zip(contract.report.chart, found.series, strict=True):
         _add_series(series, table, chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(found.first_rows))).to_pylist():
-        found.first_rows.append([None if value is None else str(value) for value in row.values()])
+        found.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
 
 def _table(block: bytes, contract: Contract) -> pa.Table:
@@ -206,10 +168,11 @@ def _table(block: bytes, contract: Contract) -> pa.Table:
     names = [column.name for column in contract.columns]
     read = csv.ReadOptions(column_names=names, block_size=len(block) + 1)
     try:
-        parse = csv.ParseOptions(newlines_in_values=b'"' in block)
+        # A file of one column has an empty line for a missing value.
+        parse = csv.ParseOptions(newlines_in_values=b'"' in block, ignore_empty_lines=False)
         return csv.read_csv(pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options)
     except pa.ArrowInvalid as error:
-        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", _AGAIN) from None
+        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", AGAIN) from None
 
 
 def _short(error: Exception) -> str:
@@ -223,15 +186,40 @@ def _arrow_type(column: Column) -> pa.DataType:
     return pa.int64() if column.type == "integer" else pa.string()
 
 
-def _add_total(totals: dict[str, dict[str, Decimal | None]], name: str, values: pa.ChunkedArray) -> None:
-    total = totals.setdefault(name, {"sum": Decimal(0), "min": None, "max": None})
+def _scale(column: Column) -> int:
+    size = decimal_type(column.type)
+    return size[1] if size else 0
+
+
+def _others(values: pa.ChunkedArray, column: Column) -> int:
+    """How many values are none of those that the contract allows, each as the file shows it."""
+    known = pa.array([_as_read(value, column) for value in column.allowed], values.type)
+    return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), known))).as_py() or 0
+
+
+def _as_read(value: str, column: Column) -> Any:
+    if column.type == "integer":
+        return int(value)
+    return Decimal(value) if column.numeric else guarded(value)
+
+
+def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As decimals whose sum over a block fits: Arrow's sums of both integers and decimals wrap around silently."""
+    if not pa.types.is_decimal(values.type):
+        return values.cast(pa.decimal128(38, 0))
+    if values.type.precision <= _NARROW:
+        return values.cast(pa.decimal128(38, values.type.scale))
+    return values.cast(pa.decimal256(76, values.type.scale))
+
+
+def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> None:
     if len(values) == values.null_count:
         return
-    wide = values.cast(pa.decimal128(38, values.type.scale if pa.types.is_decimal(values.type) else 0))
     extremes = pc.min_max(values).as_py()
-    total["sum"] = (total["sum"] or Decimal(0)) + pc.sum(wide).as_py()
-    total["min"] = min(Decimal(extremes["min"]), extremes["min"] if total["min"] is None else total["min"])
-    total["max"] = max(Decimal(extremes["max"]), extremes["max"] if total["max"] is None else total["max"])
+    least, greatest = Decimal(extremes["min"]), Decimal(extremes["max"])
+    total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
+    total["min"] = least if total["min"] is None else min(least, total["min"])
+    total["max"] = greatest if total["max"] is None else max(greatest, total["max"])
 
 
 def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dict[str, int]) -> None:
@@ -244,13 +232,16 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
 
 
 def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> None:
+    """Without threads, groups come in the order of the rows, and which ones a long series keeps is always the same."""
     if y == "rows":
-        counted = table.select([x]).group_by(x).aggregate([([], "count_all")])
+        counted = table.select([x]).group_by(x, use_threads=False).aggregate([([], "count_all")])
         values = counted["count_all"]
     else:
-        counted = table.select([x, y]).group_by(x).aggregate([(y, "sum")])
-        values = counted[f"{y}_sum"]
-    for label, value in zip(counted[x].to_pylist(), values.to_pylist(), strict=True):
-        text = None if label is None else str(label)
+        wide = _wide(table[y])
+        counted = pa.table({"x": table[x], "y": wide}).group_by("x", use_threads=False).aggregate([("y", "sum")])
+        values = counted["y_sum"]
+    nothing = zero(getattr(values.type, "scale", 0))
+    for label, value in zip(counted[0].to_pylist(), values.to_pylist(), strict=True):
+        text = None if label is None else plain(label)
         if text in series or len(series) < _SERIES_LIMIT:
-            series[text] = series.get(text, Decimal(0)) + Decimal(value or 0)
+            series[text] = EXACT.add(series.get(text, nothing), nothing if value is None else Decimal(value))

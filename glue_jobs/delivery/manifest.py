@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -34,12 +34,13 @@ class File:
 
 @attrs.frozen
 class CheckResult:
-    """`failed` counts rows that break a rule of rows; it is 0 or 1 for a rule of the whole."""
+    """`failed` counts rows where a rule speaks of each row (`of` is rows); it is 0 or 1 where it speaks of the file."""
 
     id: str
     severity: str
     message: str
     failed: int
+    of: Literal["rows", "file"] = "rows"
 
     @property
     def passed(self) -> bool:
@@ -75,7 +76,7 @@ def manifest(delivered: Delivered, current: Manifest | None, *, fence: Fence, no
         "generations": [*(current["generations"] if current else []), mine],
         "published_at": now.isoformat(),
         "window": window_document(delivered.window, delivered.contract),
-        "source": _source(delivered.table, delivered.contract, delivered.offsets),
+        "source": _source(delivered),
         "rows": delivered.books,
         "files": [attrs.asdict(file) for file in delivered.files],
         "content_sha256": delivered.inspection.content_sha256,
@@ -123,13 +124,23 @@ def totals_document(inspection: Inspection) -> dict[str, dict[str, str | None]]:
 
 
 def previous_document(manifest: Manifest) -> dict[str, Any]:
-    """What a later window's report compares itself with."""
-    return {
+    """What a later window's report compares itself with. Where that window is empty, `last_with_rows` is the same of the
+    latest one before it that isn't, or None.
+    """
+    document = {
         "window": manifest["window"]["label"],
         "run_id": manifest["run_id"],
+        "contract_version": manifest["contract"]["version"],
         "rows": manifest["rows"]["rows"],
         "totals": {name: total["sum"] for name, total in manifest["totals"].items()},
     }
+    return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
+
+
+def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
+    if before is None or not before["rows"]:
+        return before["last_with_rows"] if before else None
+    return {name: value for name, value in before.items() if name != "last_with_rows"}
 
 
 def notes(contract: Contract, inspection: Inspection, cut: int, replaced: int) -> list[str]:
@@ -176,9 +187,12 @@ def _headline(delivered: Delivered, name: str) -> dict[str, str | None]:
     return {"column": name, "title": column.title, "unit": column.unit, "total": f"{total:f}"}
 
 
-def _source(table: PinnedTable, contract: Contract, offsets: dict[str, list[int]]) -> dict[str, Any]:
+def _source(delivered: Delivered) -> dict[str, Any]:
+    table = delivered.table
+    # The offsets of a window bound the count of its events, so they are withheld with it.
+    offsets = {} if delivered.books["withheld"] else delivered.offsets
     return {
-        "topic": contract.source.topic,
+        "topic": delivered.contract.source.topic,
         "table": f"{table.database}.{table.name}",
         "table_uuid": table.uuid,
         "snapshot_id": table.snapshot_id,

@@ -13,7 +13,7 @@ import attrs
 from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
 from exports import contract as contracts
-from exports.contract import Contract
+from exports.contract import Check, Contract
 from exports.windows import Window, window_of
 from glue_jobs.delivery import csv_line, manifest
 from glue_jobs.delivery.inspect import Inspection, Object, inspect
@@ -116,7 +116,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
         books=books(len(rows), aggregated=rows_of.aggregate is not None),
         offsets={"0": [100, 100 + len(rows)]},
         inspection=inspection,
-        checks=[*implied_checks(rows_of), *[CheckResult(check.id, check.severity, check.message, 0) for check in rows_of.check]],
+        checks=[*implied_checks(rows_of), *map(passed, rows_of.check)],
         notes=manifest.notes(rows_of, inspection, 0, 0),
         files=[File("data", key, one.size, one.sha256, one.rows) for one in inspection.files],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
@@ -139,6 +139,7 @@ def books(kept: int, *, aggregated: bool = False, **events: int) -> dict:
         "lines": {"of_kept_events": kept, "filtered": 0, "suppressed": 0, "delivered": kept},
         "groups": {"shown": kept, "suppressed": 0} if aggregated else None,
         "rows": kept,
+        "withheld": None,
     }
 
 
@@ -176,6 +177,10 @@ def trades(**changes) -> Delivered:
     return delivered(contract(TRADES), trade_rows(), **changes)
 
 
+def passed(check: Check) -> CheckResult:
+    return CheckResult(check.id, check.severity, check.message, 0, "file" if check.overall else "rows")
+
+
 def implied_checks(rows_of: Contract) -> list[CheckResult]:
     """What columns promise by themselves, all kept."""
     return [
@@ -186,7 +191,8 @@ def implied_checks(rows_of: Contract) -> list[CheckResult]:
 
 
 def previous(label: str, rows: int, **totals: str | None) -> dict:
-    return {"window": label, "run_id": "20261109T061502Z-0b77d1aa", "rows": rows, "totals": totals}
+    known = {"window": label, "run_id": "20261109T061502Z-0b77d1aa", "contract_version": 1, "last_with_rows": None}
+    return known | {"rows": rows, "totals": totals}
 
 
 def _cell(value: object, null_text: str) -> str:

@@ -141,7 +141,7 @@ def test_the_largest_losses_are_not_among_the_others():
 def test_nothing_but_zeros_can_be_drawn(kind, x):
     values = {"word": ["a", "b"], "day": [date(2026, 11, 9), date(2026, 11, 10)]}[x]
     found = figure([(value, 0) for value in values], x, kind=kind)
-    assert [row[1] for row in listed(found)] == ["0", "0"]
+    assert [row[1] for row in listed(found)] == ["0.00", "0.00"]
     assert "nan" not in str(found).lower()
 
 

@@ -72,7 +72,8 @@ def texts(text: str, *, columns: int, values: list[str | None]):
     """An export whose every text is `text` and whose every cell holds one of `values`."""
     said = json.dumps(text)
     named = [(f"c{place}", "text") for place in range(columns)] + [("n", "decimal(38,10)"), ("at", "timestamp")]
-    written = "".join(COLUMN.format(name=name, type=type_, text=said, allowed=json.dumps([text] * 3)) for name, type_ in named)
+    allowed = {name: json.dumps([text] * 3 if type_ == "text" else []) for name, type_ in named}
+    written = "".join(COLUMN.format(name=name, type=type_, text=said, allowed=allowed[name]) for name, type_ in named)
     charts = "".join(
         CHART.format(text=said, x=x, y=y, kind=kind)
         for x, y, kind in (("c0", "n", "bar"), ("at", "n", "line"), ("c0", "rows", "line"))

@@ -11,6 +11,7 @@ from itertools import pairwise
 import attrs
 
 from exports.contract import Chart, Column, Contract
+from glue_jobs.delivery.decimals import EXACT
 from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.report import drawing, wording
 from glue_jobs.delivery.report.axes import Axis, axis_of
@@ -65,7 +66,7 @@ def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract,
     whole = inspection.totals[y.name]["sum"] if y else Decimal(inspection.rows)
     known = {label: value for label, value in values.items() if label is not None}
     axis = axis_of(columns[chart.x], known)
-    rest = wording.EXACT.subtract(whole or Decimal(0), _sum(values.values()))
+    rest = EXACT.subtract(whole or Decimal(0), _sum(values.values()))
     return Series(chart, axis, columns[chart.x], y, known, values.get(None), rest)
 
 
@@ -172,4 +173,4 @@ def _label(mark: Bar) -> Html:
 
 
 def _sum(values: Iterable[Decimal]) -> Decimal:
-    return reduce(wording.EXACT.add, values, Decimal(0))
+    return reduce(EXACT.add, values, Decimal(0))

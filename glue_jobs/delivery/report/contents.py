@@ -36,14 +36,14 @@ def checks(delivered: Delivered, limits: Limits) -> Section:
     told = f"{len(failed):,} of {wording.count(len(results), 'check')} failed." if failed else _all_passed(len(results))
     body = [tag("p", prose(told))]
     if shown:
-        body.append(_results("results", "What was looked for, and whether it was found", shown, delivered, limits))
+        body.append(_results("results", "What was looked for, and whether it was found", shown, limits))
     if rest:
         summary = f"{wording.count(len(rest), 'more check')} of columns passed: never empty, only allowed values"
         body.append(
             tag(
                 "details",
                 tag("summary", prose(summary)),
-                _results("more-results", "What follows from the columns", rest, delivered, limits),
+                _results("more-results", "What follows from the columns", rest, limits),
             )
         )
     return Section("checks", "Checks", body)
@@ -79,16 +79,16 @@ def _all_passed(amount: int) -> str:
     return "There are no checks for this file." if not amount else f"All {wording.count(amount, 'check')} passed."
 
 
-def _results(name: str, caption: str, results: list[CheckResult], delivered: Delivered, limits: Limits) -> Html:
-    rows = [_result(check, delivered, limits.text) for check in results[: limits.items]]
+def _results(name: str, caption: str, results: list[CheckResult], limits: Limits) -> Html:
+    rows = [_result(check, limits.text) for check in results[: limits.items]]
     heads = ["Looked for", "Result", "Found", "If found"]
     whole = table(name, prose(caption), heads, rows)
     return joined([whole, more(len(rows), len(results), "checks", "the manifest")])
 
 
-def _result(check: CheckResult, delivered: Delivered, text: int) -> list[Html]:
+def _result(check: CheckResult, text: int) -> list[Html]:
     result = tag("span", prose("passed"), class_="passed") if check.passed else tag("span", prose("failed"), class_="failed")
-    where = "not found" if check.passed else found(check, delivered.contract)
+    where = "not found" if check.passed else found(check)
     weight = "the file is kept back" if check.severity == "block" else "a warning; the file is delivered"
     return [prose(check.message, text), result, prose(where), prose(weight)]
 

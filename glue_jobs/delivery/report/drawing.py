@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import attrs
 
+from glue_jobs.delivery.decimals import EXACT
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.markup import Html, joined, tag, verbatim
 
@@ -69,11 +70,11 @@ def line(points: Sequence[Point], name: str, head: Html, *, gap: float | None) -
 def scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
     """Round numbers at even steps, among them 0, that enclose the values."""
     least, most = _range(list(values))
-    step = _step(wording.EXACT.divide(most - least, Decimal(4)))
+    step = _step(EXACT.divide(most - least, Decimal(4)))
     if whole:
         step = max(step, Decimal(1))
     first, last = (least / step).to_integral_value("ROUND_FLOOR"), (most / step).to_integral_value("ROUND_CEILING")
-    return [wording.EXACT.multiply(step, Decimal(number)) for number in range(int(first), int(last) + 1)]
+    return [EXACT.multiply(step, Decimal(number)) for number in range(int(first), int(last) + 1)]
 
 
 def cut(label: str, letters: int) -> str:

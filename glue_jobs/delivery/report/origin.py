@@ -18,9 +18,7 @@ def left_out(delivered: Delivered, limits: Limits) -> Section:
     dropped = [column for column in contract.column if not column.delivered]
     columns = [_dropped(column, text) for column in dropped[: limits.items]]
     filters = [_filter(one, text) for one in contract.filter[: limits.items]]
-    body = [_heading("Rows"), _events_by_fate(delivered, text)]
-    if contract.explode or contract.aggregate:
-        body.append(_lines_by_fate(delivered, text))
+    body = [_heading("Rows"), *_rows_by_fate(delivered, text)]
     if delivered.books["groups"]:
         body.append(_groups(delivered, text))
     if filters:
@@ -72,6 +70,13 @@ def _filter(one: Filter, text: int) -> Html:
 
 def _heading(text: str) -> Html:
     return tag("h3", prose(text))
+
+
+def _rows_by_fate(delivered: Delivered, text: int) -> list[Html]:
+    if withheld := delivered.books["withheld"]:
+        return [tag("p", prose(withheld))]
+    by_line = delivered.contract.explode or delivered.contract.aggregate
+    return [_events_by_fate(delivered, text), *([_lines_by_fate(delivered, text)] if by_line else [])]
 
 
 def _events_by_fate(delivered: Delivered, text: int) -> Html:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from exports.contract import Contract
 from glue_jobs.delivery.manifest import CheckResult, Delivered
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.markup import Html, bullets, joined, named, prose, said, tag, verbatim
@@ -46,15 +45,14 @@ def numbers(delivered: Delivered, limits: Limits) -> Section:
 def notes(delivered: Delivered, limits: Limits) -> Section | None:
     failed = [check for check in delivered.checks if not check.passed]
     told = [prose(note, limits.text) for note in delivered.notes]
-    told += [_warning(check, delivered.contract, limits) for check in failed]
+    told += [_warning(check, limits) for check in failed]
     shown = told[: min(limits.items, _NOTES)]
     return Section("notes", "Please note", [bullets(shown), more(len(shown), len(told), "notes", _MANIFEST)]) if told else None
 
 
-def found(check: CheckResult, contract: Contract) -> str:
+def found(check: CheckResult) -> str:
     """How often a check failed; a check of the whole file fails or doesn't."""
-    overall = any(one.id == check.id and one.overall for one in contract.check)
-    return "in the file as a whole" if overall else f"in {wording.count(check.failed, 'row')}"
+    return "in the file as a whole" if check.of == "file" else f"in {wording.count(check.failed, 'row')}"
 
 
 def until(delivered: Delivered) -> str | None:
@@ -65,8 +63,8 @@ def until(delivered: Delivered) -> str | None:
     return wording.instant(delivered.window.end + timedelta(days=days), delivered.contract.window.zone)
 
 
-def _warning(check: CheckResult, contract: Contract, limits: Limits) -> Html:
-    return said("{what} Found {where}.", what=prose(check.message, limits.text), where=prose(found(check, contract)))
+def _warning(check: CheckResult, limits: Limits) -> Html:
+    return said("{what} Found {where}.", what=prose(check.message, limits.text), where=prose(found(check)))
 
 
 def _status(delivered: Delivered) -> tuple[str, str]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from exports.contract import WindowRule
 from exports.windows import Window, next_window
+from glue_jobs.delivery.decimals import EXACT
 
 # Names of our own: strftime's depend on the machine's locale.
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MONTHS = "January February March April May June July August September October November December".split()
-#: Wide enough for sums and differences of the longest decimals.
-EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 MINUS = "\u2212"
 
 

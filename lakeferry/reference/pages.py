@@ -1,0 +1,41 @@
+"""Which pages are made, and whether those on disk still say what the code says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from lakeferry.bootstrap import ROOT
+from lakeferry.reference import commands, contract, documents, errors, expressions, permissions
+
+FOLDER: Final = ROOT / "docs" / "reference"
+
+
+def pages() -> dict[str, str]:
+    """Text by file name. Raises LookupError where the code has something that no page explains."""
+    return {
+        "command-line.md": commands.text(),
+        "errors.md": errors.text(),
+        "exit-codes.md": errors.exit_text(),
+        "export-contract.md": contract.text(),
+        "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
+        "expressions.md": expressions.text(),
+        "iam.md": permissions.text(),
+        "job-arguments.md": commands.job_text(),
+        "manifest.md": documents.manifest_text(),
+        "run-record.md": documents.run_text(),
+    }
+
+
+def write(folder: Path = FOLDER) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def stale(folder: Path = FOLDER) -> list[str]:
+    """Names of pages in `folder` that differ from what would be made now, are missing, or are not made any more."""
+    made = pages()
+    found = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+    return sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))

@@ -1,0 +1,136 @@
+"""iam.md: the least that the job's role needs, as data, with the call that needs it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.reference import markdown
+from lakeferry.reference.markdown import code
+
+TITLE = "IAM permissions"
+
+_TABLES: Final = (
+    "arn:aws:glue:<region>:<account>:catalog",
+    "arn:aws:glue:<region>:<account>:database/<cluster id>",
+    "arn:aws:glue:<region>:<account>:table/<cluster id>/*",
+)
+_AGGREGATES: Final = (
+    "arn:aws:glue:<region>:<account>:catalog",
+    "arn:aws:glue:<region>:<account>:database/<aggregates database>",
+    "arn:aws:glue:<region>:<account>:table/<aggregates database>/*",
+)
+_TABLEFLOW: Final = ("arn:aws:s3:::<Tableflow bucket>/*",)
+_BUCKET: Final = ("arn:aws:s3:::<bucket>",)
+_FILES: Final = ("arn:aws:s3:::<bucket>/<prefix>/*",)
+_WAREHOUSE: Final = ("arn:aws:s3:::<bucket>/warehouse/*",)
+_SECRET: Final = ("arn:aws:secretsmanager:<region>:<account>:secret:<pseudonym secret>-??????",)
+
+
+@attrs.frozen
+class Grant:
+    """One action on resources, and which call of the job needs it. `purpose` groups the statements of the policy."""
+
+    purpose: str
+    action: str
+    resources: tuple[str, ...]
+    call: str
+
+    @property
+    def service(self) -> str:
+        return self.action.partition(":")[0]
+
+
+GRANTS: Final = (
+    Grant("ReadTables", "glue:GetTable", _TABLES, "finding the table's metadata, before Spark and by Iceberg"),
+    Grant("ReadTables", "s3:GetObject", _TABLEFLOW, "metadata, manifests and data files of the pinned snapshot"),
+    Grant(
+        "ListFiles",
+        "s3:ListBucket",
+        _BUCKET,
+        "finding published windows and what dead runs left; without it S3 answers a missing object with 403 instead of 404, "
+        "which is also why it must have no condition on the prefix",
+    ),
+    Grant("ListFiles", "s3:ListBucketMultipartUploads", _BUCKET, "finding uploads that dead runs left"),
+    Grant("WriteFiles", "s3:GetObject", _FILES, "manifests, records, and reading the finished file back"),
+    Grant("WriteFiles", "s3:PutObject", _FILES, "files (also by multipart upload), manifests, records"),
+    Grant("WriteFiles", "s3:DeleteObject", _FILES, "removing what a failed or dead run wrote; nothing that a manifest names"),
+    Grant("WriteFiles", "s3:AbortMultipartUpload", _FILES, "ending uploads of failed or dead runs"),
+    Grant("ReadKey", "secretsmanager:GetSecretValue", _SECRET, "the pseudonymisation key"),
+    Grant("KeepAggregates", "glue:GetDatabase", _AGGREGATES, "whether the database is there, and where its tables go"),
+    Grant("KeepAggregates", "glue:CreateDatabase", _AGGREGATES, "making it on first use; not needed where it exists"),
+    Grant("KeepAggregates", "glue:GetTable", _AGGREGATES, "whether the table is there, and its state"),
+    Grant("KeepAggregates", "glue:CreateTable", _AGGREGATES, "making it on first use"),
+    Grant("KeepAggregates", "glue:UpdateTable", _AGGREGATES, "committing to it"),
+    Grant("KeepAggregates", "s3:GetObject", _WAREHOUSE, "its metadata and data"),
+    Grant("KeepAggregates", "s3:PutObject", _WAREHOUSE, "its metadata and data"),
+    Grant("KeepAggregates", "s3:DeleteObject", _WAREHOUSE, "metadata of commits that were refused"),
+)
+_PURPOSES: Final = {
+    "ReadTables": "Each run.",
+    "ListFiles": "Each run.",
+    "WriteFiles": "Each run.",
+    "ReadKey": "Contracts that hash columns.",
+    "KeepAggregates": "Contracts with `keep_as_table = true`.",
+}
+_INTRO = """\
+What the role of an export needs, and nothing more. A test runs exports under exactly this policy in the embedded AWS, with IAM
+enforced, and shows that they fail without any one action but those that only clean up. It has not been tried against a live
+account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another one."""
+_BESIDE = """\
+- **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
+  `kms:GenerateDataKey` on the key of a bucket that it writes to.
+- **Glue.** A Glue job's role also writes logs and reads the job's script. `cdk deploy`, which will set this up, is not there yet.
+- **Lake Formation.** Where it governs the Tableflow database, grant SELECT and DESCRIBE there too.
+- **The Tableflow bucket is read only.** Nothing here may write to it: Tableflow loses tables whose files others change.
+- **Readers of the files** need `s3:GetObject` on the objects that manifests name, and on `<prefix>/<export>/manifests/*`.
+- **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
+
+
+def text() -> str:
+    return markdown.page(
+        TITLE,
+        _INTRO,
+        *[_section(purpose, when) for purpose, when in _PURPOSES.items()],
+        f"## The policy\n\n{markdown.block('json', json.dumps(policy(), indent=2))}",
+        f"## Beside it\n\n{_BESIDE}",
+    )
+
+
+def policy() -> dict[str, Any]:
+    """An IAM policy with placeholders in its resources."""
+    statements = [
+        {
+            "Sid": _sid(purpose, grants),
+            "Effect": "Allow",
+            "Action": [grant.action for grant in grants],
+            "Resource": list(resources),
+        }
+        for (purpose, resources), grants in _together().items()
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _together() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
+    """Grants of one purpose on the same resources."""
+    found: dict[tuple[str, tuple[str, ...]], list[Grant]] = {}
+    for grant in GRANTS:
+        found.setdefault((grant.purpose, grant.resources), []).append(grant)
+    return found
+
+
+def _sid(purpose: str, grants: list[Grant]) -> str:
+    """Like ReadTablesS3: a purpose that spans services has a statement for each."""
+    services = {grant.service for grant in GRANTS if grant.purpose == purpose}
+    return purpose + (grants[0].service.capitalize() if len(services) > 1 else "")
+
+
+def _section(purpose: str, when: str) -> str:
+    parts = [f"## {purpose}", when]
+    for (of, resources), grants in _together().items():
+        if of == purpose:
+            parts.append("On " + ", ".join(map(code, resources)) + ":")
+            parts.append(markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants]))
+    return "\n\n".join(parts)

@@ -1,0 +1,132 @@
+"""Delivered windows and a run, made by the code that makes real ones, so that their keys are the real keys."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from exports import contract as contracts
+from exports.contract import Contract
+from exports.windows import window_of
+from glue_jobs import reconcile, window_run
+from glue_jobs.delivery import manifest
+from glue_jobs.delivery.commit import Fence
+from glue_jobs.delivery.encode import PartitionReport
+from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.delivery.manifest import CheckResult, Delivered, File
+from glue_jobs.reconcile import Read
+from glue_jobs.runs import RunRecord
+from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.transforms import fates
+
+_MONDAY = date(2026, 11, 9)
+_RUN = "20261116T060009Z-5a0c9e12"
+_STARTED = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
+_COMMITTED = datetime(2026, 11, 16, 5, 51, 30, tzinfo=UTC)
+_CODE = "0.1.0+4f1c2a9b03d4"
+_SHA256 = "e7efeef511bb608dfe54dbc45b4b5c4ce90ff05c364c183b5d1d4d54d0a69fdf"
+_FOLDER = f"exports/weekly_sales/data/2026-W46/{_RUN}/"
+
+
+def manifests() -> list[dict[str, Any]]:
+    """One of an export of lines after a window with rows, and one of an aggregate after a window without."""
+    sales, regions = _contract("weekly_sales"), _contract("weekly_sales_by_region")
+    full = _manifest(sales, date(2026, 11, 2), 14972, None)
+    shown = _manifest(regions, date(2026, 10, 26), 25, None)
+    empty = _manifest(regions, date(2026, 11, 2), 0, shown)
+    return [_manifest(sales, _MONDAY, 15249, full), _manifest(regions, _MONDAY, 25, empty)]
+
+
+def run_record() -> dict[str, Any]:
+    """A run with a window of each kind, as `windows` holds them: published, waiting, failed."""
+    record = RunRecord(_RUN, "weekly_sales", _STARTED, _STARTED, _STARTED + timedelta(hours=1), host="ip-10-0-0-1/9f2c", pid=417)
+    window = window_of(_MONDAY, contracts.load("weekly_sales").window)
+    waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
+    record.windows = [
+        window_run._document(window, "published", manifests()[0]),
+        {"window": "2026-W47", "state": "late", "reason": waiting},
+        _BLOCKED,
+    ]
+    record.state, record.ended_at = "blocked", _STARTED + timedelta(seconds=58)
+    record.reason = f"{_BLOCKED['code']}  {_BLOCKED['reason']}. {_BLOCKED['remedy']}"
+    record.phases = {"compute": 31.207, "verify": 2.114, "publish": 0.402}
+    return attrs.asdict(record) | {"code_version": _CODE}
+
+
+_BLOCKED = {
+    "window": "2026-W44",
+    "state": "blocked",
+    "code": "EXP-CHECK-BLOCKED",
+    "reason": "window 2026-W44: A unit price is negative. (price_not_negative: 3)",
+    "remedy": "Correct the source, or the check",
+    "exit_code": 7,
+    "stops": False,
+}
+
+
+def _contract(name: str) -> Contract:
+    return attrs.evolve(contracts.load(name), sha256=_SHA256)
+
+
+def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] | None) -> dict[str, Any]:
+    made = manifest.manifest(
+        _delivered(contract, day, rows, manifest.previous_document(before) if before else None),
+        None,
+        fence=Fence(_COMMITTED, _STARTED, _RUN),
+        now=_STARTED + timedelta(seconds=55),
+    )
+    return dict(json.loads(json.dumps(made | {"code_version": _CODE})))
+
+
+def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> Delivered:
+    totals: dict[str, Decimal | None] = {"sum": Decimal("1142546.38"), "min": Decimal("0.96"), "max": Decimal("1204.50")}
+    columns = {column.name: totals for column in contract.columns if column.numeric}
+    inspection = Inspection(content_sha256=_SHA256, rows=rows, totals=columns)
+    check = contract.check[0]
+    return Delivered(
+        contract=contract,
+        window=window_of(day, contract.window),
+        table=_table(),
+        run_id=_RUN,
+        status="complete" if rows else "empty",
+        books=_books(contract, inspection),
+        offsets={"0": [1097, 2380]},
+        inspection=inspection,
+        checks=[CheckResult(check.id, check.severity, check.message, 0)],
+        notes=["2 texts were longer than 32,767 characters and were cut."],
+        files=[File("data", f"{_FOLDER}weekly_sales_2026-W46.csv", 4985960, _SHA256, rows)],
+        key_version="5f3a4c1e-9d0b-4c7a-8a44-0c8f6f1d2b3e" if contract.hashed else None,
+        previous_window=previous,
+        aggregate_table=None if contract.aggregate is None else "lakeferry.weekly_sales_by_region",
+    )
+
+
+def _books(contract: Contract, inspection: Inspection) -> dict[str, Any]:
+    rows = {str(fates.DELIVERED): inspection.rows} | ({str(fates.SUPPRESSED): 20} if contract.aggregate else {})
+    counted = PartitionReport(
+        records=inspection.rows,
+        events={str(fates.KEPT): 5858, str(fates.DUPLICATE): 874, str(fates.FILTERED): 181},
+        items=15249,
+        lines={str(fates.DELIVERED): 15249},
+        rows=rows,
+    )
+    read = Read(in_table=13696, inside=6913, undated=0, unkeyed=0, whole_table=False)
+    return reconcile.books(read, counted, inspection, aggregated=contract.aggregate is not None)
+
+
+def _table() -> PinnedTable:
+    return PinnedTable(
+        database="lkc-abc123",
+        name="sales_orders",
+        uuid="e753c234-7c2c-445a-b380-9c425e01ac1a",
+        snapshot_id=2244809164101853962,
+        committed_at=_COMMITTED,
+        current_since=_COMMITTED,
+        records=13696,
+        fields={},
+        former={},
+    )

@@ -1,0 +1,205 @@
+"""Checks responses against the vendor's OpenAPI files, where they are: `CONFLUENT_CONTRACTS`, or ../shared beside the tree.
+
+Extensible enums count as closed here: a value that the vendor doesn't name is more likely our mistake. Where what the
+vendor really sends differs from its own file, the difference is a named patch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import yaml
+from openapi_schema_validator import OAS30ReadValidator, oas30_format_checker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("CONFLUENT_CONTRACTS", ROOT.parent / "shared" / "contracts" / "confluent"))
+ABSENT = f"the vendor's OpenAPI files are not in {FOLDER.name}. Set CONFLUENT_CONTRACTS to their folder"
+
+_BASE = "contract:file"
+_FILES = {
+    "/org/v2": "org-v2",
+    "/cmk/v2": "cmk-v2",
+    "/iam/v2/service-accounts": "iam-v2",
+    "/iam/v2/api-keys": "apikeys-v2",
+    "/iam/v2/role-bindings": "mds-v2",
+    "/srcm/v3": "srcm-v3",
+    "/connect/v1": "connect-v1",
+    "/fcpm/v2": "flink-v2",
+    "/sql/v1": "flink-gateway-v1",
+    "/kafka/v3": "kafkarest-v3",
+    "/pim/v1": "provider-integration-v1",
+    "/tableflow/v1": "tableflow-v1",
+    "/subjects": "schema-registry-v1",
+    "/schemas": "schema-registry-v1",
+    "/config": "schema-registry-v1",
+    "/mode": "schema-registry-v1",
+    "/compatibility": "schema-registry-v1",
+}
+
+
+class ContractBroken(AssertionError):
+    """A response that the vendor's file doesn't allow."""
+
+
+def present():
+    return FOLDER.is_dir()
+
+
+def check(method, path, query, status, content_type, document):
+    """Raises ContractBroken. `document` is the body, parsed, or None where there is none."""
+    name = next((file for prefix, file in _FILES.items() if path == prefix or path.startswith(f"{prefix}/")), None)
+    if name is None:
+        raise ContractBroken(f"no file describes {path}")
+    if any(patch(method, path, query, status) for patch in PATCHES):
+        return
+    operation = _operation(name, method, path)
+    where = f"{method} {path} answered {status}"
+    described = _described(operation["responses"], status)
+    if described is None:
+        raise ContractBroken(f"{where}, which {name}.yaml does not declare")
+    schema = _schema(_resolve(name, described), content_type)
+    if schema is None:
+        return
+    problems = sorted(_validator(name, schema).iter_errors(document), key=lambda each: list(each.path))
+    if problems:
+        told = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
+        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {told}")
+
+
+def html_for_401_of_kafka_rest(method, path, query, status):
+    return path.startswith("/kafka/v3") and status in (401, 429)
+
+
+def numbered_errors_of_role_bindings(method, path, query, status):
+    return path.startswith("/iam/v2/role-bindings") and status in (403, 404)
+
+
+def expanded_connectors_are_a_map(method, path, query, status):
+    return path.endswith("/connectors") and "expand" in query
+
+
+def connect_knows_more_statuses(method, path, query, status):
+    return path.startswith("/connect/v1") and status in (400, 403, 404, 409)
+
+
+def tableflow_sees_topics_late(method, path, query, status):
+    return path == "/tableflow/v1/tableflow-topics" and method == "POST" and status == 404
+
+
+def flink_put_may_conflict(method, path, query, status):
+    return path.startswith("/sql/v1") and method == "PUT" and status == 409
+
+
+#: Where the vendor's services and its files differ; each stands in the contracts' README or in what users met.
+PATCHES = (
+    html_for_401_of_kafka_rest,
+    numbered_errors_of_role_bindings,
+    expanded_connectors_are_a_map,
+    connect_knows_more_statuses,
+    tableflow_sees_topics_late,
+    flink_put_may_conflict,
+)
+
+
+def without_statement_name(schema):
+    """`spec.statement_name` is required of every statement and defined nowhere."""
+    if "statement_name" in _required(schema) and "statement_name" not in schema.get("properties", {}):
+        schema["required"] = [each for each in schema["required"] if each != "statement_name"]
+
+
+def without_connector_keys(schema):
+    """A connector that acts as a service account has no key, nor do users send where their cluster is."""
+    if "kafka.api.key" in _required(schema):
+        schema["required"] = ["connector.class", "name"]
+
+
+def _required(schema):
+    """Of a parameter, `required` is a boolean."""
+    required = schema.get("required", [])
+    return required if isinstance(required, list) else []
+
+
+def closed_enums(schema):
+    if "x-extensible-enum" in schema and schema.get("type") == "string":
+        schema["enum"] = schema["x-extensible-enum"]
+
+
+def absolute_references(schema):
+    """So that any part of a file can be a schema of its own."""
+    if str(schema.get("$ref", "")).startswith("#"):
+        schema["$ref"] = _BASE + schema["$ref"]
+
+
+def _amended(node):
+    if isinstance(node, dict):
+        for amend in (without_statement_name, without_connector_keys, closed_enums, absolute_references):
+            amend(node)
+        for each in node.values():
+            _amended(each)
+    elif isinstance(node, list):
+        for each in node:
+            _amended(each)
+    return node
+
+
+@cache
+def _file(name):
+    return _amended(yaml.load((FOLDER / f"{name}.yaml").read_text(), yaml.CSafeLoader))
+
+
+@cache
+def _registry(name):
+    return Registry().with_resource(_BASE, Resource.from_contents(_file(name), default_specification=DRAFT202012))
+
+
+@cache
+def _paths(name):
+    """Templates as patterns, those with most fixed text first."""
+    found = []
+    for template in _file(name)["paths"]:
+        if "?" not in template:
+            pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)))
+            found.append((template.count("{"), -len(template), pattern, template))
+    return sorted(found, key=lambda each: each[:2])
+
+
+def _operation(name, method, path):
+    for _, _, pattern, template in _paths(name):
+        operation = _file(name)["paths"][template].get(method.lower())
+        if operation and pattern.fullmatch(path):
+            return operation
+    raise ContractBroken(f"{name}.yaml has no {method} {path}")
+
+
+def _described(responses, status):
+    for code in (str(status), f"{status // 100}XX", "default"):
+        if code in responses:
+            return responses[code]
+    return None
+
+
+def _resolve(name, node):
+    while "$ref" in node:
+        found = _file(name)
+        for part in node["$ref"].removeprefix(_BASE)[2:].split("/"):
+            found = found[part.replace("~1", "/").replace("~0", "~")]
+        node = found
+    return node
+
+
+def _schema(described, content_type):
+    content = described.get("content", {})
+    kind = content_type.partition(";")[0]
+    found = next((each for declared, each in content.items() if declared.partition(";")[0] == kind), None)
+    if content and found is None:
+        raise ContractBroken(f"content type {content_type!r}, and the file has {', '.join(content)}")
+    return found["schema"] if found and "schema" in found else None
+
+
+def _validator(name, schema):
+    return OAS30ReadValidator(schema, registry=_registry(name), format_checker=oas30_format_checker)

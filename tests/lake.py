@@ -1,0 +1,215 @@
+"""A lake for tests: tables written as Tableflow writes them, exports run by the real job, and what they left, read back.
+
+One embedded AWS and one Spark session serve the whole run (see conftest.py); each `Lake` has a bucket, a cluster and a
+secret of its own in them. Events lie in weeks of 2024, so that no test depends on the day it runs on.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import itertools
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import boto3
+from pyiceberg.catalog.glue import GlueCatalog
+from pyspark.sql import SparkSession
+
+from glue_jobs import arguments, export, runs
+from lakeferry.world import World
+from simulators.aws.server import EmbeddedAws
+from simulators.kafka import Log, Record, Sent
+from simulators.tableflow import Place, Tableflow
+from simulators.topic import Topic, load_topic
+
+ROOT = Path(__file__).resolve().parents[1]
+SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
+TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
+#: The pseudonymisation key of every lake.
+KEY = bytes(range(101, 133))
+
+#: The ISO week that most tests export, 2024-W10 in UTC, and a moment at which it is over.
+WEEK = "2024-W10"
+MONDAY = datetime(2024, 3, 4, tzinfo=UTC)
+AS_OF = datetime(2024, 3, 11, 6, tzinfo=UTC)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_numbers = itertools.count(1)
+
+
+@attrs.define
+class Lake:
+    """`folder` is where contracts of the test are written."""
+
+    aws: EmbeddedAws
+    spark: SparkSession
+    folder: Path
+    world: World
+    flow: Tableflow
+    s3: Any
+    _logs: dict[str, Log] = attrs.field(factory=dict)
+
+    def commit(
+        self,
+        topic: Topic,
+        *values: dict[str, Any] | None,
+        at: datetime = MONDAY,
+        keys: Sequence[bytes | None] | None = None,
+        mode: str = "append",
+        files: int | None = None,
+    ) -> None:
+        """Appends events to the topic's table in one commit; the first makes the table. Kafka received them `at`, each a
+        millisecond after the one before."""
+        self.flow.create_table(topic, mode)
+        if values:
+            self.flow.append(topic.name, self.records(topic, *values, at=at, keys=keys), files)
+
+    def records(
+        self, topic: Topic, *values: dict[str, Any] | None, at: datetime = MONDAY, keys: Sequence[bytes | None] | None = None
+    ) -> list[Record]:
+        """What Kafka has after these were sent: offsets count on from call to call."""
+        first = (at - _EPOCH) // timedelta(milliseconds=1)
+        named = keys or [_key(topic, value) for value in values]
+        sent = [Sent(first + n, key, value) for n, (key, value) in enumerate(zip(named, values, strict=True))]
+        return self._logs.setdefault(topic.name, Log(topic.name, 3)).append(sent)
+
+    def export(self, contract: str, *words: str, as_of: datetime = AS_OF, **around: Any) -> Run:
+        """Runs a shipped contract by its name, or one by its text. `around` goes to export.Surroundings. Raises ExportError."""
+        name = self.write_contract(contract) if "\n" in contract else contract
+        args = ["--export", name, "--as-of", as_of.isoformat(), *self.world.arguments(), *words]
+        surroundings = export.Surroundings(**{"spark": self.spark, "tell": _silent} | around)
+        parsed = arguments.parse(args, now=max(as_of, runs.utc_now()))
+        return Run(self, export.run(parsed, surroundings))
+
+    def write_contract(self, text: str) -> str:
+        """The path under which the job finds it."""
+        path = self.folder / f"contract_{next(_numbers)}.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def keys(self, below: str = "") -> list[str]:
+        """Keys in the bucket that receives the files."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.world.bucket, Prefix=below)
+        return [item["Key"] for page in pages for item in page.get("Contents", [])]
+
+    def read(self, key: str) -> bytes:
+        return self.s3.get_object(Bucket=self.world.bucket, Key=key)["Body"].read()
+
+    def published(self, name: str = "things") -> list[str]:
+        """Labels of the windows that anybody can see."""
+        folder = f"{self.world.prefix}/{name}/manifests/"
+        return [key.removeprefix(folder).removesuffix(".json") for key in self.keys(folder)]
+
+
+@attrs.frozen
+class Run:
+    """What an export did. Windows are named by their label; without one, the only window is meant."""
+
+    lake: Lake
+    record: runs.RunRecord
+
+    def window(self, label: str | None = None) -> dict[str, Any]:
+        found = [window for window in self.record.windows if label in (None, window["window"])]
+        assert len(found) == 1, f"windows of the run: {self.record.windows}"
+        return found[0]
+
+    def state(self, label: str | None = None) -> str:
+        return self.window(label)["state"]
+
+    def manifest(self, label: str | None = None) -> dict[str, Any]:
+        window = self.window(label)
+        key = f"{self.lake.world.prefix}/{self.record.export}/manifests/{window['window']}.json"
+        assert key in self.lake.keys(key), f"nothing is published: {window}"
+        return json.loads(self.lake.read(key))
+
+    def files(self, role: str, label: str | None = None) -> list[bytes]:
+        """Contents of the manifest's files: data, datapackage or report."""
+        return [self.lake.read(file["key"]) for file in self.manifest(label)["files"] if file["role"] == role]
+
+    def csv(self, label: str | None = None) -> bytes:
+        (content,) = self.files("data", label)
+        return content
+
+    def cells(self, label: str | None = None) -> list[dict[str, str]]:
+        """The file's records as Python's csv reads them."""
+        return list(csv.DictReader(io.StringIO(self.csv(label).decode("utf-8-sig"), newline=""), strict=True))
+
+    def column(self, name: str, label: str | None = None) -> list[str]:
+        return [row[name] for row in self.cells(label)]
+
+
+def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
+    """The environment must lead to `aws`."""
+    number = next(_numbers)
+    world = World(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=world.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
+    world = attrs.evolve(world, pseudonym_secret=f"pseudonyms-{number}", embedded=aws)
+    secret = json.dumps({"key": base64.b64encode(KEY).decode()})
+    boto3.client("secretsmanager").create_secret(Name=world.pseudonym_secret, SecretString=secret)
+    catalog = GlueCatalog(
+        "lake", client=None, **{"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
+    )
+    return Lake(aws, spark, folder, world, Tableflow(catalog, Place(world.bucket, cluster_id=world.database)), s3)
+
+
+def topic_of(*fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at") -> Topic:
+    """A topic of (name, Avro type) or (name, type, default) fields; `id` and `at` come by themselves."""
+    own = [] if key is None else [(key, ["null", "string"], None)]
+    own += [] if time is None else [(time, ["null", _TIMESTAMP], None)]
+    made = [dict(zip(("name", "type", "default"), each, strict=False)) for each in (*own, *fields)]
+    return Topic(name, {"type": "record", "name": "Thing", "fields": made}, key, time)
+
+
+_TIMESTAMP = {"type": "long", "logicalType": "timestamp-micros"}
+
+
+def column(name: str, type_: str = "text", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, "title": name, "description": name} | more
+
+
+def contract(*columns: dict[str, Any], name: str = "things", **sections: Any) -> str:
+    """The text of a contract for the topic `things`. A section given by name is merged with the usual one; None leaves
+    it out, a list (filter, check) stands as it is."""
+    usual: dict[str, Any] = {
+        "name": name,
+        "version": 1,
+        "title": name,
+        "description": name,
+        "owner": "tests",
+        "grain": "one row a thing",
+        "source": {"topic": "things", "event_time": "at"},
+        "window": {"every": "iso_week", "zone": "UTC", "from": MONDAY.date()},
+        "deduplicate": {"key": ["id"]},
+        "delivery": {"order_by": [columns[0]["name"]], "dialect": "machine"},
+        "column": list(columns),
+    }
+    for section, given in sections.items():
+        before = usual.get(section, {})
+        usual[section] = before | given if isinstance(given, dict) and isinstance(before, dict) else given
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in usual.items() if value is not None)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, date):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(topic: Topic, value: dict[str, Any] | None) -> bytes | None:
+    found = value.get(topic.key_field) if value and topic.key_field else None
+    return None if found is None else str(found).encode(errors="surrogatepass")
+
+
+def _silent(_window: str, _phase: str) -> None:
+    """Nobody listens."""

@@ -1,0 +1,300 @@
+"""The documentation says what the code does: pages, links, commands and snippets. Each check is seen to catch a defect."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import attrs
+import docs_reader
+import duckdb
+import pytest
+
+from exports import check, topic_schema
+from exports import contract as contracts
+from exports.toml_model import BadFile
+from glue_jobs.delivery import csv_line
+from lakeferry import world
+from lakeferry.__main__ import app
+from lakeferry.reference import documents, errors, pages
+from simulators.events import read_json_lines
+from simulators.topic import Topic
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("exports", "glue_jobs", "lakeferry", "simulators")
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-export.md"
+RESULT = ROOT / "docs" / "how-to" / "read-the-result.md"
+
+
+def snippets(language):
+    return [
+        pytest.param(fence.text, id=f"{page.relative_to(ROOT)}-{number}")
+        for page in docs_reader.pages(ROOT)
+        for number, fence in enumerate(docs_reader.fences(page))
+        if fence.language == language
+    ]
+
+
+def only(page, language):
+    """The one snippet of this language on a page."""
+    (text,) = [fence.text for fence in docs_reader.fences(page) if fence.language == language]
+    return text
+
+
+# --- pages that are made from the code
+
+
+def test_made_pages_say_what_the_code_says():
+    assert pages.stale() == [], "run `python -m lakeferry.reference`"
+
+
+def test_a_changed_a_missing_and_a_left_over_page_are_found(tmp_path):
+    pages.write(tmp_path)
+    assert pages.stale(tmp_path) == []
+    changed = tmp_path / "expressions.md"
+    changed.write_text(changed.read_text().replace("`abs`", "`absolute`"))
+    (tmp_path / "iam.md").unlink()
+    (tmp_path / "old.md").write_text("# Old\n")
+    assert pages.stale(tmp_path) == ["expressions.md", "iam.md", "old.md"]
+
+
+def test_codes_are_found_wherever_an_error_is_made(tmp_path):
+    (tmp_path / "glue_jobs").mkdir()
+    (tmp_path / "glue_jobs" / "new.py").write_text(
+        'CODES = {"Throttled": "EXP-NEW-TABLE"}\n'
+        'raise BadInput("EXP-NEW", "what", "remedy")\n'
+        'raise CommandFailed(NOT_SET_UP, "NEW", "what")\n'
+    )
+    found = errors.in_sources(tmp_path)
+    assert found == {"EXP-NEW-TABLE": set(), "EXP-NEW": {2}, "NEW": {3}}
+
+
+def test_a_key_without_a_meaning_stops_the_making():
+    with pytest.raises(LookupError, match=r"differ: rows\.new"):
+        documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
+
+
+@pytest.mark.parametrize(("file", "function"), [("export.py", "_one_window"), ("window_run.py", "_late")])
+def test_keys_of_a_window_that_was_not_published_are_described(file, function):
+    """They stand in the sources as literals; every one of them has its meaning on the page."""
+    tree = ast.parse((ROOT / "glue_jobs" / file).read_text())
+    (body,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    written = {key.value for node in ast.walk(body) if isinstance(node, ast.Dict) for key in node.keys}
+    assert {"window", "state", "reason"} <= written
+    assert {f"windows[].{key}" for key in written} <= documents._RUN.keys()
+
+
+# --- links
+
+
+def test_links_lead_somewhere():
+    assert docs_reader.broken_links(ROOT) == []
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(
+        "# One\n[ok](docs/a.md#the-second-one) [no](docs/b.md) [no](docs/a.md#third) `[code](x.md)`\n"
+    )
+    (tmp_path / "docs" / "a.md").write_text(
+        "# A\n## The `second` one\n[up](../README.md) [no](#nowhere)\n```text\n[code](y.md)\n```\n"
+    )
+    assert docs_reader.broken_links(tmp_path) == ["README.md: docs/b.md", "README.md: docs/a.md#third", "docs/a.md: #nowhere"]
+
+
+def test_every_page_is_in_the_index():
+    assert docs_reader.pages_without_a_link(ROOT) == []
+
+
+def test_a_page_outside_the_index_is_found(tmp_path):
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    (tmp_path / "docs" / "README.md").write_text("[a](how-to/a.md)\n")
+    for name in "ab":
+        (tmp_path / "docs" / "how-to" / f"{name}.md").write_text("# Page\n")
+    assert docs_reader.pages_without_a_link(tmp_path) == ["docs/how-to/b.md"]
+
+
+def test_sources_name_pages_that_are_there():
+    assert docs_reader.broken_pointers(ROOT, PACKAGES) == []
+
+
+def test_a_source_that_names_no_page_is_found(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Here\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "one.py").write_text('A = "see docs/a.md#here, docs/a.md#there, and docs/b.md"\n')
+    assert docs_reader.broken_pointers(tmp_path, ("code",)) == ["code/one.py: docs/a.md#there", "code/one.py: docs/b.md"]
+
+
+def test_each_code_has_the_heading_that_messages_lead_to():
+    headings = docs_reader.anchors(ROOT / "docs" / "reference" / "errors.md")
+    assert {code.lower() for code in errors.in_sources()} <= headings
+
+
+@pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
+def test_codes_and_variables_on_pages_exist(page):
+    text = page.read_text()
+    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.in_sources().keys()
+    assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= set(world._VARIABLES.values())
+
+
+# --- commands
+
+
+def test_commands_on_pages_are_commands():
+    found = list(docs_reader.all_commands(ROOT))
+    assert len(found) > 20
+    assert [f"{page.name}: {wrong}" for page, words in found if (wrong := docs_reader.wrong_command(app, words))] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lakeferry demo --evnets orders.jsonl",
+        "lakeferry export run weekly_sales",
+        "lakeferry export chekc mine.toml",
+        ".venv/bin/lakeferry query",
+        "lakeferry export",
+        "$ lakeferry demo extra",
+    ],
+)
+def test_wrong_commands_are_found(line):
+    (words,) = docs_reader.commands(line)
+    assert docs_reader.wrong_command(app, words)
+
+
+# --- snippets
+
+
+@pytest.mark.parametrize("text", snippets("toml"))
+def test_contracts_on_pages_can_be_read(text):
+    assert docs_reader.toml_mistakes(text) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ('[window]\nevrey = "day"\n', "evrey: unknown key"),
+        ('[window]\nevery = "week"\n', "none of: day, iso_week, month"),
+        ("[delivery]\norder_by = 3\n", "must be a list"),
+    ],
+)
+def test_wrong_parts_of_contracts_are_found(wrong, told):
+    assert any(told in mistake for mistake in docs_reader.toml_mistakes(wrong))
+
+
+def test_a_wrong_whole_contract_is_found():
+    assert docs_reader.toml_mistakes(only(TUTORIAL, "toml").replace('"delivery_id"]', '"number"]')) != []
+
+
+@pytest.mark.parametrize("text", snippets("json"))
+def test_json_on_pages_can_be_read(text):
+    json.loads(text)
+
+
+@pytest.mark.parametrize("text", snippets("python"))
+def test_python_on_pages_compiles(text):
+    compile(text, "page", "exec")
+
+
+def test_the_tutorial_fits_together(tmp_path):
+    avro = json.loads(only(TUTORIAL, "json"))
+    events = tmp_path / "deliveries.jsonl"
+    events.write_text(only(TUTORIAL, "jsonl"))
+    topic = Topic("deliveries", avro, avro["lakeferry:key"], avro["lakeferry:time"])
+    assert len({event["delivery_id"] for event in read_json_lines(events, topic)}) == 5
+    rules = check.rules(topic_schema.from_avro(avro, "deliveries"))
+    contract = contracts.parse(only(TUTORIAL, "toml"), name="mine", more_rules=rules)
+    assert [column.name for column in contract.hashed] == ["recipient"]
+    assert csv_line.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
+
+
+def test_the_tutorial_shows_the_real_refusal():
+    avro = json.loads(only(TUTORIAL, "json"))
+    text = re.sub(r"^personal = .*\n", "", only(TUTORIAL, "toml"), flags=re.MULTILINE)
+    with pytest.raises(BadFile) as refused:
+        contracts.parse(text, name="mine", more_rules=check.rules(topic_schema.from_avro(avro, "deliveries")))
+    (problem,) = refused.value.problems
+    assert str(problem) in TUTORIAL.read_text()
+
+
+def test_the_result_can_be_read_as_shown(tmp_path, monkeypatch, capsys):
+    sales = contracts.load("weekly_sales")
+    cells = {column.name: _cell(column) for column in sales.columns}
+    header = csv_line.header(sales.columns, sales.delivery)
+    rows = [",".join((cells | {"line_total": total}).values()) for total in ("0.10", "0.20")]
+    file = tmp_path / "out" / "weekly_sales" / "2026-W46" / "weekly_sales_2026-W46.csv"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(header + "".join(f"{row}\r\n" for row in rows).encode())
+    monkeypatch.chdir(tmp_path)
+    with_pandas = next(fence.text for fence in docs_reader.fences(RESULT) if "import pandas" in fence.text)
+    exec(compile(with_pandas, "page", "exec"), {})
+    assert capsys.readouterr().out == "0.30\n"
+    with duckdb.connect() as connection:
+        ((_, total),) = connection.execute(only(RESULT, "sql")).fetchall()
+    assert str(total) == "0.30"
+
+
+def _cell(column):
+    told = {"integer": "1", "date": "2026-11-12", "timestamp": "2026-11-12T19:32:39.107000Z", "boolean": "true", "text": "08"}
+    return told.get(column.type, "1.00")
+
+
+# --- README and CI
+
+
+def test_readme_is_short_and_names_the_two_commands():
+    readme = ROOT / "README.md"
+    assert readme.read_text().count("\n") <= 150
+    shown = [fence.text.splitlines()[0] for fence in docs_reader.fences(readme) if fence.language == "console"]
+    assert shown == ["$ make demo", "$ make test"]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {"demo", "test"} <= set(targets)
+
+
+@attrs.frozen
+class Ran:
+    """What .ci/run did with a `make` of ours in place of the real one."""
+
+    exit_code: int
+    last: str
+    called: str
+
+
+@pytest.fixture
+def ci_run(tmp_path):
+    """Runs .ci/run from elsewhere, with a `make` that says how it was called, prints lines and ends with a code."""
+    make = tmp_path / "make"
+
+    def run(output, code):
+        make.write_text(f'#!/bin/bash\necho "$PWD: make $*" > "{tmp_path}/called"\nprintf "%s\\n" {output}\nexit {code}\n')
+        make.chmod(0o755)
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        answer = subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        return Ran(answer.returncode, answer.stdout.splitlines()[-1], (tmp_path / "called").read_text().strip())
+
+    return run
+
+
+def test_ci_runs_the_test_command_of_the_readme(ci_run):
+    (command,) = [
+        fence.text.splitlines()[0].removeprefix("$ ")
+        for fence in docs_reader.fences(ROOT / "README.md")
+        if fence.language == "console" and "make test" in fence.text
+    ]
+    assert ci_run("'12 passed in 3.21s'", 0) == Ran(0, "12 passed in 3.21s", f"{ROOT}: {command}")
+
+
+def test_ci_ends_with_the_closing_line_and_the_code_of_a_failure(ci_run):
+    output = "'FAILED tests/test_x.py::test_y' '1 failed, 11 passed in 63.21s (0:01:03)' 'make: *** [Makefile:12: test] Error 1'"
+    ran = ci_run(output, 2)
+    assert (ran.exit_code, ran.last) == (2, "1 failed, 11 passed in 63.21s (0:01:03)")
+
+
+def test_ci_tells_what_there_is_when_nothing_ran(ci_run):
+    ran = ci_run("'setup failed: no network'", 2)
+    assert (ran.exit_code, ran.last) == (2, "setup failed: no network")

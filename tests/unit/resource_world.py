@@ -1,0 +1,189 @@
+"""What stands around the lifecycle in tests: a clock that tests turn, AWS in memory, and CloudFormation's side of the talk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from botocore.exceptions import ClientError
+
+from lambdas.core.clock import Deadline
+from lambdas.core.documents import Versioned
+from lambdas.core.log import open_log
+from lambdas.core.secret_store import SecretStore
+from lambdas.core.stacks import Direction
+from lambdas.resources.ledger import Ledger
+from lambdas.resources.lifecycle import Deployment, Lifecycle
+from lambdas.resources.registry import KINDS
+
+ACCOUNT = "111122223333"
+REGION = "eu-west-1"
+WORK_SECONDS = 90
+START = 1_790_000_000.0
+_numbers = itertools.count(1)
+
+
+class TurnedClock:
+    """Stands still but for `sleep`. `on_sleep` is called with the seconds, so that a vendor's clock can go along."""
+
+    def __init__(self, on_sleep=lambda seconds: None):
+        self.now = START
+        self.slept = []
+        self.on_sleep = on_sleep
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+        self.on_sleep(seconds)
+
+
+class MemoryDocuments:
+    """Documents as DynamoDB keeps them: JSON, written only over the version that was read."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def read(self, key):
+        text, version = self.rows.get(key, ("{}", 0))
+        return Versioned(json.loads(text), version)
+
+    def write(self, key, document, over, expires):
+        if self.rows.get(key, ("", 0))[1] != over:
+            return False
+        self.rows[key] = (json.dumps(document), over + 1)
+        return True
+
+
+class MemorySecrets:
+    """Secrets Manager's two calls. `values` hold the JSON of each secret that exists, None where it has no value yet."""
+
+    def __init__(self, **values):
+        self.values = dict(values)
+        self.tokens = set()
+        self.fail_next = None
+
+    def get_secret_value(self, *, SecretId):
+        if self.values.get(SecretId) is None:
+            raise _error("ResourceNotFoundException", "GetSecretValue")
+        return {"SecretString": self.values[SecretId]}
+
+    def put_secret_value(self, *, SecretId, SecretString, ClientRequestToken):
+        if self.fail_next:
+            code, self.fail_next = self.fail_next, None
+            raise _error(code, "PutSecretValue")
+        if SecretId not in self.values:
+            raise _error("ResourceNotFoundException", "PutSecretValue")
+        if ClientRequestToken not in self.tokens:
+            self.tokens.add(ClientRequestToken)
+            self.values[SecretId] = SecretString
+
+    def fields(self, secret_id):
+        return json.loads(self.values[secret_id])
+
+
+class StacksAsTold:
+    """What a test says CloudFormation is doing."""
+
+    def __init__(self):
+        self.doing = Direction.FORWARD
+        self.creating = True
+
+    def direction(self, stack_id):
+        return self.doing
+
+    def is_creating(self, stack_id, logical_id):
+        return self.creating
+
+
+class Invocations:
+    """One deployment's Lambdas: every call is an invocation of its own, with its own deadline and its own client."""
+
+    def __init__(self, connect, clock=None, secrets=None, kinds=KINDS, stage="test"):
+        self.clock = clock or TurnedClock()
+        self.documents = MemoryDocuments()
+        self.secrets = secrets or MemorySecrets()
+        self.stacks = StacksAsTold()
+        self._connect = connect
+        self._kinds = kinds
+        self._deployment = Deployment("lakeferry", stage)
+
+    def lifecycle(self):
+        deadline = Deadline(self.clock, self.clock.time() + WORK_SECONDS)
+        store = SecretStore(self.secrets)
+        return Lifecycle(
+            deployment=self._deployment,
+            ledger=Ledger(self.documents, self.clock),
+            stacks=self.stacks,
+            secrets=store,
+            vendors={"confluent": lambda: self._connect(deadline, self.clock, store)},
+            deadline=deadline,
+            log=open_log(),
+            kinds=self._kinds,
+        )
+
+    def on_event(self, event):
+        return self.lifecycle().on_event(event)
+
+    def is_complete(self, event):
+        return self.lifecycle().is_complete(event)
+
+
+class Resource:
+    """A custom resource, as CloudFormation and the provider framework treat it."""
+
+    def __init__(self, invocations, kind, logical_id, stack="lake", **properties):
+        self.invocations = invocations
+        self.stack_id = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/11111111-2222-3333-4444-555555555555"
+        self.kind = kind
+        self.logical_id = logical_id
+        self.properties = properties
+        self.physical_id = ""
+        self.outputs = {}
+
+    def event(self, verb, old=None, **changed):
+        event = {
+            "RequestType": verb,
+            "RequestId": f"request-{next(_numbers)}",
+            "StackId": self.stack_id,
+            "LogicalResourceId": self.logical_id,
+            "ResourceProperties": {"ServiceToken": "arn:token", "kind": self.kind, "format": "1", **self.properties},
+            **changed,
+        }
+        if verb != "Create":
+            event.setdefault("PhysicalResourceId", self.physical_id)
+        if old is not None:
+            event["OldResourceProperties"] = {"ServiceToken": "arn:token", "kind": self.kind, **old}
+        return event
+
+    def run(self, event, every=5, most=2000):
+        """Through `on_event` and as many `is_complete` as it takes. Raises what the Lambda would tell CloudFormation."""
+        answer = self.invocations.on_event(event)
+        known = {**event, "PhysicalResourceId": answer["PhysicalResourceId"]}
+        for _ in range(most):
+            done = self.invocations.is_complete(known)
+            if done["IsComplete"]:
+                self.outputs = done.get("Data", {})
+                return answer["PhysicalResourceId"]
+            self.invocations.clock.sleep(every)
+        raise AssertionError("never complete")
+
+    def create(self):
+        self.physical_id = self.run(self.event("Create"))
+        return self.outputs
+
+    def update(self, **properties):
+        old, self.properties = self.properties, {**self.properties, **properties}
+        before, self.physical_id = self.physical_id, self.run(self.event("Update", old))
+        if self.physical_id != before:
+            self.run({**self.event("Delete", PhysicalResourceId=before), "ResourceProperties": {"kind": self.kind, **old}})
+        return self.outputs
+
+    def delete(self):
+        return self.run(self.event("Delete"))
+
+
+def _error(code, operation):
+    return ClientError({"Error": {"Code": code, "Message": "as the test wants"}}, operation)

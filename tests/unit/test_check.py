@@ -1,0 +1,325 @@
+"""What an author hears before anything runs: expressions that can't be, names that aren't, personal data that would leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exports import check, topic_schema
+from exports.contract import parse
+from exports.toml_model import BadFile
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = topic_schema.from_avro(
+    {
+        "type": "record",
+        "name": "Sale",
+        "fields": [
+            {"name": "id", "type": "string"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "amount", "type": "int"},
+            {"name": "delivery", "type": "string"},
+            {"name": "user", "type": {"type": "record", "name": "U", "fields": [{"name": "user", "type": "string"}]}},
+            {
+                "name": "customer",
+                "type": {
+                    "type": "record",
+                    "name": "Customer",
+                    "fields": [
+                        {"name": "email", "type": ["null", "string"], "confluent:tags": ["PII"]},
+                        {"name": "region", "type": "string"},
+                    ],
+                },
+            },
+            {
+                "name": "lines",
+                "type": {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "Line",
+                        "fields": [{"name": "price", "type": "int"}, {"name": "phone", "type": "string"}],
+                    },
+                },
+            },
+            {"name": "contacts", "type": {"type": "map", "values": "Customer"}},
+            {"name": "codes", "type": {"type": "array", "items": "string"}},
+        ],
+    },
+    "sales",
+)
+BASE = """name = "sales"
+version = 1
+title = "Sales"
+description = "Sales."
+owner = "somebody"
+grain = "one row per sale"
+[source]
+topic = "sales"
+event_time = "at"
+[window]
+every = "day"
+zone = "UTC"
+from = 2026-11-01
+[[column]]
+name = "id"
+type = "text"
+title = "Id"
+description = "Id."
+[delivery]
+order_by = ["id"]
+"""
+EXPLODE = '[explode]\narray = "lines"\nas = "line"\n'
+COLUMN = '[[column]]\nname = "c"\ntype = "text"\ntitle = "C"\ndescription = "C."\n'
+
+
+def findings(text: str) -> list[tuple[str, str]]:
+    try:
+        parse(text, name="sales.toml", more_rules=check.rules(SCHEMA))
+    except BadFile as bad:
+        return [(problem.key, problem.message) for problem in bad.problems]
+    return []
+
+
+def of_filter(where: str) -> list[str]:
+    return [message for _, message in findings(BASE + f"[[filter]]\nwhere = '''{where}'''\nreason = 'r'\n")]
+
+
+def of_column(expression: str, more: str = "") -> list[tuple[str, str]]:
+    return findings(BASE + COLUMN + f"expression = '''{expression}'''\n{more}\n{EXPLODE}")
+
+
+def of_measure(measure: str) -> list[str]:
+    text = BASE + COLUMN + f"measure = '''{measure}'''\n[aggregate]\nwithout_people = 'x'\n{EXPLODE}"
+    return [message for _, message in findings(text)]
+
+
+@pytest.mark.parametrize("name", ["weekly_sales", "weekly_sales_by_region", "daily_trades"])
+def test_what_ships_passes(name):
+    topic = "stock_trades" if name == "daily_trades" else "sales_orders"
+    schema = topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic)
+    assert check.check_file(ROOT / "exports" / f"{name}.toml", schema).name == name
+
+
+def test_a_file_is_read_with_all_mistakes_of_both_kinds(tmp_path):
+    file = tmp_path / "sales.toml"
+    file.write_text(BASE.replace("version = 1", "version = 0") + "[[filter]]\nwhere = 'nothing > 1'\nreason = 'r'\n")
+    with pytest.raises(BadFile) as bad:
+        check.check_file(file, SCHEMA)
+    assert [(one.line, one.key) for one in bad.value.problems] == [(2, "version"), (22, "filter[0].where")]
+    with pytest.raises(BadFile, match="cannot be read"):
+        check.check_file(tmp_path / "none.toml", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "amount > 1 and not (delivery = 'x')",
+        "amount in (1, 2) or amount between (1) and (2)",
+        "case when (amount > 1) then (true) else (false) end",
+        "cast(amount as decimal(10,2)) > 1.5",
+        "amount div (2) = 1",
+        "customer.region is not distinct from (delivery)",
+        "customer.region not in ('a') and customer.region rlike '^x'",
+        "extract(year from (at)) = 2026",
+        "trim(both ' ' from (delivery)) = 'x'",
+        "from_utc_timestamp(at, 'Europe/Berlin') > timestamp '2026-01-01 00:00:00'",
+        "to_date(from_utc_timestamp(at, 'Europe/Berlin')) > date '2026-01-01'",
+        "exists(lines, l -> l.price > (1 + 2))",
+        "size(filter(lines, x -> x.price > 1)) > 0",
+        "aggregate(lines, 0, (sum, l) -> sum + l.price) > 0",
+        "delivery = 'user' or delivery = 'current_date' or delivery = 'now()'",
+        "delivery in ('today', 'tomorrow') and 'now' <> delivery",
+        "user.user = 'x'",
+        "coalesce(customer.region, 'none') <=> ('none')",
+        "at >= window_start and at < window_end",
+        "kafka_timestamp > at and kafka_offset > 5",
+        "codes[0] = 'a' and contacts['home'].region = 'x'",
+        "amount > -1 -- a comment",
+        "`customer`.`region` = 'x'",
+    ],
+)
+def test_what_spark_takes_is_taken(where):
+    assert of_filter(where) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("amount in (select amount from other)", "a subquery is not allowed"),
+        ("exists (select 1)", "a subquery is not allowed"),
+        ("amount = (select max(amount) from sales)", "a subquery is not allowed"),
+        ("(with x as (select 1) select * from x)", "a subquery is not allowed"),
+        ("row_number() over (partition by id order by at) = 1", "a window function is not allowed"),
+        ("sum(amount) over () > 1", "a window function is not allowed"),
+        ("lag(amount) over (order by at) > 1", "a window function is not allowed"),
+        ("concat_ws(',', *) = 'x'", "name columns one by one"),
+        ("struct(*) is not null", "name columns one by one"),
+        ("struct(customer.*) is not null", "name columns one by one"),
+        ("*", "name columns one by one"),
+        ("my_udf(amount)", "my_udf() is not among the functions"),
+        ("reflect('java.lang.System', 'getenv', 'KEY') = 'x'", "reflect() is not among the functions"),
+        ("java_method('java.lang.System', 'exit', 1) = 'x'", "java_method() is not among the functions"),
+        ("`reflect`('a', 'b') = 'x'", "reflect() is not among the functions"),
+        ("REFLECT ('a', 'b') = 'x'", "REFLECT() is not among the functions"),
+        ("lower(reflect('a', 'b')) = 'x'", "reflect() is not among the functions"),
+        ("own.lower(delivery) = 'x'", ".lower() is not among the functions"),
+        ("a.b.c.d.lower(delivery) = 'x'", ".lower() is not among the functions"),
+        ("rand() > 0.5", "rand() is not among the functions"),
+        ("uuid() > 'a'", "uuid() is not among the functions"),
+        ("input_file_name() = 'x'", "input_file_name() is not among the functions"),
+        ("monotonically_increasing_id() = 1", "monotonically_increasing_id() is not among the functions"),
+        ("sum(amount) > 1", "sum() speaks of many rows. Use it in `measure`"),
+        ("now() > at", "now() is not among the functions"),
+        ("at > current_timestamp", "current_timestamp changes with time or user"),
+        ("at > current_timestamp()", "current_timestamp changes with time or user"),
+        ("to_date(at) = current_date", "current_date changes with time or user"),
+        ("to_date(at) = Current_Date - 1", "Current_Date changes with time or user"),
+        ("at > localtimestamp", "localtimestamp changes with time or user"),
+        ("user = 'x'", "user changes with time or user"),
+        ("`session_user` = 'x'", "session_user changes with time or user"),
+        ("at > 'now'", "'now' may be the time of the run"),
+        ("at > timestamp 'now'", "'now' may be the time of the run"),
+        ("at > cast('Today' as timestamp)", "'Today' may be the time of the run"),
+        ("to_date(at) > date 'yesterday'", "'yesterday' may be the time of the run"),
+        ("at between 'today' and 'tomorrow UTC'", "'tomorrow UTC' may be the time of the run"),
+        ("to_date('tomorrow') > to_date(at)", "'tomorrow' may be the time of the run"),
+        ("at in ('now')", "'now' may be the time of the run"),
+        ("delivery = 'now' and at = 'now'", "'now' may be the time of the run"),
+        ("cast(delivery as date) = 'now'", "'now' may be the time of the run"),
+        ("amount >", "not a Spark SQL expression (near sign 8)"),
+        ("amount = 'it's'", "not a Spark SQL expression"),
+        ("", "not a Spark SQL expression"),
+        ("select 1", "not a Spark SQL expression"),
+        ("drop table sales", "not a Spark SQL expression"),
+        ("amount as x", "not a Spark SQL expression"),
+        ("amount > 1; drop table sales", "not a Spark SQL expression"),
+        ("amount > 1; id = 'x'", "not one Spark SQL expression"),
+        ("amount > ?", "not one Spark SQL expression"),
+        ("amount > :limit", "not one Spark SQL expression"),
+        ("amount > @limit", "not one Spark SQL expression"),
+        ("amuont > 1", "amuont is neither a field of sales nor another name known here"),
+        ("Amount > 1", "Amount is neither a field of sales"),
+        ("customer.city = 'x'", "customer.city is neither a field of sales"),
+        ("line.price > 1", "line.price is neither a field of sales"),
+    ],
+)
+def test_what_an_export_may_not_do_is_told(where, told):
+    found = of_filter(where)
+    assert any(told in message for message in found), found
+
+
+def test_fields_that_the_source_lacks_are_told_wherever_they_are_named():
+    text = BASE.replace('event_time = "at"', 'event_time = "when"') + (
+        '[deduplicate]\nkey = ["id", "no"]\norder = ["seq"]\n'
+        '[explode]\narray = "rows"\nas = "row"\n'
+        '[[column]]\nname = "other"\ntype = "text"\ntitle = "t"\ndescription = "d"\n'
+        '[[column]]\nname = "given"\nfrom = "row.x"\ntype = "text"\ntitle = "t"\ndescription = "d"\n'
+        '[[column]]\nname = "n"\nmeasure = "count(*)"\ntype = "integer"\ntitle = "t"\ndescription = "d"\n'
+        '[aggregate]\npeople = "customer.number"\n'
+    )
+    assert sorted(findings(text)) == [
+        ("aggregate.people", "sales has no field customer.number"),
+        ("column[1].name", "sales has no field other"),
+        ("column[2].from", "sales has no field row.x"),
+        ("deduplicate.key[1]", "sales has no field no"),
+        ("deduplicate.order[0]", "sales has no field seq"),
+        ("explode.array", "sales has no field rows"),
+        ("source.event_time", "sales has no field when"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key", "told"),
+    [
+        ('topic = "sales"', 'topic = "trades"', "source.topic", "reads trades, but the schema given is that of sales"),
+        ('event_time = "at"', 'event_time = "amount"', "source.event_time", "amount is int, not a timestamp"),
+        (
+            "[delivery]",
+            '[explode]\narray = "customer"\nas = "c"\n[delivery]',
+            "explode.array",
+            "customer is record, not an array",
+        ),
+    ],
+)
+def test_what_the_source_is_not(before, after, key, told):
+    ((place, message),) = findings(BASE.replace(before, after))
+    assert place == key
+    assert told in message
+
+
+def test_the_time_of_kafka_is_one():
+    assert findings(BASE.replace('event_time = "at"', 'event_time = "kafka_timestamp"')) == []
+
+
+def test_checks_see_columns_of_the_file_and_its_totals():
+    whole = BASE + COLUMN.replace('"c"', '"n"').replace('type = "text"', 'type = "integer"') + 'from = "amount"\n'
+    checks = '[[check]]\nid = "{0}"\nseverity = "warn"\nmessage = "m"\n{1} = "{2}"\n'
+    good = [("a", "each_row", "n > 1 and id <> 'now'"), ("b", "overall", "rows > 0 and sum_n > min_n and max_n < 9")]
+    assert findings(whole + "".join(checks.format(*one) for one in good)) == []
+    bad = [("a", "each_row", "amount > 1"), ("b", "overall", "n > 0 or sum_id > 1"), ("c", "each_row", "sum(n) > 1")]
+    assert findings(whole + "".join(checks.format(*one) for one in bad)) == [
+        ("check[0].each_row", "amount is neither a field of sales nor another name known here"),
+        ("check[1].overall", "n is neither a field of sales nor another name known here"),
+        ("check[1].overall", "sum_id is neither a field of sales nor another name known here"),
+        ("check[2].each_row", "sum() speaks of many rows. Use it in `measure`, where an aggregate stands"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "carried"),
+    [
+        ("customer.email", "customer.email"),
+        ("lower(trim(customer.email))", "customer.email"),
+        ("concat(id, coalesce(customer.email, ''))", "customer.email"),
+        ("case when customer.email is null then 'a' else 'b' end", "customer.email"),
+        ("customer", "customer.email"),
+        ("customer['email']", "customer.email"),
+        ("struct(customer).col1", "customer.email"),
+        ("`customer`.`email`", "customer.email"),
+        ("line.phone", "lines[].phone"),
+        ("line", "lines[].phone"),
+        ("lines[0].phone", "lines[].phone"),
+        ("array_join(transform(lines, l -> l.phone), ',')", "lines[].phone"),
+        ("contacts['home'].email", "contacts{}.email"),
+        ("element_at(map_values(contacts), 1)", "contacts{}.email"),
+        ("decode(kafka_raw_value, 'utf-8')", "the raw record"),
+        ("decode(kafka_raw_key, 'utf-8')", "the raw record"),
+        ("kafka_headers", "the raw record"),
+    ],
+)
+def test_personal_data_is_found_in_whatever_it_is_put(expression, carried):
+    ((key, message),) = of_column(expression)
+    assert key == "column[1]"
+    assert f"c carries personal data ({carried}) and says nothing about it" in message
+    assert of_column(expression, 'personal = { treatment = "hash", kind = "text" }') == []
+
+
+@pytest.mark.parametrize(
+    "expression", ["customer.region", "line.price", "transform(codes, c -> lower(c))[0]", "user.user", "kafka_topic"]
+)
+def test_what_is_not_personal_may_leave(expression):
+    assert of_column(expression) == []
+
+
+@pytest.mark.parametrize("source", ["customer.email", "customer", "line", "line.phone", "contacts", "kafka_raw_value"])
+def test_a_personal_field_must_say_what_happens_to_it(source):
+    text = BASE + COLUMN + f'from = "{source}"\n{EXPLODE}'
+    assert [key for key, message in findings(text) if "personal data" in message] == ["column[1]"]
+    assert findings(text.replace("[explode]", 'personal = { treatment = "keep", reason = "r" }\n[explode]')) == []
+
+
+def test_a_measure_may_count_people_and_nothing_else_of_theirs():
+    assert of_measure("count(distinct customer.email)") == []
+    assert of_measure("count_if(customer.email is not null)") == []
+    assert of_measure("sum(amount) filter (where customer.region = 'x')") == []
+    for measure in ("max(customer.email)", "count(customer.email) + max(length(customer.email))", "min(line.phone)"):
+        assert ["personal data" in message for message in of_measure(measure)] == [True], measure
+    assert "name columns one by one" in of_measure("count(distinct *)")[0]
+    assert of_measure("count(*)") == []
+
+
+def test_an_order_dependent_measure_is_told():
+    for measure in ("first(amount)", "collect_list(amount)", "any_value(amount)", "max_by(amount, at)"):
+        assert "is not among the functions" in of_measure(measure)[0]

@@ -1,0 +1,275 @@
+"""What a contract must fulfil beyond the form of its keys: each rule finds its mistake, at its key and its line."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+from importlib import resources
+
+import pytest
+import samples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exports import contract as contracts
+from exports.contract import Contract
+from exports.contract_rules import fits
+from exports.toml_model import BadFile
+
+#: A small whole contract; what a test is about is put in place of a line, or added at the end.
+BASE = """name = "sales"
+version = 1
+title = "Sales"
+description = "Sales."
+owner = "somebody"
+grain = "one row per sale"
+[source]
+topic = "sales"
+event_time = "at"
+[window]
+every = "day"
+zone = "Europe/Berlin"
+from = 2026-11-01
+[deduplicate]
+key = ["id"]
+[[column]]
+name = "id"
+type = "text"
+title = "Id"
+description = "Id."
+[[column]]
+name = "amount"
+type = "decimal(12,2)"
+title = "Amount"
+description = "Amount."
+[delivery]
+order_by = ["id"]
+"""
+COLUMN = '[[column]]\nname = "{name}"\ntype = "{type}"\ntitle = "T"\ndescription = "D"\n{more}\n'
+AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "count(*)"') + '[aggregate]\npeople = "person"\n'
+
+
+def problems(text: str) -> list[tuple[str, str]]:
+    """(key, message) of everything that is wrong; each has a line, which is that of the key's own text."""
+    with pytest.raises(BadFile) as bad:
+        contracts.parse(text, name="sales.toml")
+    lines = text.splitlines()
+    for one in bad.value.problems:
+        last = one.key.rpartition(".")[2].partition("[")[0]
+        assert one.line, one
+        assert last in lines[one.line - 1], one
+    return [(one.key, one.message) for one in bad.value.problems]
+
+
+def with_column(name: str = "c", type_: str = "text", more: str = "") -> str:
+    return BASE + COLUMN.format(name=name, type=type_, more=more)
+
+
+def test_the_base_is_whole():
+    contract = contracts.parse(BASE, name="sales.toml")
+    assert isinstance(contract, Contract)
+    assert contract.sha256 == hashlib.sha256(BASE.encode()).hexdigest()
+    assert contracts.parse(AGGREGATE, name="sales.toml").aggregate.smallest_group == 10
+
+
+@pytest.mark.parametrize("name", contracts.shipped())
+def test_what_ships_is_whole(name):
+    text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    assert contracts.load(name) == contracts.parse(text, name=name)
+    assert contracts.load(name).name == name
+
+
+def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
+    treated = {c.source: c.personal.treatment for c in contracts.load("weekly_sales").column if c.personal}
+    assert treated == {
+        "customer.customer_id": "hash",
+        "customer.email": "hash",
+        "customer.name": "drop",
+        "customer.phone": "hash",
+        "customer.registered_at": "generalise",
+        "ship_to.street": "drop",
+        "ship_to.postal_code": "generalise",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        (with_column("id"), "column[0].name", "id stands 2 times"),
+        (with_column("rows", "integer"), "column[2].name", "charts and checks know the count of rows by this name"),
+        (with_column(more='from = "a"\nexpression = "b"'), "column[2].expression", "from and expression exclude one another"),
+        (with_column(type_="decimal(39,2)"), "column[2].type", "the precision is 1 to 38"),
+        (with_column(type_="decimal(2,3)"), "column[2].type", "the scale at most the precision"),
+        (with_column(type_="decimal(0,0)"), "column[2].type", "the precision is 1 to 38"),
+        (with_column(more='personal = { treatment = "keep" }'), "column[2].personal", "keep needs reason"),
+        (with_column(more='personal = { treatment = "hash" }'), "column[2].personal", "hash needs kind"),
+        (with_column(more='personal = { treatment = "mask" }'), "column[2].personal", "mask needs visible"),
+        (with_column(more='personal = { treatment = "generalise" }'), "column[2].personal", "generalise needs to"),
+        (
+            with_column(more='personal = { treatment = "generalise", to = "prefix" }'),
+            "column[2].personal",
+            "generalise needs size",
+        ),
+        (
+            with_column(more='personal = { treatment = "drop", reason = "x" }'),
+            "column[2].personal.reason",
+            "drop does not use reason",
+        ),
+        (
+            with_column("c", "integer", 'personal = { treatment = "generalise", to = "year", size = 2 }'),
+            "column[2].personal.size",
+            "generalise does not use size",
+        ),
+        (
+            with_column("c", "integer", 'personal = { treatment = "hash", kind = "id" }'),
+            "column[2].personal",
+            'hash leaves text, but the column\'s type is integer. Write type = "text"',
+        ),
+        (
+            with_column(more='personal = { treatment = "generalise", to = "year" }'),
+            "column[2].personal",
+            "generalise leaves integer",
+        ),
+        (
+            with_column("c", "decimal(3,1)", 'personal = { treatment = "generalise", to = "bucket", size = 5 }'),
+            "column[2].personal",
+            "generalise leaves integer",
+        ),
+        (with_column("n", "integer", 'measure = "count(*)"'), "column[2].measure", "a measure needs an [aggregate] section"),
+        (BASE + '[aggregate]\npeople = "p"\n', "aggregate", "no column is a measure"),
+        (AGGREGATE.replace('people = "person"', ""), "aggregate", "say whom a group counts"),
+        (AGGREGATE + 'without_people = "none"\n', "aggregate", "say whom a group counts"),
+        (
+            AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "keep", reason = "r" }'),
+            "column[2].personal",
+            "a measure is made of many rows",
+        ),
+        (
+            AGGREGATE.replace('name = "n"', 'name = "run_id"') + "keep_as_table = true\n",
+            "column[2].name",
+            "the table that is kept has a column run_id of its own",
+        ),
+        (BASE.replace('order_by = ["id"]', 'order_by = ["id", "x"]'), "delivery.order_by[1]", "x is not a delivered column"),
+        (BASE.replace('order_by = ["id"]', "order_by = []"), "delivery.order_by", "name at least one column"),
+        (BASE + '[report]\nheadline = ["id"]\n', "report.headline[0]", "id is not a delivered numeric column"),
+        (BASE + '[report]\nheadline = ["x"]\n', "report.headline[0]", "x is not a delivered numeric column"),
+        (BASE + '[[report.chart]]\ntitle = "t"\nx = "x"\ny = "rows"\n', "report.chart[0].x", "x is not a delivered column"),
+        (BASE + '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "id"\n', "report.chart[0].y", "id is neither rows nor"),
+        (BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\n', "check[0]", "needs exactly one of"),
+        (
+            BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\neach_row = "id > 1"\noverall = "rows > 0"\n',
+            "check[0]",
+            "needs exactly one of each_row and overall",
+        ),
+        (
+            BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\noverall = "rows > 0"\n' * 2,
+            "check[0].id",
+            "a stands 2 times",
+        ),
+        (
+            BASE.replace('[deduplicate]\nkey = ["id"]\n', "").replace(
+                'every = "day"', 'every = "day"\napplies = "after_deduplication"'
+            ),
+            "window.applies",
+            "there is no [deduplicate] section",
+        ),
+        (BASE.replace('key = ["id"]', "key = []"), "deduplicate.key", "name at least one field"),
+        (
+            BASE + '[[filter]]\nwhere = "true"\nreason = "r"\non = "lines"\n',
+            "filter[0].on",
+            "there is no [explode] section, so there are no lines",
+        ),
+        (BASE.replace("Europe/Berlin", "Berlin"), "window.zone", "'Berlin' is not a time zone of the tz database"),
+        (BASE.replace("Europe/Berlin", "Europe"), "window.zone", "'Europe' is not a time zone of the tz database"),
+        (BASE.replace("Europe/Berlin", "../x"), "window.zone", "'../x' is not a time zone of the tz database"),
+        (BASE.replace("2026-11-01", "0001-01-01"), "window.from", "0001-01-01 is not a day on which windows can begin"),
+        (BASE.replace("2026-11-01", "9999-12-31"), "window.from", "9999-12-31 is not a day on which windows can begin"),
+        (with_column(type_="integer", more='allowed = ["1", "x"]'), "column[2].allowed[1]", "'x' is not written as integer"),
+        (BASE + 'null_text = "0"\n', "delivery.null_text", "'0' is also a value of amount (decimal(12,2))"),
+    ],
+)
+def test_each_rule_finds_its_mistake(text, key, message):
+    found = problems(text)
+    assert [place for place, _ in found if place == key], found
+    assert any(message in told for place, told in found if place == key), found
+    assert len({place.partition(".")[0].partition("[")[0] for place, _ in found}) == 1
+
+
+def test_nothing_is_delivered():
+    dropped = BASE.replace('description = "Id."', 'description = "Id."\npersonal = { treatment = "drop" }').replace(
+        'description = "Amount."', 'description = "Amount."\npersonal = { treatment = "drop" }'
+    )
+    with pytest.raises(BadFile, match="no column is delivered") as bad:
+        contracts.parse(dropped, name="sales.toml")
+    assert "delivery.order_by[0]" in {one.key for one in bad.value.problems}
+
+
+def test_a_group_needs_something_to_group_by():
+    measures = BASE.partition("[[column]]")[0] + COLUMN.format(name="n", type="integer", more='measure = "count(*)"')
+    whole = measures + '[aggregate]\nwithout_people = "none"\n[delivery]\norder_by = ["n"]\n'
+    with pytest.raises(BadFile, match="there is nothing to group by"):
+        contracts.parse(whole, name="sales.toml")
+
+
+@pytest.mark.parametrize(("null_text", "nullable", "is_told"), [("", True, True), ("-", True, False), ("", False, False)])
+def test_gaps_of_a_file_of_one_column_need_a_text(null_text, nullable, is_told):
+    text = BASE.partition("[[column]]")[0] + COLUMN.format(name="id", type="text", more=f"nullable = {str(nullable).lower()}")
+    text += f'[delivery]\norder_by = ["id"]\nnull_text = "{null_text}"\n'
+    if is_told:
+        assert problems(text)[0][0] == "delivery.null_text"
+    else:
+        assert contracts.parse(text, name="sales.toml").delivery.null_text == null_text
+
+
+def test_mistakes_of_form_and_of_rules_come_together():
+    text = with_column("id", more='personal = { treatment = "hash" }').replace("version = 1", "version = 0")
+    assert [key for key, _ in problems(text)] == ["version", "column[0].name", "column[2].name", "column[2].personal"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "bad"),
+    [
+        ("integer", ["0", "-7", "007", str(2**63 - 1), str(-(2**63))], ["", "x", "1.0", "+1", "1_0", "٣", str(2**63)]),
+        ("decimal(5,2)", ["1", "-1.5", "999.99", "0.100", "001"], ["", "1000", "0.001", "1e2", ".5", "5.", "NaN", "١"]),
+        ("decimal(2,2)", ["0.99", "0"], ["1", "1.00"]),
+        ("date", ["0001-01-01", "9999-12-31", "2024-02-29"], ["2023-02-29", "20240101", "2024-W01-1", "", "2024-1-1"]),
+        (
+            "timestamp",
+            ["2026-11-09T13:05:00.000000Z"],
+            ["2026-11-09T13:05:00Z", "2026-11-09 13:05:00.000000Z", "2026-11-09T25:05:00.000000Z", "2026-11-09"],
+        ),
+        ("boolean", ["true", "false"], ["True", "1", ""]),
+        ("text", ["", "=1", "anything"], []),
+    ],
+)
+def test_how_values_are_written(type_, good, bad):
+    assert [text for text in good if not fits(type_, text)] == []
+    assert [text for text in bad if fits(type_, text)] == []
+
+
+@given(st.integers(1, 38), st.data())
+def test_every_decimal_that_a_column_can_hold_is_allowed(precision, data):
+    scale = data.draw(st.integers(0, precision))
+    value = data.draw(st.decimals(places=scale, min_value=-(10 ** (precision - scale)), max_value=10 ** (precision - scale)))
+    assert fits(f"decimal({precision},{scale})", f"{value:f}") == (abs(value) < 10 ** (precision - scale))
+
+
+def test_a_contract_is_found_by_name_or_path(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(BASE)
+    assert contracts.load(str(file)).name == "sales"
+    with pytest.raises(BadFile, match=r"no export of this name. Shipped: daily_trades, weekly_sales, weekly_sales_by_region"):
+        contracts.load("unheard_of")
+    with pytest.raises(BadFile, match=r"cannot be read: .*No such file"):
+        contracts.load(str(tmp_path / "none.toml"))
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadFile, match=r"cannot be read: .*utf-8"):
+        contracts.load(str(file))
+
+
+def test_what_a_column_takes_over_and_what_it_delivers():
+    columns = {column.name: column for column in samples.contract(samples.TRADES).column}
+    assert columns["hour"].field is None
+    assert columns["side"].field == "side"
+    assert [column.numeric for column in columns.values()] == [False, False, True, False]
+    assert contracts.load("weekly_sales").source.earliest == date(2000, 1, 1)

@@ -1,0 +1,202 @@
+"""A file with mistakes tells all of them at once, each by its key and its line, and what to do."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+import attrs
+import pytest
+
+from exports.toml_model import BadFile, Problem, join_path, read, setting
+
+
+@attrs.frozen
+class Wheel:
+    size: int = setting("Inches.", minimum=10, maximum=30)
+    spokes: int | None = setting("How many.", default=None, minimum=0)
+
+
+@attrs.frozen
+class Bike:
+    name: str = setting("What it is called.", pattern="[a-z]+")
+    kind: Literal["city", "race"] = setting("What it is for.", default="city")
+    bought: date = setting("The day.", name="from")
+    insured: bool = setting("Whether.", default=False)
+    tags: list[str] = setting("Words.", default=list, pattern="[a-z]{1,5}")
+    sold: date | None = setting("The day.", default=None, check=lambda day: "too early" if day.year < 2000 else None)
+    frame: Wheel | None = setting("One wheel.", default=None)
+    wheel: list[Wheel] = setting("All wheels.", default=list)
+    origin: str = attrs.field(default="here", kw_only=True)
+
+
+WHOLE = """
+name = "blitz"
+kind = "race"
+from = 2026-01-05
+insured = true
+tags = ["red", "fast"]
+sold = 2026-02-01
+frame = { size = 20, spokes = 3 }
+[[wheel]]
+size = 26
+[[wheel]]
+size = 28
+spokes = 0
+"""
+
+
+def problems(text: str, *rules, model: type = Bike) -> list[tuple[int, str, str]]:
+    """(line, key, message) of everything that is wrong with `text`."""
+    with pytest.raises(BadFile) as bad:
+        read(model, text, rules, name="bike.toml")
+    return [(one.line, one.key, one.message) for one in bad.value.problems]
+
+
+def test_a_whole_file_becomes_what_it_says():
+    bike = read(Bike, WHOLE, name="bike.toml")
+    assert bike == Bike(
+        name="blitz",
+        kind="race",
+        bought=date(2026, 1, 5),
+        insured=True,
+        tags=["red", "fast"],
+        sold=date(2026, 2, 1),
+        frame=Wheel(size=20, spokes=3),
+        wheel=[Wheel(size=26, spokes=None), Wheel(size=28, spokes=0)],
+    )
+
+
+def test_what_is_not_said_has_its_default_and_no_two_files_share_a_list():
+    first, second = (read(Bike, 'name = "a"\nfrom = 2026-01-05\n', name="bike.toml") for _ in range(2))
+    assert (first.kind, first.insured, first.tags, first.sold, first.origin) == ("city", False, [], None, "here")
+    first.tags.append("x")
+    assert second.tags == []
+
+
+def test_all_mistakes_are_told_at_once_by_key_and_line():
+    text = """# a bike
+name = "BLITZ"
+kind = "raze"
+insured = "yes"
+tags = [
+  "red",
+  "far too long",
+]
+colour = "red"
+[[wheel]]
+size = 8
+[[wheel]]
+spokes = "many"
+"""
+    assert problems(text) == [
+        (0, "from", "missing. The day."),
+        (2, "name", "'BLITZ' does not have the form [a-z]+. What it is called."),
+        (3, "kind", "'raze' is none of: city, race. Did you mean race?"),
+        (4, "insured", "must be true or false, not 'yes'"),
+        (5, "tags", "'far too long' does not have the form [a-z]{1,5}. Words."),
+        (9, "colour", "unknown key"),
+        (11, "wheel[0].size", "8 is too small: at least 10"),
+        (12, "wheel[1].size", "missing. Inches."),
+        (13, "wheel[1].spokes", "must be a whole number, not 'many'"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "message"),
+    [
+        ("name = 5", "name", "must be text in quotes, not 5"),
+        ("name = ['a']", "name", "must be text in quotes, not a list"),
+        ("name = { a = 1 }", "name", "must be text in quotes, not a table"),
+        ("insured = 1", "insured", "must be true or false, not 1"),
+        ("frame = { size = true }", "frame.size", "must be a whole number, not true"),
+        ("frame = { size = 20.0 }", "frame.size", "must be a whole number, not 20.0"),
+        ("frame = { size = 31 }", "frame.size", "31 is too large: at most 30"),
+        ("frame = { size = 20, spokes = -1 }", "frame.spokes", "-1 is too small: at least 0"),
+        ("frame = 20", "frame", "must be a table, not 20"),
+        ("wheel = 20", "wheel", "must be a list, not 20"),
+        ("wheel = [20]", "wheel[0]", "must be a table, not 20"),
+        ("tags = 'red'", "tags", "must be a list, not 'red'"),
+        ("tags = ['red', 5]", "tags[1]", "must be text in quotes, not 5"),
+        ("from = '2026-01-05'", "from", "must be a date like 2026-01-05 without quotes, not '2026-01-05'"),
+        ("from = 2026-01-05T10:00:00", "from", "must be a date like 2026-01-05 without quotes, not datetime.datetime("),
+        ("sold = 1999-12-31", "sold", "too early"),
+        ("kind = 5", "kind", "5 is none of: city, race"),
+        ("kind = ['city']", "kind", "a list is none of: city, race"),
+        ("insurd = true", "insurd", "unknown key. Did you mean insured?"),
+        ("bought = 2026-01-05", "bought", "unknown key"),
+        ("origin = 'there'", "origin", "unknown key"),
+        ("frame = { size = 20, spoke = 2 }", "frame.spoke", "unknown key. Did you mean spokes?"),
+    ],
+)
+def test_each_rule_names_its_key(line, key, message):
+    given = line.partition(" ")[0]
+    whole = {"name": 'name = "a"', "from": "from = 2026-01-05"}
+    text = "\n".join([line, *(other for name, other in whole.items() if name != given)])
+    (found,) = problems(text)
+    assert found[:2] == (1, key)
+    assert found[2].startswith(message)
+
+
+def test_a_long_value_is_cut_in_the_message():
+    (found,) = problems(f'name = "a"\nfrom = "{"x" * 500}"\n')
+    assert len(found[2]) < 130
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('name = "a\nfrom = 1', 1), ("name = 'a'\nname = 'b'", 2), ("x = [1,\n2", 2), ("= 5", 1), ("[a]\n[a]", 2)],
+)
+def test_what_is_not_toml_says_where(text, line):
+    (found,) = problems(text)
+    assert found[:2] == (line, "")
+    assert found[2].startswith("not TOML: ")
+    assert "at line" not in found[2]
+
+
+def test_rules_join_the_same_answer():
+    def no_cheap_names(bike: Bike):
+        yield "name", f"{bike.name} is taken"
+        yield "wheel[1].size", "wheels differ"
+
+    text = WHOLE.replace("insured = true", "insured = 1")
+    assert problems(text, no_cheap_names) == [
+        (2, "name", "blitz is taken"),
+        (5, "insured", "must be true or false, not 1"),
+        (12, "wheel[1].size", "wheels differ"),
+    ]
+
+
+def test_a_rule_that_needs_what_could_not_be_read_stays_silent():
+    def wants_the_name(bike: Bike):
+        yield "name", bike.name.upper()
+
+    assert problems("from = 2026-01-05", wants_the_name) == [(0, "name", "missing. What it is called.")]
+
+
+def test_a_rule_that_is_wrong_itself_is_not_hidden():
+    def broken(bike: Bike):
+        yield "name", bike.nickname
+
+    with pytest.raises(AttributeError):
+        read(Bike, WHOLE, [broken], name="bike.toml")
+
+
+def test_a_finding_without_a_line_of_its_own_is_told_at_the_table_around_it():
+    def about_what_is_not_there(bike: Bike):
+        yield "wheel[1].rim.colour", "none"
+        yield "frame.bell", "none"
+        yield "nothing", "none"
+
+    found = problems(WHOLE, about_what_is_not_there)
+    assert [(line, key) for line, key, _ in found] == [(0, "nothing"), (8, "frame.bell"), (11, "wheel[1].rim.colour")]
+
+
+def test_the_message_is_for_people():
+    bad = BadFile("bike.toml", [Problem(3, "kind", "no"), Problem(0, "", "cannot be read")])
+    assert str(bad) == "bike.toml: 2 mistakes\n  line 3, kind: no\n  file: cannot be read"
+    assert str(BadFile("a.toml", [Problem(3, "kind", "no")])).startswith("a.toml: 1 mistake\n")
+
+
+def test_paths_are_written_as_in_toml_with_indexes():
+    assert join_path(["column", "[2]", "personal", "kind"]) == "column[2].personal.kind"

@@ -1,0 +1,162 @@
+"""Editors that check a contract by its JSON Schema say what the model says, wherever a schema can say it."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from datetime import date, datetime
+from importlib import resources
+
+import jsonschema
+import pytest
+import samples
+
+from exports import contract as contracts
+from exports.contract import Contract
+from exports.toml_model import BadFile
+from exports.toml_schema import json_schema
+
+SCHEMA = json_schema(Contract, title="An export", description="What an export is.")
+BASE = tomllib.loads(samples.TRADES)
+
+
+def as_json(value):
+    """What an editor's TOML plug-in makes of a document: dates become text."""
+    if isinstance(value, dict):
+        return {key: as_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
+    return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+def as_toml(value) -> str:
+    """A value in TOML's own words; tables are written inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {as_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_toml, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else repr(value)
+
+
+def said_by_schema(document: dict) -> set[str]:
+    """Keys at which the schema finds something; a missing or unknown key counts as its table's."""
+    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
+    return {_path(error.absolute_path) for error in validator.iter_errors(as_json(document))}
+
+
+def said_by_model(document: dict) -> set[str]:
+    text = "\n".join(f"{key} = {as_toml(value)}" for key, value in document.items())
+    try:
+        contracts.parse(text, name="sample.toml")
+    except BadFile as bad:
+        return {problem.key for problem in bad.problems}
+    return set()
+
+
+def _path(parts) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
+
+
+def changed(path: str, value) -> dict:
+    document = copy.deepcopy(BASE)
+    *way, last = [int(part) if part.isdecimal() else part for part in path.split(".")]
+    place = document
+    for part in way:
+        place = place[part]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return document
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert (SCHEMA["title"], SCHEMA["$schema"]) == ("An export", "https://json-schema.org/draft/2020-12/schema")
+
+
+@pytest.mark.parametrize("name", contracts.shipped())
+def test_what_ships_is_valid(name):
+    text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    assert said_by_schema(tomllib.loads(text)) == set()
+
+
+def test_the_sample_is_valid_to_both():
+    assert said_by_schema(BASE) == said_by_model(BASE) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("name", "Trades", "name"),
+        ("name", "x" * 64, "name"),
+        ("version", 0, "version"),
+        ("version", "1", "version"),
+        ("version", True, "version"),
+        ("title", 5, "title"),
+        ("source.topic", "no spaces", "source.topic"),
+        ("source.event_time", "a..b", "source.event_time"),
+        ("source.replaced_fields", ["a", "1b"], "source.replaced_fields"),
+        ("source.replaced_fields", "a", "source.replaced_fields"),
+        ("window.every", "week", "window.every"),
+        ("window.from", "tomorrow", "window.from"),
+        ("window.restate_for_days", 367, "window.restate_for_days"),
+        ("window.catch_up", 0, "window.catch_up"),
+        ("window", [], "window"),
+        ("column", {}, "column"),
+        ("column.0.type", "decimal(3)", "column[0].type"),
+        ("column.0.nullable", "no", "column[0].nullable"),
+        ("column.1.allowed", ["BUY", 1], "column[1].allowed[1]"),
+        ("delivery.null_text", 'a"b', "delivery.null_text"),
+        ("delivery.null_text", "x" * 17, "delivery.null_text"),
+        ("delivery.gzip", 1, "delivery.gzip"),
+        ("delivery.order_by", ["Hour"], "delivery.order_by"),
+        ("report.chart.0.kind", "pie", "report.chart[0].kind"),
+        ("report.chart.1.y", "No", "report.chart[1].y"),
+    ],
+)
+def test_a_mistake_is_one_to_both(path, value, place):
+    document = changed(path, value)
+    assert {_without_item(found) for found in said_by_schema(document)} == {_without_item(place)}
+    assert place in said_by_model(document)
+
+
+def _without_item(place: str) -> str:
+    """The schema names the item of a list of texts, the model the list."""
+    return place.removesuffix("]").rstrip("0123456789").removesuffix("[") if place.endswith("]") else place
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [("title", ""), ("source.topic", "source"), ("column.0.title", "column[0]"), ("delivery.order_by", "delivery")],
+)
+def test_a_missing_key_is_one_to_both(path, place):
+    document = changed(path, None)
+    assert said_by_schema(document) == {place}
+    assert said_by_model(document) == {(f"{place}." if place else "") + path.rpartition(".")[2]}
+
+
+@pytest.mark.parametrize("path", ["colour", "source.partition", "column.2.colour", "report.chart.0.colour", "delivery.zip"])
+def test_an_unknown_key_is_one_to_both(path):
+    document = changed(path, "red")
+    way = path.split(".")
+    assert said_by_schema(document) == {_path([int(part) if part.isdecimal() else part for part in way[:-1]])}
+    assert len(said_by_model(document)) == 1
+
+
+def test_the_schema_tells_what_a_key_means_and_what_it_is_without_it():
+    window = SCHEMA["properties"]["window"]["properties"]
+    assert window["restate_for_days"] == {
+        "description": "How long after its end a window is published anew when late events change it.",
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 366,
+        "default": 14,
+    }
+    assert SCHEMA["properties"]["source"]["properties"]["earliest"]["default"] == "2000-01-01"
+    assert SCHEMA["properties"]["delivery"]["properties"]["gzip"]["default"] is False
+    assert "sha256" not in SCHEMA["properties"]
+    assert "from" in window
+    assert "first" not in window

@@ -1,0 +1,200 @@
+"""A topic's fields and which of them are personal, for every shape that an Avro schema can take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exports.topic_schema import BadSchema, TopicSchema, from_avro, load
+
+TOPICS = Path(__file__).resolve().parents[2] / "topics"
+
+
+def record(*fields, name: str = "Event", **more) -> dict:
+    return {"type": "record", "name": name, "fields": list(fields), **more}
+
+
+def field(name: str, kind, **more) -> dict:
+    return {"name": name, "type": kind, **more}
+
+
+PII = {"confluent:tags": ["PII"]}
+
+
+def schema(*fields, **more) -> TopicSchema:
+    return from_avro(record(*fields, **more), "topic")
+
+
+def personal(found: TopicSchema) -> set[str]:
+    return {one.path for one in found.fields.values() if one.personal}
+
+
+def kinds(found: TopicSchema) -> dict[str, str]:
+    return {one.path: one.kind for one in found.fields.values()}
+
+
+def test_shipped_topics_name_what_is_personal():
+    sales = load(TOPICS / "sales_orders.avsc", "sales_orders")
+    assert sales.fields["ordered_at"].kind == "timestamp-millis"
+    assert sales.fields["order_lines[].unit_price"].kind == "decimal"
+    assert sales.fields["status"].kind == "enum"
+    assert personal(sales) == {
+        *(f"customer.{name}" for name in ("customer_id", "name", "email", "phone", "registered_at")),
+        *(f"ship_to.{name}" for name in ("street", "city", "postal_code")),
+    }
+    assert personal(load(TOPICS / "stock_trades.avsc", "stock_trades")) == {"account", "userid"}
+
+
+def test_kinds_of_every_shape():
+    found = schema(
+        field("plain", "string"),
+        field("maybe", ["null", "int"]),
+        field("maybe_last", ["int", "null"]),
+        field("wrapped", {"type": "string"}),
+        field("twice", {"type": {"type": "long", "logicalType": "timestamp-micros"}}),
+        field("decimal", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}),
+        field("list", {"type": "array", "items": ["null", "string"]}),
+        field("lists", {"type": "array", "items": {"type": "array", "items": "int"}}),
+        field("map", {"type": "map", "values": record(field("inner", "int"), name="Value")}),
+        field("one_of", ["null", record(field("a", "int"), name="ns.A"), "string", {"type": "array", "items": "int"}]),
+        field("enum", {"type": "enum", "name": "E", "symbols": ["X"]}),
+        field("fixed", {"type": "fixed", "name": "F", "size": 2}),
+    )
+    assert kinds(found) == {
+        "plain": "string",
+        "maybe": "int",
+        "maybe_last": "int",
+        "wrapped": "string",
+        "twice": "timestamp-micros",
+        "decimal": "decimal",
+        "list": "array",
+        "list[]": "string",
+        "lists": "array",
+        "lists[]": "array",
+        "lists[][]": "int",
+        "map": "map",
+        "map{}": "record",
+        "map{}.inner": "int",
+        "one_of": "union",
+        "one_of.A": "record",
+        "one_of.A.a": "int",
+        "one_of.string": "string",
+        "one_of.array": "array",
+        "one_of.array[]": "int",
+        "enum": "enum",
+        "fixed": "fixed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("definition", "reference", "more"),
+    [
+        ({"name": "Person"}, "Person", {}),
+        ({"name": "Person"}, "com.acme.Person", {"namespace": "com.acme"}),
+        ({"name": "Person"}, "Person", {"namespace": "com.acme"}),
+        ({"name": "Person", "namespace": "org.other"}, "org.other.Person", {"namespace": "com.acme"}),
+        ({"name": "org.other.Person"}, "org.other.Person", {"namespace": "com.acme"}),
+        ({"name": "Person"}, {"type": "Person"}, {}),
+        ({"name": "Person"}, ["null", "Person"], {}),
+    ],
+)
+def test_a_type_by_name_is_as_personal_as_where_it_was_defined(definition, reference, more):
+    person = record(field("card", "string", **PII)) | definition
+    found = schema(
+        field("first", person), field("second", reference), field("all", {"type": "array", "items": reference}), **more
+    )
+    assert personal(found) == {"first.card", "second.card", "all[].card"}
+
+
+def test_names_inside_a_type_are_looked_up_in_its_own_namespace():
+    inner = record(field("card", "string", **PII), name="Card")
+    outer = record(field("one", inner), field("two", "Card"), name="Wallet", namespace="org.other")
+    assert personal(schema(field("wallet", outer), namespace="com.acme")) == {"wallet.one.card", "wallet.two.card"}
+
+
+def test_a_tag_counts_for_everything_inside():
+    person = record(field("a", "string"), field("b", {"type": "array", "items": "int"}), name="Person")
+    assert personal(schema(field("person", person, **PII))) == {"person", "person.a", "person.b", "person.b[]"}
+    assert personal(schema(field("person", person | PII))) == {"person", "person.a", "person.b", "person.b[]"}
+    assert personal(schema(field("x", "int"), **PII)) == {"x"}
+    assert personal(schema(field("x", "int", **{"confluent:tags": ["PUBLIC"]}))) == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["email", "Email", "eMail", "phoneNumber", "firstName", "last_name", "IBAN", "dateOfBirth", "ipAddress", "street"]
+)
+def test_a_telling_name_needs_no_tag(name):
+    assert personal(schema(field(name, "string"))) == {name}
+    assert personal(schema(field("list", {"type": "array", "items": record(field(name, "string"), name="R")}))) == {
+        f"list[].{name}"
+    }
+
+
+@pytest.mark.parametrize("name", ["name", "product", "emailed", "streetlights", "shipment", "customer_region"])
+def test_other_names_tell_nothing(name):
+    assert personal(schema(field(name, "string"))) == set()
+
+
+def test_what_a_value_carries():
+    person = record(field("email", "string"), field("region", "string"), name="Person")
+    item = record(field("note", "string", **PII), field("count", "int"), name="Item")
+    found = schema(
+        field("person", person),
+        field("items", {"type": "array", "items": item}),
+        field("people", {"type": "map", "values": "Person"}),
+        field("either", ["Person", "Item"]),
+        field("person_count", "int"),
+    )
+    assert found.personal_below("person") == ["person.email"]
+    assert found.personal_below("person.email") == ["person.email"]
+    assert found.personal_below("person.region") == []
+    assert found.personal_below("person_count") == []
+    assert found.personal_below("items") == found.personal_below("items[]") == ["items[].note"]
+    assert found.personal_below("items[].count") == []
+    assert found.personal_below("people") == ["people{}.email"]
+    assert found.personal_below("either") == ["either.Person.email", "either.Item.note"]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("[]", "is not an Avro record"),
+        ('"string"', "is not an Avro record"),
+        ('{"type": "enum"}', "is not an Avro record"),
+        ('{"type": "record"}', "is not valid Avro"),
+        ('{"type": "record", "name": "A"}', "is not valid Avro (KeyError: 'fields')"),
+        ('{"type": "record", "name": "A", "fields": [{"name": "b"}]}', "is not valid Avro (KeyError: 'type')"),
+        ('{"type": "record", "name": "A", "fields": 5}', "is not valid Avro"),
+        ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "array"}}]}', "is not valid Avro"),
+        ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": ["null", "A"]}]}', "record A contains itself"),
+        ("{", "cannot be read as an Avro schema in JSON"),
+    ],
+)
+def test_a_schema_that_is_none_says_why(tmp_path, document, told):
+    file = tmp_path / "topic.avsc"
+    file.write_text(document)
+    with pytest.raises(BadSchema) as bad:
+        load(file, "topic")
+    assert told in str(bad.value)
+
+
+def test_a_record_that_contains_itself_further_down_is_told_by_its_field():
+    inner = record(field("again", ["null", "ns.Outer"]), name="Inner")
+    outer = record(field("inner", {"type": "array", "items": inner}), name="Outer", namespace="ns")
+    with pytest.raises(BadSchema, match=r"field top\.inner\[\]\.again: record ns\.Outer contains itself"):
+        schema(field("top", outer))
+
+
+def test_a_file_that_is_missing_or_not_text(tmp_path):
+    with pytest.raises(BadSchema, match="cannot be read"):
+        load(tmp_path / "none.avsc", "topic")
+    (tmp_path / "bad.avsc").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(BadSchema, match="cannot be read"):
+        load(tmp_path / "bad.avsc", "topic")
+
+
+def test_every_shipped_schema_is_json_that_avro_takes():
+    for file in TOPICS.glob("*.avsc"):
+        assert load(file, file.stem).fields.keys() >= {one["name"] for one in json.loads(file.read_text())["fields"]}

@@ -1,0 +1,167 @@
+"""Windows tile time: every instant in exactly one, in every zone of the tz database, whatever its clocks do."""
+
+from __future__ import annotations
+
+import zoneinfo
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice, pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as configured
+from hypothesis import strategies as st
+
+from exports.contract import WindowRule
+from exports.windows import Window, closed_windows, next_window, window_at, window_of
+
+ZONES = sorted(zoneinfo.available_timezones())
+FIRST, LAST = date(1990, 1, 1), date(2100, 12, 31)
+DAYS = st.dates(FIRST, LAST)
+EVERY = ["day", "iso_week", "month"]
+HOUR = timedelta(hours=1)
+#: Each example goes through all zones.
+FEW = configured(max_examples=10)
+
+
+def rule(every: str, zone: str, first: date = FIRST) -> WindowRule:
+    return WindowRule(every=every, zone=zone, first=first)
+
+
+@pytest.mark.parametrize("every", EVERY)
+@FEW
+@given(day=DAYS)
+@example(day=date(2011, 12, 29))  # Samoa went to bed on this day and rose two days later
+@example(day=date(1993, 8, 20))  # so did Kwajalein
+@example(day=date(1994, 12, 31))  # and Kiritimati
+@example(day=date(2026, 3, 29))
+@example(day=date(2026, 10, 25))
+def test_windows_follow_one_another_in_every_zone(every, day):
+    for zone in ZONES:
+        this = rule(every, zone)
+        window = window_of(day, this)
+        after = next_window(window, this)
+        assert window.end == after.start, zone
+        assert window.first_day <= day < after.first_day
+        assert window.start <= window.end
+        assert window.label < after.label
+        assert window_of(after.first_day - timedelta(days=1), this) == window
+
+
+@FEW
+@given(instant=st.datetimes(datetime(1990, 1, 3), datetime(2100, 12, 1), timezones=st.just(UTC)))
+@example(instant=datetime(2026, 10, 25, 0, 30, tzinfo=UTC))
+@example(instant=datetime(2010, 11, 7, 3, 0, tzinfo=UTC))  # St. John's turned back from 00:01 to 23:01
+@example(instant=datetime(2010, 11, 7, 2, 30, 30, tzinfo=UTC))
+@example(instant=datetime(2011, 12, 30, 10, 0, tzinfo=UTC))
+def test_every_instant_is_in_the_window_that_is_found_for_it(instant):
+    for zone in ZONES:
+        for every in EVERY:
+            window = window_at(instant, rule(every, zone))
+            assert window.start <= instant < window.end, (zone, every)
+
+
+@FEW
+@given(instant=st.datetimes(datetime(1990, 1, 3), datetime(2100, 12, 1), timezones=st.just(UTC)))
+def test_the_day_is_the_one_on_the_clock_of_the_zone(instant):
+    """But for the hour after midnight that a zone lives through twice, once with the date of the day before."""
+    for zone in ZONES:
+        window, clock = window_at(instant, rule("day", zone)), instant.astimezone(zoneinfo.ZoneInfo(zone))
+        assert window.first_day == clock.date() or instant - window.start < 2 * HOUR, zone
+
+
+@given(day=DAYS)
+def test_iso_weeks_are_numbered_by_their_thursday(day):
+    window = window_of(day, rule("iso_week", "UTC"))
+    thursday = window.first_day + timedelta(days=3)
+    number = (thursday - date(thursday.year, 1, 1)).days // 7 + 1
+    assert window.first_day.weekday() == 0
+    assert window.label == f"{thursday.year}-W{number:02}"
+    assert window.end - window.start == timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("day", "label"),
+    [
+        (date(2026, 12, 31), "2026-W53"),
+        (date(2027, 1, 3), "2026-W53"),
+        (date(2027, 1, 4), "2027-W01"),
+        (date(2024, 12, 30), "2025-W01"),
+        (date(2021, 1, 1), "2020-W53"),
+        (date(2026, 11, 15), "2026-W46"),
+        (date(2100, 12, 31), "2100-W52"),
+    ],
+)
+def test_weeks_at_the_turn_of_years(day, label):
+    assert window_of(day, rule("iso_week", "Europe/Berlin")).label == label
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_labels_are_unique_and_in_the_order_of_time(every):
+    windows = list(closed_windows(rule(every, "Europe/Berlin"), datetime(2101, 1, 10, tzinfo=UTC)))
+    labels = [window.label for window in windows]
+    assert labels == sorted(set(labels))
+    assert all(before.end == after.start for before, after in pairwise(windows))
+    assert windows == sorted(windows)
+    assert len(labels) == {"day": 40_551, "iso_week": 5_793, "month": 1_332}[every]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("Europe/Berlin", date(2026, 3, 29), 23),
+        ("Europe/Berlin", date(2026, 10, 25), 25),
+        ("Europe/Berlin", date(2026, 7, 1), 24),
+        ("America/New_York", date(2026, 3, 8), 23),
+        ("America/New_York", date(2026, 11, 1), 25),
+        ("Australia/Lord_Howe", date(2026, 4, 5), 24.5),
+        ("Australia/Lord_Howe", date(2026, 10, 4), 23.5),
+        ("America/Santiago", date(2026, 9, 6), 23),  # has no midnight: its clocks go from 24:00 to 01:00
+        ("America/Santiago", date(2026, 4, 4), 25),  # lives through 23:00 to 24:00 twice
+        ("Africa/Cairo", date(2026, 4, 24), 23),
+        ("America/St_Johns", date(2010, 11, 6), 24),  # goes back a minute after midnight: the next day is the long one
+        ("America/St_Johns", date(2010, 11, 7), 25),
+        ("Pacific/Apia", date(2011, 12, 29), 24),
+        ("Pacific/Apia", date(2011, 12, 30), 0),
+        ("Pacific/Apia", date(2011, 12, 31), 24),
+        ("Asia/Kolkata", date(2026, 3, 29), 24),
+        ("UTC", date(2016, 12, 31), 24),
+    ],
+)
+def test_days_have_the_hours_that_their_zone_gives_them(zone, day, hours):
+    window = window_of(day, rule("day", zone))
+    assert window.end - window.start == hours * HOUR
+
+
+def test_a_week_and_a_month_with_a_change_of_clocks():
+    week = window_of(date(2026, 10, 25), rule("iso_week", "Europe/Berlin"))
+    assert (week.start, week.end) == (datetime(2026, 10, 18, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
+    month = window_of(date(2026, 3, 31), rule("month", "Europe/Berlin"))
+    assert month == Window(
+        datetime(2026, 2, 28, 23, tzinfo=UTC), datetime(2026, 3, 31, 22, tzinfo=UTC), date(2026, 3, 1), "2026-03"
+    )
+
+
+def test_a_day_that_a_zone_skipped_is_no_window():
+    days = closed_windows(rule("day", "Pacific/Apia", date(2011, 12, 28)), datetime(2012, 1, 3, tzinfo=UTC))
+    assert [window.label for window in days] == ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01", "2012-01-02"]
+
+
+def test_a_window_is_closed_when_its_end_has_come():
+    daily = rule("day", "Europe/Berlin", date(2026, 11, 14))
+    end = datetime(2026, 11, 14, 23, tzinfo=UTC)
+    assert list(closed_windows(daily, end - timedelta(microseconds=1))) == []
+    assert [window.label for window in closed_windows(daily, end)] == ["2026-11-14"]
+
+
+def test_the_first_window_is_whole_also_when_the_rule_begins_within_it():
+    weekly = rule("iso_week", "Europe/Berlin", date(2026, 11, 12))
+    assert next(islice(closed_windows(weekly, datetime(2026, 12, 1, tzinfo=UTC)), 1)).label == "2026-W46"
+
+
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("day", [FIRST, LAST])
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Midway", "UTC"])
+def test_the_ends_of_what_a_contract_may_say(every, day, zone):
+    this = rule(every, zone, day)
+    first = window_of(this.first, this)
+    assert next_window(first, this).start == first.end
