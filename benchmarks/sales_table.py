@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
+from benchmarks.shapes import Shape
+
 START = datetime(2026, 1, 5, tzinfo=UTC)
 WEEKS = 5
 _MICROS = 1_000_000
@@ -46,16 +48,16 @@ ARROW_SCHEMA = pa.schema(
 )
 
 
-def write(catalog: Catalog, database: str, name: str, location: str, *, rows: int, files: int, commits: int) -> Table:
-    """Create `database`.`name` with `rows` rows in `files` files, added by `commits` commits."""
+def write(catalog: Catalog, database: str, location: str, shape: Shape) -> Table:
+    """Creates `database`.`shape.name` below `location`."""
     catalog.create_namespace_if_not_exists(database, {"location": location})
     properties = {"write.parquet.compression-codec": "zstd", "format-version": "2"}
+    name = shape.name
     table = catalog.create_table((database, name), ARROW_SCHEMA, location=f"{location}/{name}", properties=properties)
-    per_commit = files // commits
-    batches = _files(rows, files)
-    for _ in range(commits):
+    batches = _files(shape.rows, shape.files)
+    for number in range(shape.commits):
         with table.transaction() as transaction:
-            for _ in range(per_commit):
+            for _ in range(shape.files * number // shape.commits, shape.files * (number + 1) // shape.commits):
                 transaction.append(next(batches))
     return table
 

@@ -40,7 +40,7 @@ class Voice:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
     @property
     def lively(self) -> bool:

@@ -36,7 +36,7 @@ def query(world: World, sql: str) -> Answer:
     """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
     with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as connection:
         _require_select(connection, sql)
-        _load(connection)
+        load(connection)
         tables = list(_tables(world))
         for database, name, location in tables:
             _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
@@ -57,7 +57,8 @@ def _require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise CommandFailed(WRONG_INPUT, "QUERY-READ-ONLY", "only one SELECT is allowed", "Tables are read only here")
 
 
-def _load(connection: duckdb.DuckDBPyConnection) -> None:
+def load(connection: duckdb.DuckDBPyConnection) -> None:
+    """Gives a connection what it needs to read Iceberg tables of the AWS that the environment names."""
     for name, package in _EXTENSIONS.items():
         folder = Path(str(package.__file__)).parent / "extensions"
         connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
@@ -107,6 +108,6 @@ def _quoted(text: str) -> str:
 
 def show(answer: Answer) -> None:
     """A table for people on standard output, which is what they asked for."""
-    out = Console(highlight=False, soft_wrap=True)
+    out = Console(highlight=False, emoji=False, soft_wrap=True)
     for line in tables.answered(answer.columns, answer.rows, out.width if out.is_terminal else None):
         out.print(line, markup=False)

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import attrs
 import docs_reader
 import duckdb
 import pytest
+from jsonschema import Draft202012Validator
 
 from exports import check, topic_schema
 from exports import contract as contracts
@@ -60,6 +62,16 @@ def test_a_changed_a_missing_and_a_left_over_page_are_found(tmp_path):
     (tmp_path / "iam.md").unlink()
     (tmp_path / "old.md").write_text("# Old\n")
     assert pages.stale(tmp_path) == ["expressions.md", "iam.md", "old.md"]
+
+
+def test_the_schema_for_editors_takes_what_ships_and_refuses_what_is_wrong():
+    schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    for name in contracts.shipped():
+        document = json.loads(json.dumps(tomllib.loads((ROOT / "exports" / f"{name}.toml").read_text()), default=str))
+        Draft202012Validator(schema).validate(document)
+        (wrong,) = Draft202012Validator(schema).iter_errors(document | {"windwo": {}})
+        assert "windwo" in wrong.message
 
 
 def test_codes_are_found_wherever_an_error_is_made(tmp_path):

@@ -112,6 +112,8 @@ def _unpacked() -> Iterator[None]:
 def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
     """Blocks of whole records, without the header."""
     rest = stream.read(CHUNK)
+    while len(rest) < len(header) and (more := stream.read(CHUNK)):
+        rest += more
     if not rest.startswith(header):
         raise Inconsistent("EXP-HEADER", "the file does not begin with its header", AGAIN)
     rest = rest[len(header) :]
@@ -232,16 +234,15 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
 
 
 def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> None:
-    """Without threads, groups come in the order of the rows, and which ones a long series keeps is always the same."""
-    if y == "rows":
-        counted = table.select([x]).group_by(x, use_threads=False).aggregate([([], "count_all")])
-        values = counted["count_all"]
-    else:
-        wide = _wide(table[y])
-        counted = pa.table({"x": table[x], "y": wide}).group_by("x", use_threads=False).aggregate([("y", "sum")])
-        values = counted["y_sum"]
-    nothing = zero(getattr(values.type, "scale", 0))
-    for label, value in zip(counted[0].to_pylist(), values.to_pylist(), strict=True):
-        text = None if label is None else plain(label)
+    """Labels come in the order of the rows, so that which ones a long series keeps is always the same."""
+    labels = table[x]
+    summed = pa.table({"x": labels, "y": labels if y == "rows" else _wide(table[y])})
+    wanted: Any = ([], "count_all") if y == "rows" else ("y", "sum")
+    grouped = summed.group_by("x", use_threads=False).aggregate([wanted])
+    amounts = grouped["count_all" if y == "rows" else "y_sum"]
+    values = dict(zip(grouped["x"].to_pylist(), amounts.to_pylist(), strict=True))
+    nothing = zero(getattr(amounts.type, "scale", 0))
+    for label in pc.unique(labels).to_pylist():
+        text, value = None if label is None else plain(label), values[label]
         if text in series or len(series) < _SERIES_LIMIT:
             series[text] = EXACT.add(series.get(text, nothing), nothing if value is None else Decimal(value))

@@ -69,7 +69,7 @@ class SharedObject:
         self._buffer.write(data)
         # Never let go of everything: what is left must be enough for a last part.
         if self._buffer.tell() >= _PART + LEAST_PART:
-            self._spill(_PART)
+            self._spill(self._buffer.tell() - LEAST_PART)
 
     def close(self) -> bytes:
         if not self._head and self._buffer.tell() < 2 * LEAST_PART:

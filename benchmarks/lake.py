@@ -1,0 +1,67 @@
+"""The embedded AWS of the benchmarks and its tables, kept between runs because writing them takes minutes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import boto3
+from botocore.exceptions import ClientError
+from pyiceberg.catalog.glue import GlueCatalog
+
+from benchmarks import sales_table
+from benchmarks.shapes import Shape
+from lakeferry.world import STATE
+from simulators.aws.server import EmbeddedAws
+
+DATABASE = "lkc-bench"
+SOURCE = "bench-lake"
+TARGET = "bench-exports"
+SECRET = "bench/pseudonyms"
+
+
+@contextmanager
+def embedded() -> Iterator[EmbeddedAws]:
+    """This process and its children talk to it; `AWS_ENDPOINT_URL` and credentials are in the environment."""
+    state = STATE / "bench"
+    state.mkdir(parents=True, exist_ok=True)
+    with EmbeddedAws(state_dir=state) as aws:
+        os.environ.update(aws.environment(dict(os.environ)))
+        _prepare()
+        yield aws
+
+
+def ensure(aws: EmbeddedAws, shape: Shape) -> None:
+    """Writes the table unless a former run left it whole."""
+    where = {"s3.endpoint": aws.url, "s3.region": aws.region}
+    catalog = GlueCatalog("bench", **{"glue.skip-name-validation": "true"}, **where)
+    if catalog.table_exists((DATABASE, shape.name)):
+        snapshot = catalog.load_table((DATABASE, shape.name)).current_snapshot()
+        if snapshot and snapshot.summary and snapshot.summary["total-records"] == str(shape.rows):
+            return
+        catalog.drop_table((DATABASE, shape.name))
+    print(f"writing {shape.name} …", flush=True)
+    sales_table.write(catalog, DATABASE, f"s3://{SOURCE}/lake", shape)
+
+
+def size(shape: Shape) -> int:
+    """Bytes of the table's data files."""
+    pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket=SOURCE, Prefix=f"lake/{shape.name}/data/")
+    return sum(entry["Size"] for page in pages for entry in page.get("Contents", []))
+
+
+def _prepare() -> None:
+    s3 = boto3.client("s3")
+    for bucket in (SOURCE, TARGET):
+        try:
+            s3.head_bucket(Bucket=bucket)
+        except ClientError:
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]})  # type: ignore[typeddict-item]
+    secrets = boto3.client("secretsmanager")
+    try:
+        secrets.describe_secret(SecretId=SECRET)
+    except secrets.exceptions.ResourceNotFoundException:
+        secrets.create_secret(Name=SECRET, SecretString=json.dumps({"key": base64.b64encode(b"benchmark" * 4).decode()}))

@@ -1,0 +1,20 @@
+"""A bucket for tests that need S3's own answers."""
+
+from __future__ import annotations
+
+import itertools
+
+import boto3
+import pytest
+
+from glue_jobs.store import Bucket
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def bucket(lake_aws) -> Bucket:
+    """A new one in the embedded AWS, below a prefix."""
+    s3, name = boto3.client("s3"), f"unit-{next(_numbers)}"
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    return Bucket(s3, name, "team/exports")

@@ -1,0 +1,118 @@
+"""The job's arguments: what they become, and every mistake at once in one message."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from glue_jobs.arguments import parse
+from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
+from glue_jobs.errors import BadInput
+
+NOW = datetime(2026, 11, 16, 7, tzinfo=UTC)
+LEAST = ["--export", "weekly_sales", "--as-of", "2026-11-16T06:00:00Z", "--database", "lkc-1", "--bucket", "exports-1"]
+
+
+def told(*words: str) -> str:
+    with pytest.raises(BadInput) as bad:
+        parse(words, now=NOW)
+    assert (bad.value.code, bad.value.exit_code) == ("EXP-ARGUMENTS", 2)
+    return bad.value.what
+
+
+def test_the_least_that_can_be_said():
+    found = parse(LEAST, now=NOW)
+    assert (found.export, found.database, found.bucket, found.prefix) == ("weekly_sales", "lkc-1", "exports-1", "exports")
+    assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
+    assert (found.warehouse, found.table, found.first_day, found.dry_run) == ("s3://exports-1/warehouse", "", None, False)
+    assert found.time_limit == timedelta(hours=1)
+
+
+def test_everything_that_can_be_said():
+    more = {
+        "prefix": "/team/sales/",
+        "warehouse": "s3://lake/own",
+        "aggregates-database": "sums",
+        "pseudonym-secret": "arn:aws:secretsmanager:eu-central-1:1:secret:x",
+        "time-limit-minutes": "10080",
+        "table": "orders",
+        "first-day": "2026-11-02",
+        "dry-run": "true",
+    }
+    assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
+    assert more.keys() == DEFAULT_ARGUMENTS.keys()
+    found = parse([*LEAST, *(f"--{name}={value}" for name, value in more.items())], now=NOW)
+    assert (found.prefix, found.warehouse, found.aggregates_database) == ("team/sales", "s3://lake/own", "sums")
+    assert (found.pseudonym_secret, found.table) == (more["pseudonym-secret"], "orders")
+    assert (found.time_limit, found.first_day, found.dry_run) == (timedelta(days=7), date(2026, 11, 2), True)
+
+
+def test_what_glue_adds_is_passed_over():
+    words = ["--JOB_NAME", "weekly", *LEAST, "--job-bookmark-option", "job-bookmark-disable", "--TempDir", "s3://x", "rest"]
+    assert parse(words, now=NOW) == parse(LEAST, now=NOW)
+
+
+def test_the_last_word_counts_and_offsets_are_taken_into_account():
+    found = parse([*LEAST, "--export", "daily_trades", "--as-of", "2026-11-16T07:00:00+01:00"], now=NOW)
+    assert found.export == "daily_trades"
+    assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
+
+
+def test_all_mistakes_are_told_together():
+    said = told(
+        "--export=", "--as-of=yesterday", "--bucket=My.Bucket", "--dry-run=maybe", "--time-limit-minutes=0", "--first-day=1"
+    )
+    assert said.split("; ") == [
+        f"--export is missing ({ARGUMENTS['export']})",
+        f"--database is missing ({ARGUMENTS['database']})",
+        "--as-of 'yesterday' is not a time",
+        "write it like 2026-11-16T06:00:00Z",
+        "--time-limit-minutes is '0'",
+        "say a whole number from 1 to 10080",
+        "--first-day '1' is not a day",
+        "write it like 2026-01-05",
+        "--dry-run is 'maybe'",
+        "say true or false",
+        "--bucket 'My.Bucket' is not a bucket name (lower case, digits and hyphens, no dots)",
+    ]
+
+
+def test_nothing_at_all():
+    assert [part.partition(" ")[0] for part in told().split("; ")] == ["--export", "--as-of", "--database", "--bucket"]
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("--as-of=2026-11-16", "--as-of '2026-11-16' has no offset"),
+        ("--as-of=2026-11-16T06:00:00", "has no offset; write it like 2026-11-16T06:00:00Z or …+01:00"),
+        ("--as-of=2026-11-16T07:05:01Z", "is in the future (it is 2026-11-16T07:00:00Z now); a window must be over"),
+        ("--as-of=9999-12-31T23:59:59Z", "is in the future"),
+        ("--as-of=9999-12-31T23:59:59-05:00", "is not a time"),
+        ("--as-of=0001-01-01T00:00:00+05:00", "is not a time"),
+        ("--as-of=2026-13-01T00:00:00Z", "is not a time"),
+        ("--as-of", "--as-of is missing"),
+        ("--time-limit-minutes=10081", "say a whole number from 1 to 10080"),
+        ("--time-limit-minutes=1.5", "say a whole number from 1 to 10080"),
+        ("--time-limit-minutes=²", "say a whole number from 1 to 10080"),
+        ("--time-limit-minutes=", "say a whole number from 1 to 10080"),
+        ("--first-day=2026-02-30", "--first-day '2026-02-30' is not a day"),
+        ("--first-day=0001-01-01", "--first-day: 0001-01-01 is not a day on which windows can begin"),
+        ("--first-day=9999-12-31", "--first-day: 9999-12-31 is not a day on which windows can begin"),
+        ("--dry-run", "--dry-run is ''; say true or false"),
+        ("--dry-run=True", "--dry-run is 'True'; say true or false"),
+        ("--bucket=a", "is not a bucket name"),
+        ("--bucket=-abc", "is not a bucket name"),
+        ("--bucket=abc\n", "is not a bucket name"),
+        ("--bucket=" + "a" * 64, "is not a bucket name"),
+        ("--bucket=s3://abc", "is not a bucket name"),
+    ],
+)
+def test_each_mistake(word, what):
+    assert what in told(*LEAST, word)
+
+
+def test_a_clock_that_is_a_little_behind_is_forgiven():
+    found = parse([*LEAST, "--as-of=2026-11-16T07:05:00Z"], now=NOW)
+    assert found.as_of == NOW + timedelta(minutes=5)

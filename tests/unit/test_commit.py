@@ -1,0 +1,280 @@
+"""A window is published once, by whoever knows more; what dead runs left goes, and what live ones are at stays."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import boto3
+import pytest
+
+from glue_jobs import runs
+from glue_jobs.delivery import commit
+from glue_jobs.delivery.commit import PUBLISHED, SUPERSEDED, UNCHANGED, Fence, Place, fence_of, publish
+from glue_jobs.store import Bucket, Conflict, connect_s3
+from simulators.nemesis import NemesisClient
+
+T0 = datetime(2026, 11, 16, 6, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def fence(run: str, since: int = 0, started: int = 0) -> Fence:
+    """Hours after T0 at which the run's view became current, and at which it began."""
+    return Fence(T0 + since * HOUR, T0 + started * HOUR, run)
+
+
+def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"):
+    def make(current):
+        generation = current["generation"] + 1 if current else 1
+        before = current["generations"] if current else []
+        return {
+            "run_id": mine.run_id,
+            "content_sha256": content,
+            "form": form,
+            "status": status,
+            "generation": generation,
+            "generations": [*before, {"generation": generation, "run_id": mine.run_id}],
+            "fence": mine.document(),
+        }
+
+    return make
+
+
+@pytest.fixture
+def place(bucket) -> Place:
+    return Place(bucket, "weekly_sales", "2026-W46")
+
+
+def of_another_client(place: Place) -> Place:
+    """As another process sees it."""
+    return attrs.evolve(place, bucket=Bucket(boto3.client("s3"), place.bucket.name, place.bucket.prefix))
+
+
+def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
+    assert place.current() is None
+    first = publish(place, fence("a"), draft("x", fence("a")))
+    assert (first.state, first.manifest["generation"]) == (PUBLISHED, 1)
+    found, etag = place.current()
+    assert found == first.manifest
+    again = publish(place, fence("b", 5, 5), draft("x", fence("b", 5, 5)))
+    assert (again.state, again.manifest) == (UNCHANGED, first.manifest)
+    assert place.current() == (found, etag)
+    assert list(place.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
+
+
+@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "late"}])
+def test_a_restatement_gets_a_generation(place, change):
+    publish(place, fence("a"), draft("x", fence("a")))
+    outcome = publish(place, fence("b", 1), draft(**{"content": "x", "mine": fence("b", 1)} | change))
+    assert outcome.state == PUBLISHED
+    assert [one["run_id"] for one in place.current()[0]["generations"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (fence("a", since=2, started=1), fence("b", since=1, started=9)),
+        (fence("a", since=1, started=2), fence("b", since=1, started=1)),
+        (fence("b", since=1, started=1), fence("a", since=1, started=1)),
+    ],
+)
+def test_an_older_view_never_replaces_a_newer_one(place, newer, older):
+    publish(place, newer, draft("new", newer))
+    late = publish(place, older, draft("old", older))
+    assert (late.state, late.manifest["content_sha256"]) == (SUPERSEDED, "new")
+    assert place.current()[0]["content_sha256"] == "new"
+    assert publish(place, newer, draft("newer", newer)).state == PUBLISHED
+
+
+def test_a_fence_survives_its_manifest():
+    one = fence("a", 3, 5)
+    assert fence_of({"fence": one.document()}) == one
+    assert fence("a", since=1) > fence("z", since=0, started=9)
+
+
+def test_a_run_that_is_overtaken_while_it_decides_looks_again(place):
+    other, mine, seen = of_another_client(place), fence("a", 5), []
+
+    def overtaken(current):
+        if not seen:
+            publish(other, fence("b"), draft("y", fence("b")))
+        seen.append(current and current["run_id"])
+        return draft("x", mine)(current)
+
+    outcome = publish(place, mine, overtaken)
+    assert seen == [None, "b"]
+    assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 2)
+
+
+def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(place):
+    other, mine = of_another_client(place), fence("a", 5)
+
+    def overtaken(current):
+        if current is None:
+            publish(other, fence("b"), draft("x", fence("b")))
+        return draft("x", mine)(current)
+
+    outcome = publish(place, mine, overtaken)
+    assert (outcome.state, outcome.manifest["run_id"]) == (UNCHANGED, "b")
+
+
+def test_a_manifest_that_changes_between_look_and_write_is_not_lost(place):
+    publish(place, fence("a"), draft("1", fence("a")))
+    other, mine, rounds = of_another_client(place), fence("z", 9), iter("234")
+
+    def overtaken(current):
+        if (content := next(rounds, None)) is not None:
+            run = fence(f"r{content}", int(content))
+            publish(other, run, draft(content, run))
+        return draft("mine", mine)(current)
+
+    outcome = publish(place, mine, overtaken)
+    assert [one["run_id"] for one in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
+
+
+def test_of_many_runs_at_once_with_the_same_rows_one_publishes(place):
+    def one(number: int) -> str:
+        mine = fence(f"run-{number}", number)
+        return publish(of_another_client(place), mine, draft("x", mine)).state
+
+    with ThreadPoolExecutor(6) as pool:
+        states = list(pool.map(one, range(6)))
+    assert sorted(states) == [PUBLISHED] + [UNCHANGED] * 5
+    assert place.current()[0]["generation"] == 1
+
+
+def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_none_is_lost(place):
+    def one(number: int) -> str:
+        mine = fence(f"run-{number}", number)
+        return publish(of_another_client(place), mine, draft(str(number), mine)).state
+
+    with ThreadPoolExecutor(6) as pool:
+        states = list(pool.map(one, range(6)))
+    found = place.current()[0]
+    assert (found["run_id"], states[5]) == ("run-5", PUBLISHED)
+    published = [f"run-{number}" for number, state in enumerate(states) if state == PUBLISHED]
+    assert [each["run_id"] for each in found["generations"]] == published
+    assert set(states) <= {PUBLISHED, SUPERSEDED}
+
+
+@pytest.mark.parametrize("before", [None, "published"])
+@pytest.mark.parametrize("fault", [{"fault": "effect_then_reset"}, {"fault": "effect_then_error", "status": 500}])
+def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault, before):
+    """The client sends it again and is told that it is too late. Taken for another run's, it would cost the files."""
+    if before:
+        publish(place, fence(before), draft("x", fence(before)))
+    mine, patient = fence("mine", 1), attrs.evolve(place, bucket=attrs.evolve(place.bucket, s3=connect_s3()))
+    nemesis = NemesisClient(lake_aws.url)
+    nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
+    try:
+        outcome = publish(patient, mine, draft("y", mine))
+        assert [rule["hits"] for rule in nemesis.state()["rules"]] == [1]
+    finally:
+        nemesis.clear()
+    assert (outcome.state, outcome.manifest["run_id"]) == (PUBLISHED, "mine")
+    assert [one["run_id"] for one in place.current()[0]["generations"]] == [*([before] if before else []), "mine"]
+
+
+def test_a_conditional_write_leaves_no_condition_behind(bucket):
+    bucket.write_if("a", b"1", "text/plain", etag=None)
+    with pytest.raises(Conflict):
+        bucket.write_if("a", b"2", "text/plain", etag=None)
+    with pytest.raises(Conflict):
+        bucket.write_if("a", b"2", "text/plain", etag='"0123"')
+    bucket.write("a", b"3", "text/plain")
+    _, etag = bucket.read("a")
+    bucket.write_if("a", b"4", "text/plain", etag=etag)
+    assert bucket.read("a")[0] == b"4"
+
+
+def run(place: Place, run_id: str, *, state: str = "running", **changes) -> str:
+    """A run's record, begun an hour ago by this process with an hour to go."""
+    record = runs.RunRecord(run_id, place.export, T0, T0 - HOUR, T0 + HOUR, state)
+    attrs.evolve(record, **changes).save(place.bucket)
+    return run_id
+
+
+def leave(place: Place, run_id: str) -> None:
+    """A file, and an upload that was begun."""
+    place.bucket.write(f"{place.run_folder(run_id)}file.csv", b"x", "text/csv")
+    key = place.bucket.key(f"{place.run_folder(run_id)}more.csv")
+    place.bucket.s3.create_multipart_upload(Bucket=place.bucket.name, Key=key)
+
+
+def left(place: Place) -> set[str]:
+    """Runs that have something in the window."""
+    found = [*place.bucket.keys(place.data), *(key for key, _ in place.bucket.uploads(place.data))]
+    return {key.removeprefix(place.data).partition("/")[0] for key in found}
+
+
+def ended_process() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_what_dead_runs_left_is_removed_and_nothing_else(place):
+    mine = fence("published")
+    publish(place, mine, draft("x", mine))
+    elsewhere = {"host": "another/boot"}
+    alive = {
+        run(place, "own"),
+        run(place, "published", state="done"),
+        run(place, "at-work"),
+        run(place, "at-work-elsewhere", pid=1, **elsewhere),
+    }
+    dead = {
+        run(place, "failed", state="failed"),
+        run(place, "out-of-time", expires_at=T0, **elsewhere),
+        run(place, "killed", pid=ended_process()),
+        "never-told",
+    }
+    for one in alive | dead:
+        leave(place, one)
+    neighbour = attrs.evolve(place, window="2026-W45")
+    leave(neighbour, "never-told")
+    assert commit.clean(place, "own", T0) == sorted(dead)
+    assert left(place) == alive
+    assert left(neighbour) == {"never-told"}
+    assert place.current() is not None
+    assert commit.clean(place, "own", T0) == []
+
+
+def test_files_of_earlier_generations_stay(place):
+    for number, name in enumerate("abc"):
+        leave(place, name)
+        publish(place, fence(name, number), draft(name, fence(name, number)))
+    assert commit.clean(place, "own", T0) == []
+    assert left(place) == {"a", "b", "c"}
+
+
+def test_the_first_clean_up_of_a_window_finds_nothing(place):
+    assert commit.clean(place, "own", T0) == []
+
+
+def test_a_run_takes_back_what_it_wrote_and_only_that(place):
+    leave(place, "mine")
+    leave(place, "mine-too")
+    commit.withdraw(place, "mine")
+    assert left(place) == {"mine-too"}
+    commit.withdraw(place, "mine")
+
+
+def test_a_window_that_is_passed_over_is_marked(place):
+    place.mark_skipped("mine")
+    assert place.bucket.read_json("weekly_sales/skipped/2026-W46.json")[0] == {"run_id": "mine"}
+
+
+def test_an_upload_that_is_gone_can_be_removed_again(place):
+    commit.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
+
+
+def test_more_objects_than_one_call_deletes(place):
+    keys = [f"{place.run_folder('x')}{number:04}" for number in range(3)]
+    for key in keys:
+        place.bucket.write(key, b"", "text/plain")
+    place.bucket.delete([*(f"none-{number}" for number in range(999)), *keys])
+    assert left(place) == set()

@@ -1,0 +1,98 @@
+"""Tables never cut a name or a value, and a terminal is never told what to do by the data."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from lakeferry import query, tables
+from lakeferry.console import Voice
+
+COLUMNS = ["export", "rows", "totals"]
+ROWS = [["weekly_sales_by_region", "25", "sales 1,040,793.48 · pieces 42,073"], ["daily_trades", "336", "value 1.00"]]
+
+
+def test_columns_are_aligned_and_numbers_stand_at_the_right():
+    assert tables.told(COLUMNS, ROWS, None) == [
+        "export                  rows  totals",
+        "weekly_sales_by_region    25  sales 1,040,793.48 · pieces 42,073",
+        "daily_trades             336  value 1.00",
+    ]
+
+
+def test_a_narrow_terminal_gets_the_last_column_below():
+    lines = tables.told(COLUMNS, ROWS, 50)
+    assert lines == [
+        "export                  rows",
+        "  totals",
+        "weekly_sales_by_region    25",
+        "  sales 1,040,793.48 · pieces 42,073",
+        "daily_trades             336",
+        "  value 1.00",
+    ]
+
+
+def test_a_row_without_a_last_value_has_no_line_for_it():
+    assert tables.told(["a", "b"], [["one", ""]], 3) == ["a", "  b", "one"]
+
+
+@pytest.mark.parametrize("width", [None, 20, 60, 200])
+def test_no_text_is_lost_at_any_width(width):
+    shown = "\n".join(tables.told(COLUMNS, ROWS, width)) + "\n".join(tables.answered(COLUMNS, ROWS, width))
+    assert [cell for row in ROWS for cell in row if shown.count(cell) < 2] == []
+
+
+def test_an_answer_too_wide_has_a_line_for_each_value():
+    assert tables.answered(["id", "long"], [(1, "x" * 30), (2, None)], 20) == [
+        "-- row 1",
+        "id    1",
+        f"long  {'x' * 30}",
+        "-- row 2",
+        "id    2",
+        "long  NULL",
+    ]
+
+
+def test_an_empty_answer_shows_its_columns():
+    assert tables.answered(["id", "name"], [], 80) == ["id  name"]
+
+
+def test_wide_characters_keep_columns_aligned():
+    first, second = tables.aligned(["a", "b"], [["値段", "x"]])
+    assert first.index("b") == 6
+    assert cell_len(second[: second.index("x")]) == 6
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "NULL"),
+        (Decimal("10.9000"), "10.9000"),
+        (b"SO-1", "SO-1"),
+        (b"\xff\x00", "0xff00"),
+        ({"price": Decimal("1.50"), "names": ["é", None]}, '{"price": "1.50", "names": ["é", null]}'),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("two\nlines\tand a tab", "two\\nlines\\tand a tab"),
+        ("[bold]as it is[/bold]", "[bold]as it is[/bold]"),
+    ],
+)
+def test_values_are_shown_as_they_are(value, shown):
+    assert tables.text(value) == shown
+
+
+def test_an_answer_in_a_file_is_whole(capsys):
+    query.show(query.Answer(["name", "note"], [("n" * 100, "[red]:smile:" + "v" * 100)]))
+    assert capsys.readouterr().out.splitlines()[1] == f"{'n' * 100}  [red]:smile:{'v' * 100}"
+
+
+@pytest.mark.parametrize(("terminal", "lines"), [(False, 3), (True, 6)])
+def test_a_table_is_as_wide_as_it_is_unless_a_terminal_is_narrow(terminal, lines):
+    voice, out = Voice(), io.StringIO()
+    voice.err = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
+    voice.table(COLUMNS, ROWS)
+    assert out.getvalue().count("\n") == lines
+    assert ROWS[0][0] in out.getvalue()
