@@ -37,7 +37,7 @@ def embedded() -> Iterator[EmbeddedAws]:
 def ensure(aws: EmbeddedAws, shape: Shape) -> None:
     """Writes the table unless a former run left it whole."""
     where = {"s3.endpoint": aws.url, "s3.region": aws.region}
-    catalog = GlueCatalog("bench", **{"glue.skip-name-validation": "true"}, **where)
+    catalog = GlueCatalog("bench", client=None, **{"glue.skip-name-validation": "true"}, **where)
     if catalog.table_exists((DATABASE, shape.name)):
         snapshot = catalog.load_table((DATABASE, shape.name)).current_snapshot()
         if snapshot and snapshot.summary and snapshot.summary["total-records"] == str(shape.rows):

@@ -83,6 +83,8 @@ SPARK_SETTINGS: Final = {
     f"spark.sql.catalog.{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
     # Tableflow names the Glue database like the Kafka cluster, with a hyphen, which Iceberg's check refuses.
     f"spark.sql.catalog.{CATALOG}.glue.skip-name-validation": "true",
+    # Iceberg would remember a table for 30 s and more: a run in a session that has just read it would not find its snapshot.
+    f"spark.sql.catalog.{CATALOG}.cache-enabled": "false",
     # Each manifest is read once for planning and once for reading.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
     # The same answer in every zone and place; errors instead of nulls and wrapped numbers.

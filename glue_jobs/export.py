@@ -21,6 +21,7 @@ from exports.windows import Window
 from glue_jobs import arguments, log, planning, runs, session, spark_errors
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
+from glue_jobs.delivery import commit
 from glue_jobs.delivery.commit import Manifest
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expression_guard import require_allowed
@@ -139,6 +140,7 @@ class _Starting:
 
 
 def _windows(job: Job, args: Arguments) -> None:
+    commit.sweep(job.bucket, job.contract.name, job.record.id, job.clock())
     published, skipped = (_labels(job.bucket, f"{job.contract.name}/{folder}/") for folder in ("manifests", "skipped"))
     rule = job.contract.window
     rule = attrs.evolve(rule, first=args.first_day or rule.first)

@@ -100,7 +100,8 @@ def _inspected(job: Job, uploaded: Uploaded) -> Inspection:
                 body = job.bucket.s3.get_object(Bucket=job.bucket.name, Key=file.key)["Body"]
             yield Object(file.key, body, file.parts)
 
-    return inspect(objects(), job.contract, csv_line.header(job.contract.columns, job.contract.delivery))
+    with told(f"reading back the file of {job.contract.name}"):
+        return inspect(objects(), job.contract, csv_line.header(job.contract.columns, job.contract.delivery))
 
 
 def _books(job: Job, window: Window, rows: Rows, counted: PartitionReport, inspection: Inspection) -> dict[str, Any]:

@@ -202,8 +202,9 @@ class Pipeline:
         )
 
     def _treated(self, column: Column, types: StructType, any_text: bool) -> Expression:
-        value = columns.treated(column, types[column.name].dataType, any_text=any_text)
-        if column.expression is None:
+        found = types[column.name].dataType
+        value = columns.treated(column, found, any_text=any_text)
+        if not columns.may_fail(column, found):
             return value
         # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
         return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, value)

@@ -19,8 +19,13 @@ from typing import Any
 
 import attrs
 
+from glue_jobs.errors import ExportError
 from glue_jobs.store import Bucket
 from glue_jobs.version import code_version
+
+_DIED = ExportError("EXP-DIED", "the run's process ended without a word", "Nothing: a later run removed what it left")
+#: A dead run is found by the next one or, if its time limit hasn't passed then, by one soon after.
+_LATEST = 20
 
 Clock = Callable[[], datetime]
 #: Hears (window, phase) when a phase begins.
@@ -88,6 +93,21 @@ def is_dead(bucket: Bucket, export: str, run_id: str, now: datetime) -> bool:
     record = found[0]
     gone = record["host"] == _host() and not _is_alive(record["pid"])
     return gone or datetime.fromisoformat(record["expires_at"]) <= now
+
+
+def died(bucket: Bucket, export: str, own: str, now: datetime) -> list[str]:
+    """Which of the latest runs are dead though their records say that they run."""
+    latest = list(bucket.keys(f"{export}/runs/"))[-_LATEST:]
+    found = {key: bucket.read_json(key) for key in latest if key != run_key(export, own)}
+    running = [record[0]["id"] for record in found.values() if record and record[0]["state"] == "running"]
+    return [run_id for run_id in running if is_dead(bucket, export, run_id, now)]
+
+
+def bury(bucket: Bucket, export: str, run_id: str) -> None:
+    """Writes into a dead run's record what it couldn't."""
+    key = run_key(export, run_id)
+    if found := bucket.read_json(key):
+        bucket.write(key, _json(found[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
 
 
 def _is_alive(pid: int) -> bool:

@@ -5,6 +5,8 @@ What differs between the two (master, jars, memory, endpoints) comes from the en
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 
 from glue_jobs.contract import spark_settings
@@ -17,4 +19,7 @@ def start(warehouse: str) -> SparkSession:
     session = builder.getOrCreate()
     # Spark logs the values that an expression failed on. We tell causes ourselves, without values.
     session.sparkContext.setLogLevel("FATAL")
+    # Case beyond ASCII follows the language of the machine: in Turkish, I is not the capital of i. Glue's workers have none.
+    jvm: Any = session._jvm
+    jvm.java.util.Locale.setDefault(jvm.java.util.Locale.ROOT)
     return session

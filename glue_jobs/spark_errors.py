@@ -52,7 +52,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Use try_cast() and treat what can't be read",
     ),
     (
-        r"No space left on device|ENOSPC",
+        r"No space left on device|ENOSPC|File too large|Disk quota exceeded",
         StorageProblem,
         "EXP-DISK-FULL",
         "the disk that Spark sorts on is full",
@@ -73,7 +73,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again",
     ),
     (
-        r"ClientError|SdkClientException|S3Exception|EndpointConnectionError|BotoCoreError|ConnectionClosedError",
+        r"botocore\.exceptions|ClientError|SdkClientException|S3Exception|GlueException",
         StorageProblem,
         "EXP-AWS-FAILED",
         "AWS failed a read or a write in a task, also after retries",

@@ -47,13 +47,14 @@ _CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard
 
 
 def connect() -> Services:
-    """Clients from the environment's credentials, region and endpoints."""
+    """Clients from the environment's credentials, region and endpoints. Raises StorageProblem where there is no region."""
     session = boto3.session.Session()
-    return Services(
-        s3=session.client("s3", config=_CONFIG),
-        glue=session.client("glue", config=_CONFIG),
-        secrets=session.client("secretsmanager", config=_CONFIG),
-    )
+    with told("connecting to AWS"):
+        return Services(
+            s3=session.client("s3", config=_CONFIG),
+            glue=session.client("glue", config=_CONFIG),
+            secrets=session.client("secretsmanager", config=_CONFIG),
+        )
 
 
 def connect_s3() -> S3Client:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from exports.windows import Window
 from glue_jobs.delivery import commit, manifest
 from glue_jobs.delivery.commit import Manifest
 from glue_jobs.delivery.manifest import Delivered
-from glue_jobs.errors import DataProblem
+from glue_jobs.errors import DataProblem, ExportError
 from glue_jobs.job import Job
 from glue_jobs.making import describe, make
 from glue_jobs.pipeline import Rows
@@ -37,18 +38,20 @@ def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str,
         finally:
             rows.release()
     except BaseException:
-        commit.withdraw(place, job.record.id)
+        with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
+            commit.withdraw(place, job.record.id)
         raise
 
 
 def _settled(job: Job, window: Window) -> Manifest | None:
     """What is visible, where nothing that it depends on has changed and all of it is still there."""
-    found = job.place(window).current()
+    place = job.place(window)
+    found = place.current()
     if not found or not manifest.is_settled(found[0], job.contract, job.table, job.key_version):
         return None
-    if any(job.bucket.size_of(file["key"]) != file["size"] for file in found[0]["files"]):
+    if not commit.is_whole(place, found[0]):
         return None
-    if job.aggregates and not job.aggregates.holds(job.place(window), found[0]):
+    if job.aggregates and not job.aggregates.holds(place, found[0]):
         return None
     return found[0]
 

@@ -39,7 +39,7 @@ def main() -> int:
         return _fail(f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`")
     try:
         prepare()
-    except SetupFailed as failure:
+    except (SetupFailed, OSError) as failure:  # a full disk, a folder that may not be written
         return _fail(str(failure))
     return 0
 

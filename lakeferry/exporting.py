@@ -78,14 +78,15 @@ def download(world: World, record: RunRecord, out: Path) -> list[Path]:
 def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], out: Path) -> list[Path]:
     folder = out / record.export / str(window["window"])
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{record.export}_{window['window']}*.csv*"):
-        old.unlink()  # parts of a former run may be more than those of this one
     targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
     targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
     for key, target, _ in targets:
         with told(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
-    return [target for _, target, is_data in targets if is_data]
+    data = [target for _, target, is_data in targets if is_data]
+    for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):
+        old.unlink()  # parts of a former run may be more than those of this one
+    return data
 
 
 def summary(record: RunRecord) -> list[list[str]]:

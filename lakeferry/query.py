@@ -15,6 +15,8 @@ import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 from rich.console import Console
 
+from glue_jobs.errors import ExportError
+from glue_jobs.store import told
 from lakeferry import tables
 from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
 from lakeferry.world import World
@@ -37,10 +39,10 @@ def query(world: World, sql: str) -> Answer:
     with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as connection:
         _require_select(connection, sql)
         load(connection)
-        tables = list(_tables(world))
-        for database, name, location in tables:
-            _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
+        tables = _listed(world)
         try:
+            for database, name, location in tables:
+                _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
             answer = connection.execute(sql)
             return Answer([column[0] for column in answer.description or []], answer.fetchall())
         except duckdb.Error as error:
@@ -78,6 +80,14 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     listed = ", ".join(f"{name} '{_quoted(value)}'" for name, value in options.items() if value)
     plain = ", USE_SSL false" if endpoint.startswith("http://") else ""
     connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
+
+
+def _listed(world: World) -> list[tuple[str, str, str]]:
+    try:
+        with told("asking Glue for the tables"):
+            return list(_tables(world))
+    except ExportError as error:
+        raise CommandFailed(FAILED, error.code, error.what, error.remedy) from None
 
 
 def _tables(world: World) -> Iterator[tuple[str, str, str]]:

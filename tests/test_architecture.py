@@ -221,7 +221,7 @@ def test_words_that_look_alike_pass(tmp_path, line):
     assert house_rules.places_of_a_machine(tmp_path) == []
 
 
-@pytest.mark.parametrize("folder", [".venv", ".jars", "out", "exports/__pycache__", "lakeferry.egg-info"])
+@pytest.mark.parametrize("folder", [".git", ".venv", ".jars", "out", "exports/__pycache__", "lakeferry.egg-info"])
 def test_what_is_made_is_not_looked_at(tmp_path, folder):
     plant(tmp_path, f"{folder}/made.py", "import aws_cdk\n" + "x = '/tm" + "p/a'\n" * 400)
     assert house_rules.wrong_imports(tmp_path) + house_rules.too_long(tmp_path) + house_rules.places_of_a_machine(tmp_path) == []

@@ -18,7 +18,8 @@ from typing import Any
 
 import attrs
 
-from glue_jobs.runs import is_dead
+from glue_jobs import runs
+from glue_jobs.errors import StorageProblem
 from glue_jobs.store import Bucket, Conflict
 
 Manifest = dict[str, Any]
@@ -26,6 +27,9 @@ Manifest = dict[str, Any]
 PUBLISHED = "published"
 UNCHANGED = "unchanged"
 SUPERSEDED = "superseded"
+
+#: More than runs of one export that could be at the same window at once.
+_ATTEMPTS = 50
 
 
 @attrs.frozen(order=True)
@@ -83,11 +87,13 @@ class Outcome:
 
 def publish(place: Place, fence: Fence, draft: Callable[[Manifest | None], Manifest]) -> Outcome:
     """`draft` makes the manifest, given the one that it replaces. It is called again when another run was faster."""
-    while True:
+    for _ in range(_ATTEMPTS):
         found = place.current()
         current, etag = found or (None, None)
+        if current is not None and current["run_id"] == fence.run_id:
+            return Outcome(PUBLISHED, current)  # written by us: its answer was lost, and the client's second try was refused
         manifest = draft(current)
-        if current is not None and _says_the_same(current, manifest):
+        if current is not None and _says_the_same(current, manifest) and is_whole(place, current):
             return Outcome(UNCHANGED, current)
         if current is not None and fence_of(current) > fence:
             return Outcome(SUPERSEDED, current)
@@ -97,6 +103,12 @@ def publish(place: Place, fence: Fence, draft: Callable[[Manifest | None], Manif
         except Conflict:
             continue
         return Outcome(PUBLISHED, manifest)
+    raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {place.window}", "Run again")
+
+
+def is_whole(place: Place, manifest: Manifest) -> bool:
+    """Whether all files that the manifest names are there."""
+    return all(place.bucket.size_of(file["key"]) == file["size"] for file in manifest["files"])
 
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
@@ -107,7 +119,7 @@ def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
 def clean(place: Place, own_run: str, now: datetime) -> list[str]:
     """Removes what dead runs left in this window: files that no generation names, uploads that nobody ends."""
     found = place.current()
-    kept = {own_run} | ({generation["run_id"] for generation in found[0]["generations"]} if found else set())
+    kept = {own_run} | (_runs_of(found[0]) if found else set())
     objects: dict[str, list[str]] = {}
     uploads: dict[str, list[tuple[str, str]]] = {}
     for key in place.bucket.keys(place.data):
@@ -116,14 +128,27 @@ def clean(place: Place, own_run: str, now: datetime) -> list[str]:
         uploads.setdefault(_run_of(place, key), []).append((key, upload_id))
     removed = []
     for run_id in sorted((objects.keys() | uploads.keys()) - kept):
-        if is_dead(place.bucket, place.export, run_id, now):
+        if runs.is_dead(place.bucket, place.export, run_id, now):
             remove(place, objects.get(run_id, []), uploads.get(run_id, []))
             removed.append(run_id)
     return removed
 
 
+def sweep(bucket: Bucket, export: str, own_run: str, now: datetime) -> None:
+    """Removes what runs left that died lately, also in windows that no run works on again; their records then say so."""
+    for run_id in runs.died(bucket, export, own_run, now):
+        below = f"{export}/data/"
+        keys = [*bucket.keys(below), *(key for key, _ in bucket.uploads(below))]
+        for window in sorted({key.split("/")[2] for key in keys if key.split("/")[3] == run_id}):
+            clean(Place(bucket, export, window), own_run, now)
+        runs.bury(bucket, export, run_id)
+
+
 def withdraw(place: Place, run_id: str) -> None:
-    """Removes everything that this run wrote into the window."""
+    """Removes what this run wrote into the window, unless a manifest names it."""
+    found = place.current()
+    if found and run_id in _runs_of(found[0]):
+        return
     folder = place.run_folder(run_id)
     remove(place, list(place.bucket.keys(folder)), list(place.bucket.uploads(folder)))
 
@@ -132,6 +157,10 @@ def remove(place: Place, objects: list[str], uploads: list[tuple[str, str]]) -> 
     for key, upload_id in uploads:
         place.bucket.abort(key, upload_id)
     place.bucket.delete(objects)
+
+
+def _runs_of(manifest: Manifest) -> set[str]:
+    return {generation["run_id"] for generation in manifest["generations"]}
 
 
 def _run_of(place: Place, key: str) -> str:

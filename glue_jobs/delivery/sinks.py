@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
@@ -173,12 +174,14 @@ def upload_part(s3: S3Client, target: Target, number: int, data: bytes) -> Part:
 
 def complete(s3: S3Client, target: Target, parts: list[Part]) -> None:
     listed = [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.checksum} for part in parts]
-    s3.complete_multipart_upload(
-        Bucket=target.bucket,
-        Key=target.key,
-        UploadId=target.upload_id,
-        MultipartUpload={"Parts": listed},  # type: ignore[typeddict-item]
-    )
+    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back tells.
+    with suppress(s3.exceptions.NoSuchUpload):
+        s3.complete_multipart_upload(
+            Bucket=target.bucket,
+            Key=target.key,
+            UploadId=target.upload_id,
+            MultipartUpload={"Parts": listed},  # type: ignore[typeddict-item]
+        )
 
 
 def _connect() -> S3Client:

@@ -55,6 +55,12 @@ def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
     return in_type(_generalised(value, personal), column.type)
 
 
+def may_fail(column: Column, found: DataType) -> bool:
+    """Whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
+    narrows = decimal_type(column.type) is not None and found.simpleString() != column.type
+    return column.expression is not None or narrows
+
+
 def in_type(value: Expression, type_: str) -> Expression:
     """Cast under ANSI rules: what doesn't fit is an error, not a null."""
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))

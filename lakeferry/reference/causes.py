@@ -59,6 +59,10 @@ EXPORT: Final[dict[str, tuple[str, str]]] = {
         "The contract has mistakes, or there is no export of this name. The message lists all of them, by key and line.",
         "Correct them: [Export contract](export-contract.md). `lakeferry export check FILE` tells the same, without a run.",
     ),
+    "EXP-DIED": (
+        "In a run's record only: its process was killed, or its machine went away, before it could say how it ended.",
+        "Nothing. The run that wrote this into the record removed what the dead one left, and did its windows again.",
+    ),
     "EXP-DISK-FULL": (
         "Spark sorts on disk what memory can't hold, and the disk was full.",
         "Free space, set `SPARK_LOCAL_DIRS` to a larger disk, or give the Glue job larger workers.",
@@ -95,6 +99,11 @@ EXPORT: Final[dict[str, tuple[str, str]]] = {
         "The table's last commit is older than the window's end, so events of the window may still be on their way.",
         "Run again when newer data has arrived. If Tableflow is suspended, mend that first. "
         '`on_late = "publish"` publishes anyway and marks the file as late.',
+    ),
+    "EXP-MANIFEST-BUSY": (
+        "S3 refused the conditional write of the manifest fifty times: other runs keep publishing the window, or something "
+        "between the job and S3 spoils the condition.",
+        "Run again. If it stays so, see in `runs/` who else works on the window, and whether the storage knows `If-Match`.",
     ),
     "EXP-MEMORY": (
         "An executor or the driver ran out of memory.",

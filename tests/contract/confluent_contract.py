@@ -112,6 +112,13 @@ def without_statement_name(schema):
         schema["required"] = [each for each in schema["required"] if each != "statement_name"]
 
 
+def without_data_at_the_top(schema):
+    """A page of results has its rows in `results.data`; the file wants them at the top too, and defines nothing there."""
+    properties = schema.get("properties", {})
+    if "data" in _required(schema) and "results" in properties and "data" not in properties:
+        schema["required"] = [each for each in schema["required"] if each != "data"]
+
+
 def without_connector_keys(schema):
     """A connector that acts as a service account has no key, nor do users send where their cluster is."""
     if "kafka.api.key" in _required(schema):
@@ -137,7 +144,7 @@ def absolute_references(schema):
 
 def _amended(node):
     if isinstance(node, dict):
-        for amend in (without_statement_name, without_connector_keys, closed_enums, absolute_references):
+        for amend in (without_statement_name, without_data_at_the_top, without_connector_keys, closed_enums, absolute_references):
             amend(node)
         for each in node.values():
             _amended(each)

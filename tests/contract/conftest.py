@@ -6,6 +6,7 @@ import pytest
 from aws_clients import Clients
 
 from simulators.aws.server import EmbeddedAws
+from simulators.confluent_cloud.flink_remote import FLINK_PYTHON, FlinkWorker
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,14 @@ def stock_aws():
     """As MiniStack ships, IAM enforced."""
     with EmbeddedAws(iam=True, stock=True) as server:
         yield Clients(server)
+
+
+@pytest.fixture(scope="session")
+def flink():
+    """One warm Flink for the whole run: its start takes longer than any test."""
+    if not FLINK_PYTHON.exists():
+        pytest.skip("Flink is not installed (.venv-flink is missing). Run `make setup`")
+    worker = FlinkWorker()
+    worker.warm()
+    yield worker
+    worker.close()

@@ -167,6 +167,18 @@ def test_acls(built, org, cloud):
     built.kafka.post(built.acls, write | {"principal": "User:sa-nobody"}, 400)
 
 
+def test_acls_of_a_prefix_and_acls_that_deny(built, org):
+    account = org.account("maker")
+    client = org.kafka(built.cluster, account)
+    built.kafka.post(built.acls, built.acl(account, "CREATE", "mine-") | {"pattern_type": "PREFIXED"}, 201)
+    client.post(built.topics, {"topic_name": "mine-1"}, 201)
+    client.post(built.topics, {"topic_name": "other"}, 403)
+    built.kafka.post(built.acls, built.acl(account, "CREATE", "mine-2") | {"permission": "DENY"}, 201)
+    client.post(built.topics, {"topic_name": "mine-2"}, 403)
+    built.kafka.post(built.acls, built.acl(built.admin, "CREATE", "not-even-mine") | {"permission": "DENY"}, 201)
+    built.kafka.post(built.topics, {"topic_name": "not-even-mine"}, 403)
+
+
 def test_producing_a_record(built, cloud):
     built.topic("t")
     value = {"type": "BINARY", "data": base64.b64encode(b"hello").decode()}
@@ -221,6 +233,8 @@ def test_schema_registry_refuses_what_breaks_readers(schemas):
     assert schemas.get("/config/t-value")["compatibilityLevel"] == "NONE"
     schemas.post("/subjects/t-value/versions", body(narrower), 200)
     schemas.put("/config/t-value", {"compatibility": "SOME"}, 422)
+    assert schemas.delete("/config/t-value", 200) == "NONE"
+    schemas.delete("/config/t-value", 404)
     assert schemas.get("/config")["compatibilityLevel"] == "BACKWARD"
     assert schemas.get("/config/other", 404)["error_code"] == 40408
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from confluent_kit import LONG, REGION, Client, Organization, scope_of
 
 from simulators.confluent_cloud.server import ConfluentCloud
 
+ROOT = Path(__file__).resolve().parents[2]
 TRADES = {
     "type": "record",
     "name": "StockTrade",
@@ -204,7 +206,7 @@ def test_flink_keys_and_roles(built, org, cloud):
     org.bind(stranger, "Assigner", f"{org.crn}/service-account={built.runner}")
     cloud.advance(LONG)
     client.post(built.path, built.body("as-runner", CTAS), 201)
-    client.post(built.path, built.body("as-myself", CTAS, principal=stranger), 201)
+    client.post(built.path, built.body("as-myself", "SELECT side FROM stock_trades", principal=stranger), 201)
     cloud.advance(60)
     status = client.get(f"{built.path}/as-myself")["status"]
     assert status["phase"] == "FAILED", "without rights on the topic its table can't be seen"
@@ -217,3 +219,17 @@ def test_a_pool_that_goes_takes_its_statements_down(built, org):
     built.run("ctas", CTAS)
     org.control.delete(f"/fcpm/v2/compute-pools/{built.pool}", environment=built.environment)
     assert built.flink.get(f"{built.path}/ctas")["status"]["phase"] == "FAILED"
+
+
+@pytest.mark.parametrize("name", sorted(each.name for each in (ROOT / "flink").iterdir()))
+def test_shipped_statements_run_on_paper_too(built, name):
+    """Without a worker their tables and schemas are made, so that everything around them can be tried."""
+    schema = json.loads((ROOT / "topics" / "store_orders.avsc").read_text())
+    built.kafka.post(built.topics, {"topic_name": "store_orders"}, 201)
+    client = built.org.schemas(built.environment, built.runner)
+    client.post("/subjects/store_orders-value/versions", {"schema": json.dumps(schema)}, 200)
+    made = built.run("create", (ROOT / "flink" / name / "create.sql").read_text())
+    assert made["status"]["phase"] == "RUNNING", made["status"]
+    assert client.get(f"/subjects/{name}-value/versions") == [1]
+    assert built.run("undo", (ROOT / "flink" / name / "undo.sql").read_text())["status"]["phase"] == "COMPLETED"
+    client.get(f"/subjects/{name}-value/versions", 404)

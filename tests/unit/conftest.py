@@ -1,4 +1,4 @@
-"""A bucket for tests that need S3's own answers."""
+"""A bucket for tests that need S3's own answers, and a server for those that need answers of their own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 
 import boto3
 import pytest
+from scripted_server import Scripted
 
 from glue_jobs.store import Bucket
 
@@ -18,3 +19,10 @@ def bucket(lake_aws) -> Bucket:
     s3, name = boto3.client("s3"), f"unit-{next(_numbers)}"
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
     return Bucket(s3, name, "team/exports")
+
+
+@pytest.fixture
+def server():
+    """On loopback; it answers what the test scripts."""
+    with Scripted() as scripted:
+        yield scripted

@@ -41,16 +41,22 @@ class TurnedClock:
 
 
 class MemoryDocuments:
-    """Documents as DynamoDB keeps them: JSON, written only over the version that was read."""
+    """Documents as DynamoDB keeps them: JSON, written only over the version that was read.
+
+    Who was killed writes nothing more: what `dead` holds is raised in its place.
+    """
 
     def __init__(self):
         self.rows = {}
+        self.dead = None
 
     def read(self, key):
         text, version = self.rows.get(key, ("{}", 0))
         return Versioned(json.loads(text), version)
 
     def write(self, key, document, over, expires):
+        if self.dead:
+            raise self.dead
         if self.rows.get(key, ("", 0))[1] != over:
             return False
         self.rows[key] = (json.dumps(document), over + 1)
@@ -65,20 +71,21 @@ class MemorySecrets:
         self.tokens = set()
         self.fail_next = None
 
-    def get_secret_value(self, *, SecretId):
-        if self.values.get(SecretId) is None:
+    def get_secret_value(self, **asked):
+        value = self.values.get(asked["SecretId"])
+        if value is None:
             raise _error("ResourceNotFoundException", "GetSecretValue")
-        return {"SecretString": self.values[SecretId]}
+        return {"SecretString": value}
 
-    def put_secret_value(self, *, SecretId, SecretString, ClientRequestToken):
+    def put_secret_value(self, **asked):
         if self.fail_next:
             code, self.fail_next = self.fail_next, None
             raise _error(code, "PutSecretValue")
-        if SecretId not in self.values:
+        if asked["SecretId"] not in self.values:
             raise _error("ResourceNotFoundException", "PutSecretValue")
-        if ClientRequestToken not in self.tokens:
-            self.tokens.add(ClientRequestToken)
-            self.values[SecretId] = SecretString
+        if asked["ClientRequestToken"] not in self.tokens:
+            self.tokens.add(asked["ClientRequestToken"])
+            self.values[asked["SecretId"]] = asked["SecretString"]
 
     def fields(self, secret_id):
         return json.loads(self.values[secret_id])

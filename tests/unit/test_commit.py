@@ -38,6 +38,7 @@ def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"
             "generation": generation,
             "generations": [*before, {"generation": generation, "run_id": mine.run_id}],
             "fence": mine.document(),
+            "files": [],
         }
 
     return make
@@ -86,7 +87,8 @@ def test_an_older_view_never_replaces_a_newer_one(place, newer, older):
     late = publish(place, older, draft("old", older))
     assert (late.state, late.manifest["content_sha256"]) == (SUPERSEDED, "new")
     assert place.current()[0]["content_sha256"] == "new"
-    assert publish(place, newer, draft("newer", newer)).state == PUBLISHED
+    newest = attrs.evolve(newer, started_at=newer.started_at + HOUR, run_id="c")
+    assert publish(place, newest, draft("newer", newest)).state == PUBLISHED
 
 
 def test_a_fence_survives_its_manifest():
@@ -160,8 +162,10 @@ def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_n
     assert set(states) <= {PUBLISHED, SUPERSEDED}
 
 
-@pytest.mark.parametrize("before", [None, "published"])
-@pytest.mark.parametrize("fault", [{"fault": "effect_then_reset"}, {"fault": "effect_then_error", "status": 500}])
+@pytest.mark.parametrize(
+    ("fault", "before"),
+    [({"fault": "effect_then_reset"}, None), ({"fault": "effect_then_error", "status": 500}, "published")],
+)
 def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault, before):
     """The client sends it again and is told that it is too late. Taken for another run's, it would cost the files."""
     if before:

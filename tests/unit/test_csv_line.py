@@ -97,6 +97,7 @@ def test_a_hundred_thousand_texts_are_read_back_by_every_reader(tmp_path):
     assert_reads_back(tmp_path, [list(pair) for pair in zip(made[::2], made[1::2], strict=True)], "excel", "")
 
 
+@configured(max_examples=50)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=20), st.data())
 def test_lines_do_not_depend_on_how_rows_come(rows, data):
     columns, form = [column("a"), column("b")], delivery()

@@ -11,6 +11,7 @@ import attrs
 import pytest
 import samples
 from hypothesis import given
+from hypothesis import settings as configured
 from hypothesis import strategies as st
 
 from exports.contract import Contract
@@ -94,6 +95,7 @@ def test_sums_are_exact_however_long():
     assert totals["n"] == {"sum": 1000 * (2**63 - 1), "min": 2**63 - 1, "max": 2**63 - 1}
 
 
+@configured(max_examples=50)
 @given(st.lists(st.none() | st.integers(-(10**38) + 1, 10**38 - 1)), st.integers(0, 38))
 def test_totals_are_those_of_whole_numbers(values, scale):
     of = contract(("a", f"decimal(38,{scale})"), ("b", "integer"))
@@ -162,6 +164,7 @@ CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()
 
 
 @pytest.mark.parametrize("compressed", [False, True])
+@configured(max_examples=40)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), max_size=12), part=st.integers(1, 40), at_once=st.integers(1, 40))
 def test_what_is_found_does_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
     of = contract(("a", "text"), ("b", "text"), gzip=compressed, charts=[("a", "rows")])

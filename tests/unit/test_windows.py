@@ -20,7 +20,7 @@ DAYS = st.dates(FIRST, LAST)
 EVERY = ["day", "iso_week", "month"]
 HOUR = timedelta(hours=1)
 #: Each example goes through all zones.
-FEW = configured(max_examples=10)
+FEW = configured(max_examples=6)
 
 
 def rule(every: str, zone: str, first: date = FIRST) -> WindowRule:

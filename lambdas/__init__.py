@@ -1,0 +1,1 @@
+"""Everything that runs in Lambda, one code asset."""

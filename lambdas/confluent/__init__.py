@@ -1,0 +1,1 @@
+"""Confluent Cloud: the client, and one module for each kind of resource."""

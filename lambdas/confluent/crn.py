@@ -1,0 +1,79 @@
+"""Confluent's resource names: the one place where they are built.
+
+A binding's scope is one of SCOPES. Which ids a scope needs stands in NEEDS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import unquote
+
+import attrs
+
+
+@attrs.frozen
+class Place:
+    """Ids of what lies around an object; "" where the scope doesn't need it. `name` may be a pattern such as `*`."""
+
+    organization_id: str
+    environment_id: str = ""
+    cluster_id: str = ""
+    schema_registry_id: str = ""
+    region: str = ""
+    name: str = ""
+
+
+def organization(place: Place) -> str:
+    return f"crn://confluent.cloud/organization={place.organization_id}"
+
+
+def environment(place: Place) -> str:
+    return f"{organization(place)}/environment={place.environment_id}"
+
+
+def cluster(place: Place) -> str:
+    """The form that role bindings want, without the `/kafka=` that the cluster's own resource name ends in."""
+    return f"{environment(place)}/cloud-cluster={place.cluster_id}"
+
+
+def _in_kafka(kind: str) -> Callable[[Place], str]:
+    return lambda place: f"{cluster(place)}/kafka={place.cluster_id}/{kind}={place.name}"
+
+
+def _in_environment(kind: str) -> Callable[[Place], str]:
+    return lambda place: f"{environment(place)}/{kind}={place.name}"
+
+
+SCOPES: Final[dict[str, Callable[[Place], str]]] = {
+    "organization": organization,
+    "environment": environment,
+    "cluster": cluster,
+    "service_account": lambda place: f"{organization(place)}/service-account={place.name}",
+    "topic": _in_kafka("topic"),
+    "group": _in_kafka("group"),
+    "transactional_id": _in_kafka("transactional-id"),
+    "connector": lambda place: f"{cluster(place)}/connector={place.name}",
+    "subject": lambda place: f"{environment(place)}/schema-registry={place.schema_registry_id}/subject={place.name}",
+    "compute_pool": lambda place: f"{environment(place)}/flink-region=aws.{place.region}/compute-pool={place.name}",
+    "provider_integration": _in_environment("provider-integration"),
+}
+_KAFKA: Final = ("environment_id", "cluster_id", "name")
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "organization": (),
+    "environment": ("environment_id",),
+    "cluster": ("environment_id", "cluster_id"),
+    "service_account": ("name",),
+    "topic": _KAFKA,
+    "group": _KAFKA,
+    "transactional_id": _KAFKA,
+    "connector": _KAFKA,
+    "subject": ("environment_id", "schema_registry_id", "name"),
+    "compute_pool": ("environment_id", "region", "name"),
+    "provider_integration": ("environment_id", "name"),
+}
+
+
+def same(one: str, other: str) -> bool:
+    """Confluent may give a name back percent-encoded."""
+    return unquote(one) == unquote(other)

@@ -1,0 +1,119 @@
+"""What a key can be for: how Confluent names it, how a client connects with it, and how it is tried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent.client import Confluent, bootstrap_servers
+from lambdas.confluent.plane import Plane, path
+from lambdas.confluent.reading import needed, text
+from lambdas.confluent.secret_fields import Connection
+from lambdas.core import errors
+from lambdas.core.errors import Denied, NotFound, Refused, Vanished
+from lambdas.core.redaction import ApiKey
+
+
+@attrs.frozen
+class Target:
+    """What one key is for; the ids that its service doesn't have are ""."""
+
+    service: str
+    service_account_id: str
+    environment_id: str = ""
+    cluster_id: str = ""
+    region: str = ""
+    compute_pool_id: str = ""
+
+
+#: The properties that each service needs besides the account.
+NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kafka": ("environment_id", "cluster_id"),
+    "schema_registry": ("environment_id",),
+    "flink": ("environment_id", "region"),
+    "tableflow": ("environment_id", "cluster_id", "region"),
+    "cloud": (),
+}
+
+
+def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
+    """`spec.resource` of a new key, as Confluent's own provider sends it; a Cloud key has none."""
+    if target.service == "kafka":
+        return {"id": target.cluster_id, "kind": "Cluster"}
+    if target.service == "schema_registry":
+        return {"id": needed(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
+    if target.service == "flink":
+        region = needed(vendor.flink_region(target.region), "id")
+        return {"id": region, "kind": "Region", "api_version": "fcpm/v2", "environment": target.environment_id}
+    if target.service == "tableflow":
+        return {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
+    return None
+
+
+def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
+    """Whether a key as Confluent lists it is for `wanted`. Kind and version come back in other words than they went out."""
+    found = text(key, "spec", "resource", "id").lower()
+    if wanted is None:
+        return found in ("", "cloud")
+    return found == wanted["id"].lower() or found.endswith("." + wanted["id"].lower())
+
+
+def connection(vendor: Confluent, target: Target) -> Connection:
+    """Raises Vanished where the cluster is gone, NotYet where the service isn't up."""
+    wanted = resource(vendor, target)
+    common = Connection(
+        service_account_id=target.service_account_id,
+        resource_id=wanted["id"] if wanted else "",
+        environment_id=target.environment_id,
+        organization_id=vendor.organization_id,
+        cluster_id=target.cluster_id,
+        compute_pool_id=target.compute_pool_id,
+    )
+    if target.service == "kafka":
+        return attrs.evolve(common, endpoint=bootstrap_servers(_cluster(vendor, target)))
+    if target.service == "schema_registry":
+        endpoint = text(vendor.schema_registry(target.environment_id), "spec", "http_endpoint")
+        return attrs.evolve(common, endpoint=endpoint)
+    if target.service == "flink":
+        return attrs.evolve(common, endpoint=text(vendor.flink_region(target.region), "http_endpoint"))
+    if target.service == "tableflow":
+        uri = vendor.catalog_url(target.region, target.environment_id)
+        return attrs.evolve(common, resource_id="Tableflow", catalog_uri=uri)
+    return common
+
+
+def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
+    """Whether the service accepts the key now. A Flink gateway that doesn't know a key yet says so in four ways."""
+    plane, route = _trial(vendor, target, key)
+    try:
+        plane.get(route)
+    except (Denied, NotFound):
+        return False
+    except Refused:
+        if target.service == "flink":
+            return False
+        raise
+    return True
+
+
+def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[Plane, str]:
+    if target.service == "kafka":
+        plane = vendor.kafka(target.environment_id, target.cluster_id, key)
+        return plane, path("kafka", "v3", "clusters", target.cluster_id, "topics")
+    if target.service == "schema_registry":
+        return vendor.registry(target.environment_id, key), "/subjects"
+    if target.service == "flink":
+        place = ("organizations", vendor.organization_id, "environments", target.environment_id)
+        return vendor.flink(target.region, key), path("sql", "v1", *place, "statements") + "?page_size=1"
+    if target.service == "tableflow":
+        return vendor.tableflow(key), "/tableflow/v1/regions"
+    return vendor.with_key(key), "/org/v2/environments?page_size=1"
+
+
+def _cluster(vendor: Confluent, target: Target) -> dict[str, Any]:
+    found = vendor.cluster(target.environment_id, target.cluster_id)
+    if found is None:
+        raise Vanished(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
+    return found

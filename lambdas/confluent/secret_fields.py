@@ -1,0 +1,92 @@
+"""What stands in the secret of a key: enough to connect with nothing else.
+
+First the fields that AWS's managed external secrets expect, then those that clients of the service read, among them the
+names that the Terraform kickstarter of the same architecture uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from lambdas.core.redaction import ApiKey
+from lambdas.core.secret_store import KEY_ID, KEY_SECRET
+
+
+@attrs.frozen
+class Connection:
+    """Where the key is for, and whose it is; "" where the service has no such thing."""
+
+    service_account_id: str
+    resource_id: str
+    environment_id: str = ""
+    organization_id: str = ""
+    cluster_id: str = ""
+    compute_pool_id: str = ""
+    endpoint: str = ""
+    catalog_uri: str = ""
+
+
+def _kafka(key: ApiKey, to: Connection) -> dict[str, str]:
+    return {
+        "bootstrap.servers": to.endpoint,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": key.id,
+        "sasl.password": key.secret.reveal(),
+    }
+
+
+def _schema_registry(key: ApiKey, to: Connection) -> dict[str, str]:
+    return {
+        "schema.registry.url": to.endpoint,
+        "schema.registry.basic.auth.credentials.source": "USER_INFO",
+        "schema.registry.basic.auth.user.info": f"{key.id}:{key.secret.reveal()}",
+    }
+
+
+def _flink(key: ApiKey, to: Connection) -> dict[str, str]:
+    return {
+        "api.key": key.id,
+        "api.key.secret": key.secret.reveal(),
+        "principal.id": to.service_account_id,
+        "compute.pool.id": to.compute_pool_id,
+        "organization.id": to.organization_id,
+        "environment.id": to.environment_id,
+        "endpoint": to.endpoint,
+    }
+
+
+def _tableflow(key: ApiKey, to: Connection) -> dict[str, str]:
+    return {
+        "api.key": key.id,
+        "api.key.secret": key.secret.reveal(),
+        "organization.id": to.organization_id,
+        "environment.id": to.environment_id,
+        "kafka.cluster.id": to.cluster_id,
+        "catalog.uri": to.catalog_uri,
+    }
+
+
+_OF_SERVICE: Final[Mapping[str, Callable[[ApiKey, Connection], dict[str, str]]]] = {
+    "kafka": _kafka,
+    "schema_registry": _schema_registry,
+    "flink": _flink,
+    "tableflow": _tableflow,
+    "cloud": lambda key, to: {},
+}
+SERVICES: Final = tuple(_OF_SERVICE)
+
+
+def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
+    """The secret's whole JSON. What is "" is left out."""
+    managed = {
+        KEY_ID: key.id,
+        KEY_SECRET: key.secret.reveal(),
+        "serviceAccountId": to.service_account_id,
+        "resourceId": to.resource_id,
+        "environmentId": to.environment_id,
+    }
+    return {name: value for name, value in {**managed, **_OF_SERVICE[service](key, to)}.items() if value}

@@ -1,0 +1,35 @@
+"""Time as a port: nothing else in `lambdas` reads a clock or sleeps."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import attrs
+
+
+class Clock(Protocol):
+    def time(self) -> float:
+        """Seconds since 1970-01-01 UTC."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    def time(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+@attrs.frozen
+class Deadline:
+    """The instant after which nothing may be begun. `at` is in seconds since 1970."""
+
+    clock: Clock
+    at: float
+
+    def left(self) -> float:
+        """Seconds; never negative."""
+        return max(0.0, self.at - self.clock.time())

@@ -1,0 +1,91 @@
+"""Secrets that can't be shown by accident, and the filter for what could have slipped through another way."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import itertools
+import json
+import re
+import urllib.parse
+import weakref
+from typing import Any, NoReturn
+
+import attrs
+
+SHOWN = "‹secret›"
+#: A shorter value would be found in the middle of harmless words.
+SHORTEST_FILTERED = 8
+
+_alive: weakref.WeakValueDictionary[int, Secret] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+#: Confluent's API secrets, private keys, credentials in a header or a URL, signed addresses of CloudFormation.
+_LOOKS_SECRET = (
+    re.compile(r"\bcflt[A-Za-z0-9+/=_-]{20,}"),
+    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    re.compile(r"(?<=\bBasic )[A-Za-z0-9+/=]{8,}|(?<=\bBearer )[\w.~+/=-]{8,}"),
+    re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"),
+    re.compile(r"\?[^\s\"']*(?:X-Amz-Signature|Signature)=[^\s\"']+"),
+)
+
+
+class Secret:
+    """A value that str, repr, format, json and pickle never show. `reveal` is the only way to it."""
+
+    __slots__ = ("__weakref__", "_value")
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+        _alive[next(_numbers)] = self
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return SHOWN
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        return SHOWN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    def __hash__(self) -> int:
+        return hash(("Secret", self._value))
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError("a secret can't be pickled")
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Secret:
+        return self
+
+
+@attrs.frozen
+class ApiKey:
+    """A key's id, which may be shown, and its secret."""
+
+    id: str
+    secret: Secret
+
+
+def redact(text: str) -> str:
+    """`text` without any value that a living Secret holds, however it is written, and without what looks like a secret."""
+    values = {secret.reveal() for secret in list(_alive.values())}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= SHORTEST_FILTERED:
+            for written in _writings(value):
+                text = text.replace(written, SHOWN)
+    for pattern in _LOOKS_SECRET:
+        text = pattern.sub(SHOWN, text)
+    return text
+
+
+def _writings(value: str) -> tuple[str, ...]:
+    encoded = base64.b64encode(value.encode()).decode()
+    return value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe=""), encoded

@@ -1,0 +1,1 @@
+"""What Lambda calls: parse, build the context, call one function, answer."""

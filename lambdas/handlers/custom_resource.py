@@ -1,0 +1,112 @@
+"""Custom resources, behind CDK's provider framework. What is returned or raised here goes to CloudFormation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import boto3
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.confluent.client import Confluent
+from lambdas.core import errors
+from lambdas.core.clock import Clock, Deadline, SystemClock
+from lambdas.core.documents import DynamoDocuments
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session
+from lambdas.core.log import Log, open_log
+from lambdas.core.redaction import redact
+from lambdas.core.secret_store import SecretStore
+from lambdas.core.stacks import CloudFormationStacks
+from lambdas.handlers import settings
+from lambdas.handlers.settings import Settings
+from lambdas.resources import registry, request
+from lambdas.resources.ledger import Ledger
+from lambdas.resources.lifecycle import Deployment, Lifecycle
+
+#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own words take their part.
+REASON_BYTES: Final = 2000
+DATA_BYTES: Final = 2500
+_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+class LambdaContext(Protocol):
+    @property
+    def invoked_function_arn(self) -> str: ...
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class Failed(Exception):
+    """The one message that CloudFormation shows: short, and without a secret or a trace of ours."""
+
+
+def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    return _answered(event, context, lambda lifecycle: lifecycle.on_event(event))
+
+
+def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    return _answered(event, context, lambda lifecycle: lifecycle.is_complete(event))
+
+
+def _answered(event: dict[str, Any], context: LambdaContext, work: Callable[[Lifecycle], dict[str, Any]]) -> dict[str, Any]:
+    log = open_log().bind(request=event.get("RequestId"), verb=event.get("RequestType"), resource=event.get("LogicalResourceId"))
+    try:
+        require_own(event, context.invoked_function_arn)
+        clock = SystemClock()
+        left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
+        lifecycle = build(settings.read(os.environ), Deadline(clock, clock.time() + left), clock, log)
+        return fitting(work(lifecycle))
+    except LakeferryError as error:
+        log.error("failed", code=error.row.code, reason=str(error))
+        raise Failed(cut(str(error), REASON_BYTES)) from None
+    except Exception as error:
+        log.error("failed unexpectedly", trace=True)
+        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+
+
+def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
+    """The composition: the only place that chooses what stands behind the ports."""
+    aws: Any = boto3.session.Session()
+    store = SecretStore(aws.client("secretsmanager", config=_AWS))
+    confluent: list[Confluent] = []
+
+    def connect() -> Confluent:
+        if not confluent:
+            key = store.read_key(read.cloud_key_secret)
+            confluent.append(Confluent(Session(deadline), clock, key, read.confluent_url, read.catalog_url))
+        return confluent[0]
+
+    return Lifecycle(
+        deployment=Deployment(read.project, read.stage),
+        ledger=Ledger(DynamoDocuments(aws.client("dynamodb", config=_AWS), read.ledger_table), clock),
+        stacks=CloudFormationStacks(aws.client("cloudformation", config=_AWS)),
+        secrets=store,
+        vendors={registry.CONFLUENT: connect},
+        deadline=deadline,
+        log=log,
+    )
+
+
+def require_own(event: dict[str, Any], function_arn: str) -> None:
+    """Raises LakeferryError unless the event comes from a stack of the function's own account and region."""
+    account, region, _ = request.stack_of(str(event.get("StackId")))
+    if [region, account] != function_arn.split(":")[3:5]:
+        raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} asks")
+
+
+def fitting(answer: dict[str, Any]) -> dict[str, Any]:
+    """`answer` without secrets; outputs that would be too long for CloudFormation lose their ends, the longest first."""
+    data = {name: redact(value) for name, value in (answer.get("Data") or {}).items()}
+    while sum(len(name.encode()) + len(value.encode()) for name, value in data.items()) > DATA_BYTES:
+        longest = max(data, key=lambda name: len(data[name].encode()))
+        data[longest] = cut(data[longest], len(data[longest].encode()) // 2)
+    return {**answer, "Data": data} if data else answer
+
+
+def cut(text: str, length: int) -> str:
+    """`text` without secrets, and at most `length` bytes of it in UTF-8, ending between two characters."""
+    encoded = redact(text).encode()
+    return encoded.decode() if len(encoded) <= length else encoded[: length - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,1 @@
+"""The lifecycle that every kind of resource goes through, whoever its vendor is."""

@@ -1,0 +1,12 @@
+"""What the reference says of the Lambdas follows from here."""
+
+from __future__ import annotations
+
+from lambdas.confluent import error_rows
+from lambdas.core import errors
+from lambdas.core.errors import ErrorRow
+
+
+def all_errors() -> tuple[ErrorRow, ...]:
+    """Every error that the Lambdas can tell, by code."""
+    return tuple(sorted((*errors.ERRORS, *error_rows.ERRORS)))

@@ -1,0 +1,76 @@
+"""A custom resource's event, read into what the lifecycle needs of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from lambdas.core import errors
+from lambdas.core.errors import BadProperties, LakeferryError
+from lambdas.resources import identity
+from lambdas.resources.identity import Identity
+
+CREATE: Final = "Create"
+UPDATE: Final = "Update"
+DELETE: Final = "Delete"
+_FORMATS: Final = ("1",)
+
+
+@attrs.frozen
+class Request:
+    """`verb` is Create, Update or Delete; `physical_id` is "" on Create."""
+
+    id: str
+    verb: str
+    stack_id: str
+    logical_id: str
+    kind: str
+    physical_id: str
+    given: Mapping[str, Any]
+    before: Mapping[str, Any]
+
+    @property
+    def identity(self) -> Identity | None:
+        found = identity.parse(self.physical_id)
+        return found if found and (found.kind, found.logical_id) == (self.kind, self.logical_id) else None
+
+    @property
+    def mark(self) -> str:
+        """Differs when the wanted properties differ."""
+        return hashlib.sha256(json.dumps(self.given, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def read(event: Mapping[str, Any]) -> Request:
+    """Raises LakeferryError for what CloudFormation doesn't send, BadProperties where kind or format are not ours."""
+    try:
+        given = dict(event["ResourceProperties"])
+        verb = event["RequestType"]
+        request = Request(
+            id=str(event["RequestId"]),
+            verb=str(verb),
+            stack_id=str(event["StackId"]),
+            logical_id=str(event["LogicalResourceId"]),
+            kind=str(given.get("kind", "")),
+            physical_id=str(event.get("PhysicalResourceId") or ""),
+            given=given,
+            before=dict(event.get("OldResourceProperties") or {}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise LakeferryError(errors.FOREIGN, f"an event without {error}") from None
+    if verb not in (CREATE, UPDATE, DELETE):
+        raise LakeferryError(errors.FOREIGN, f"an event of type {verb}")
+    if str(given.get("format", _FORMATS[-1])) not in _FORMATS:
+        raise BadProperties([("format", f"{given['format']!r} is none of {', '.join(_FORMATS)}")])
+    return request
+
+
+def stack_of(stack_id: str) -> tuple[str, str, str]:
+    """Account, region and name of a stack, from its ARN. Raises LakeferryError where it isn't one."""
+    parts = stack_id.split(":", 5)
+    if len(parts) != 6 or parts[2] != "cloudformation" or not parts[5].startswith("stack/"):
+        raise LakeferryError(errors.FOREIGN, f"{stack_id!r} is not the ARN of a stack")
+    return parts[4], parts[3], parts[5].split("/")[1]

@@ -1,0 +1,81 @@
+"""`python -m simulators.confluent_cloud --port N`: a Confluent Cloud organization of one's own, on loopback."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from simulators.aws import settings
+from simulators.confluent_cloud import controls
+from simulators.confluent_cloud.calls import Plane
+from simulators.confluent_cloud.flink_remote import FLINK_PYTHON, FlinkEngine, FlinkWorker
+from simulators.confluent_cloud.server import Listening
+from simulators.confluent_cloud.simulation import REGION, Simulation
+from simulators.confluent_cloud.tableflow_lake import Lake
+
+EXIT_NOT_STARTED: Final = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    if given.flink and not FLINK_PYTHON.exists():
+        sys.stderr.write("the simulator did not start: Flink is not installed (.venv-flink is missing). Run `make setup`\n")
+        return EXIT_NOT_STARTED
+    try:
+        listening = Listening(given.port)
+    except OSError as error:
+        sys.stderr.write(f"the simulator did not start: port {given.port} can't be had ({error.strerror}). Use another, or 0\n")
+        return EXIT_NOT_STARTED
+    keys = (settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+    lake = Lake(given.aws, settings.REGION, *keys) if given.aws else None
+    region = settings.REGION if given.aws else given.region
+    worker = FlinkWorker() if given.flink else None
+    simulation = Simulation(
+        listening.addresses,
+        time_scale=given.time_scale,
+        region=region,
+        seed=given.seed,
+        lake=lake,
+        engine=FlinkEngine(worker) if worker else None,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
+    _announce(listening, simulation, as_json=given.json)
+    try:
+        asyncio.run(listening.serve(listening.server(simulation)))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listening.close()
+        if worker:
+            worker.close()
+    return 0
+
+
+def _announce(listening: Listening, simulation: Simulation, *, as_json: bool) -> None:
+    """The ports are open by now, and answer as soon as the server runs."""
+    addresses = {"url": listening.addresses[Plane.CLOUD], "iceberg_catalog_url": listening.addresses[Plane.CATALOG]}
+    told = {**addresses, **controls.credentials(simulation), "region": simulation.world.region}
+    text = json.dumps(told) if as_json else "\n".join(f"{name:20} {value}" for name, value in told.items())
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simulators.confluent_cloud", description="Confluent Cloud, simulated.")
+    parser.add_argument("--port", type=int, default=8090, help="of the control plane; 0 picks a free one (default: 8090)")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
+    parser.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are written into")
+    parser.add_argument("--flink", action="store_true", help="run statements on real Flink, from .venv-flink")
+    parser.add_argument("--region", default=REGION, help=f"the only region there is (default: {REGION})")
+    parser.add_argument("--seed", type=int, help="the same ids in every run")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

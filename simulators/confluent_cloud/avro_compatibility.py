@@ -1,0 +1,104 @@
+"""Whether data written with one Avro schema can be read with another: Avro's rules of schema resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+_PROMOTED: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+
+def unreadable(reader: Any, writer: Any) -> list[str]:
+    """Reasons, each with the path of the field; none where the reader can read the writer's data."""
+    return list(_Comparison(_names(reader), _names(writer)).problems(reader, writer, ""))
+
+
+class _Comparison:
+    def __init__(self, readers: dict[str, Any], writers: dict[str, Any]) -> None:
+        self._readers, self._writers = readers, writers
+        self._seen: set[tuple[str, str]] = set()
+
+    def problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+        reader, writer = _resolved(reader, self._readers), _resolved(writer, self._writers)
+        if isinstance(writer, list):
+            for each in writer:
+                yield from self.problems(reader, each, path)
+        elif isinstance(reader, list):
+            if not any(self._fits(each, writer) for each in reader):
+                yield f"{path or '/'}: no branch of the reader's union takes {_kind(writer)}"
+        elif _kind(reader) != _kind(writer):
+            if _kind(reader) not in _PROMOTED.get(_kind(writer), ()):
+                yield f"{path or '/'}: the type {_kind(writer)} can't be read as {_kind(reader)}"
+        else:
+            yield from self._inside(reader, writer, path)
+
+    def _fits(self, reader: Any, writer: Any) -> bool:
+        return not list(_Comparison(self._readers, self._writers).problems(reader, writer, ""))
+
+    def _inside(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+        match _kind(reader):
+            case "record" | "error":
+                yield from self._record(reader, writer, path)
+            case "array":
+                yield from self.problems(reader["items"], writer["items"], f"{path}/[]")
+            case "map":
+                yield from self.problems(reader["values"], writer["values"], f"{path}/{{}}")
+            case "fixed" if reader["size"] != writer["size"]:
+                yield f"{path or '/'}: a fixed of {writer['size']} bytes can't be read as one of {reader['size']}"
+            case "enum":
+                lacking = set(writer["symbols"]) - set(reader["symbols"])
+                if lacking and "default" not in reader:
+                    yield f"{path or '/'}: the reader's enum lacks {', '.join(sorted(lacking))}"
+
+    def _record(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+        pair = (str(reader["name"]), str(writer["name"]))
+        if pair in self._seen:
+            return
+        self._seen.add(pair)
+        written = {each["name"]: each for each in writer["fields"]}
+        for field in reader["fields"]:
+            names = [field["name"], *field.get("aliases", [])]
+            found = next((written[name] for name in names if name in written), None)
+            where = f"{path}/{field['name']}"
+            if found is not None:
+                yield from self.problems(field["type"], found["type"], where)
+            elif "default" not in field:
+                yield f"{where}: the reader's field has no default, and the writer has no such field"
+
+
+def _kind(schema: Any) -> str:
+    return schema if isinstance(schema, str) else str(schema["type"])
+
+
+def _resolved(schema: Any, names: dict[str, Any]) -> Any:
+    while isinstance(schema, dict) and not isinstance(schema["type"], str):
+        schema = schema["type"]
+    if isinstance(schema, str) and schema not in _PRIMITIVES:
+        return names.get(schema, names.get(schema.rpartition(".")[2], schema))
+    return schema
+
+
+def _names(schema: Any) -> dict[str, Any]:
+    """Every named type, by its name with and without namespace."""
+    found: dict[str, Any] = {}
+    if isinstance(schema, list):
+        for each in schema:
+            found |= _names(each)
+    elif isinstance(schema, dict):
+        if "name" in schema and schema.get("type") in ("record", "error", "enum", "fixed"):
+            found |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
+        for inner in (
+            schema["type"],
+            schema.get("items"),
+            schema.get("values"),
+            *[each["type"] for each in schema.get("fields", [])],
+        ):
+            found |= _names(inner) if isinstance(inner, dict | list) else {}
+    return found

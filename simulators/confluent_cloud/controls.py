@@ -1,0 +1,89 @@
+"""What only a test asks for, at /_simulator on every address.
+
+GET  /_simulator            time, number of objects of each kind, ids
+POST /_simulator/clock      {"advance": seconds}
+PUT  /_simulator/limit      {"calls": 5, "seconds": 60, "headers": true}; calls 0 lifts it
+POST /_simulator/reset      a new organization, with a new key, which is answered
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from simulators.confluent_cloud.limits import RateLimit
+from simulators.confluent_cloud.simulation import Simulation
+
+PREFIX: Final = "/_simulator"
+_KINDS: Final = (
+    "environments",
+    "clusters",
+    "schema_registries",
+    "service_accounts",
+    "role_bindings",
+    "api_keys",
+    "compute_pools",
+    "provider_integrations",
+    "connectors",
+    "tableflow_topics",
+    "catalog_integrations",
+)
+
+
+def respond(simulation: Simulation, method: str, path: str, body: bytes) -> Response:
+    action = _ACTIONS.get((method, path.removeprefix(PREFIX)))
+    if action is None:
+        return JSONResponse({"error": "no such control"}, 404)
+    try:
+        return JSONResponse(action(simulation, json.loads(body or b"{}")))
+    except (ValueError, TypeError, LookupError) as refused:
+        return JSONResponse({"error": str(refused)}, 400)
+
+
+def credentials(simulation: Simulation) -> dict[str, str]:
+    """What a newcomer needs. The secret is the simulator's own, and opens nothing else."""
+    key = simulation.cloud_key
+    return {
+        "cloud_api_key": key.id,
+        "cloud_api_secret": key.secret,
+        "organization_id": simulation.world.organization_id,
+    }
+
+
+def _state(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
+    world = simulation.world
+    world.clock.run_due()
+    objects = {kind: sorted(each.id for each in getattr(world, kind).values()) for kind in _KINDS}
+    objects["statements"] = sorted("/".join(key) for key in world.statements)
+    objects["topics"] = sorted(f"{cluster.id}/{name}" for cluster in world.clusters.values() for name in cluster.topics)
+    objects["acls"] = sorted(f"{cluster.id}/{json.dumps(acl)}" for cluster in world.clusters.values() for acl in cluster.acls)
+    objects["subjects"] = sorted(
+        f"{each.id}/{name}" for each in world.schema_registries.values() for name in each.schemas.subjects()
+    )
+    return {"now": world.clock.text(), "objects": objects}
+
+
+def _advance(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
+    simulation.world.clock.advance(float(body["advance"]))
+    return _state(simulation, {})
+
+
+def _limit(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
+    simulation.limit = RateLimit(**body)
+    return {"calls": simulation.limit.calls, "seconds": simulation.limit.seconds}
+
+
+def _reset(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
+    simulation.reset()
+    return credentials(simulation)
+
+
+_ACTIONS: Final[dict[tuple[str, str], Callable[[Simulation, dict[str, Any]], dict[str, Any]]]] = {
+    ("GET", ""): _state,
+    ("POST", "/clock"): _advance,
+    ("PUT", "/limit"): _limit,
+    ("POST", "/reset"): _reset,
+}

@@ -1,0 +1,122 @@
+"""Serves the simulator on loopback, a port for each plane, and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import urllib.request
+from types import TracebackType
+from typing import Any, Final, Self
+
+import uvicorn
+
+from simulators.confluent_cloud import controls
+from simulators.confluent_cloud.application import Application
+from simulators.confluent_cloud.calls import Plane
+from simulators.confluent_cloud.simulation import Simulation
+from simulators.nemesis import Nemesis, NemesisClient
+
+HOST: Final = "127.0.0.1"
+
+
+class Listening:
+    """A bound socket for each plane: between binding and serving nobody else can take the ports. Raises OSError."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.sockets: dict[Plane, socket.socket] = {}
+        try:
+            for plane in Plane:
+                self.sockets[plane] = _bound(port if plane is Plane.CLOUD else 0)
+        except OSError:
+            self.close()
+            raise
+        self.addresses = {plane: f"http://{HOST}:{each.getsockname()[1]}" for plane, each in self.sockets.items()}
+
+    def server(self, simulation: Simulation) -> uvicorn.Server:
+        ports = {each.getsockname()[1]: plane for plane, each in self.sockets.items()}
+        app = Nemesis(Application(simulation, ports))
+        return uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
+        )
+
+    async def serve(self, server: uvicorn.Server) -> None:
+        await server.serve(sockets=list(self.sockets.values()))
+
+    def close(self) -> None:
+        for each in self.sockets.values():
+            each.close()
+
+
+def _bound(port: int) -> socket.socket:
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, each answer waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class ConfluentCloud:
+    """`with ConfluentCloud() as cloud:` serves one on free ports, from a thread of this process.
+
+    Options are those of Simulation. Time stands still unless `time_scale` says otherwise.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._options = {"time_scale": 0.0} | options
+
+    def __enter__(self) -> Self:
+        self._listening = Listening()
+        self._simulation = Simulation(self._listening.addresses, **self._options)
+        self._server = self._listening.server(self._simulation)
+        self._thread = threading.Thread(target=asyncio.run, args=[self._listening.serve(self._server)], daemon=True)
+        self._thread.start()
+        self.nemesis = NemesisClient(self.url)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+
+    @property
+    def url(self) -> str:
+        return self._listening.addresses[Plane.CLOUD]
+
+    @property
+    def catalog_url(self) -> str:
+        """Where Iceberg REST catalogs are; the control plane doesn't tell."""
+        return self._listening.addresses[Plane.CATALOG]
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        return controls.credentials(self._simulation)
+
+    def advance(self, seconds: float) -> dict[str, Any]:
+        """Let time pass; what there is then."""
+        return self._control("POST", "/clock", {"advance": seconds})
+
+    def objects(self) -> dict[str, list[str]]:
+        """Ids of everything there is, by kind."""
+        found: dict[str, list[str]] = self._control("GET")["objects"]
+        return found
+
+    def limit(self, **given: Any) -> None:
+        self._control("PUT", "/limit", given)
+
+    def reset(self) -> dict[str, Any]:
+        """A new organization; its credentials."""
+        return self._control("POST", "/reset", {})
+
+    def _control(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + controls.PREFIX + path, content, method=method)  # noqa: S310  (loopback)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request) as answer:
+            return json.load(answer)  # type: ignore[no-any-return]

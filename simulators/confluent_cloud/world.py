@@ -1,0 +1,110 @@
+"""Everything that one simulated organization holds."""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from simulators.confluent_cloud import crn
+from simulators.confluent_cloud.calls import Plane
+from simulators.confluent_cloud.clock import Clock
+
+if TYPE_CHECKING:
+    from simulators.confluent_cloud.flink_engine import Engine
+    from simulators.confluent_cloud.kinds.api_keys import ApiKey
+    from simulators.confluent_cloud.kinds.catalog_integrations import CatalogIntegration
+    from simulators.confluent_cloud.kinds.clusters import Cluster
+    from simulators.confluent_cloud.kinds.compute_pools import ComputePool
+    from simulators.confluent_cloud.kinds.connectors import Connector
+    from simulators.confluent_cloud.kinds.environments import Environment
+    from simulators.confluent_cloud.kinds.provider_integrations import ProviderIntegration
+    from simulators.confluent_cloud.kinds.role_bindings import RoleBinding
+    from simulators.confluent_cloud.kinds.schema_registries import SchemaRegistry
+    from simulators.confluent_cloud.kinds.service_accounts import ServiceAccount
+    from simulators.confluent_cloud.kinds.statements import Statement
+    from simulators.confluent_cloud.kinds.tableflow_topics import TableflowTopic
+    from simulators.confluent_cloud.tableflow_lake import Lake
+
+CLOUD: Final = "AWS"
+_ALPHABET: Final = string.ascii_lowercase + string.digits
+
+
+@attrs.frozen
+class Delays:
+    """Seconds that the vendor typically takes."""
+
+    cluster: float = 240
+    cluster_deletion: float = 60
+    schema_registry: float = 30
+    kafka_key: float = 150
+    other_key: float = 15
+    role_binding: float = 60
+    topic: float = 3
+    topic_deletion: float = 20
+    tableflow_sees_topic: float = 10
+    connector: float = 120
+    compute_pool: float = 60
+    statement: float = 10
+    statement_deletion: float = 5
+    tableflow_topic: float = 60
+    tableflow_topic_deletion: float = 10
+    tableflow_commit: float = 300
+    catalog_integration: float = 30
+    usage: float = 20
+
+
+@attrs.frozen
+class Quotas:
+    """Of an organization; of an environment where the name says so."""
+
+    environments: int = 25
+    clusters_per_environment: int = 20
+    service_accounts: int = 1000
+    api_keys: int = 500
+    provider_integrations: int = 100
+    topics_per_cluster: int = 4096
+
+
+class World:
+    def __init__(
+        self,
+        clock: Clock,
+        addresses: dict[Plane, str],
+        *,
+        engine: Engine,
+        region: str,
+        delays: Delays | None = None,
+        quotas: Quotas | None = None,
+        rng: random.Random,
+        lake: Lake | None = None,
+    ) -> None:
+        self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
+        self.delays, self.quotas = delays or Delays(), quotas or Quotas()
+        self.random = rng
+        self.organization_id = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        self.owner = self.new_id("u")
+        self.environments: dict[str, Environment] = {}
+        self.clusters: dict[str, Cluster] = {}
+        self.schema_registries: dict[str, SchemaRegistry] = {}
+        self.service_accounts: dict[str, ServiceAccount] = {}
+        self.role_bindings: dict[str, RoleBinding] = {}
+        self.api_keys: dict[str, ApiKey] = {}
+        self.compute_pools: dict[str, ComputePool] = {}
+        self.provider_integrations: dict[str, ProviderIntegration] = {}
+        self.connectors: dict[str, Connector] = {}
+        self.statements: dict[tuple[str, str], Statement] = {}
+        self.tableflow_topics: dict[tuple[str, str], TableflowTopic] = {}
+        self.catalog_integrations: dict[str, CatalogIntegration] = {}
+        #: Of each token of the Iceberg catalog: the key that got it, and the time it ends.
+        self.sessions: dict[str, tuple[str, float]] = {}
+
+    @property
+    def crn(self) -> str:
+        return crn.organization(self.organization_id)
+
+    def new_id(self, prefix: str, length: int = 6) -> str:
+        return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=length))

@@ -1,0 +1,86 @@
+"""`lakeferry …` as a process: its exit code, and what it says on either stream."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from canary import AWS_SECRET
+
+from lakeferry.world import World
+
+PARTS = ("exports", "glue_jobs", "lakeferry", "simulators", "topics")
+_numbers = itertools.count(1)
+
+
+@attrs.frozen
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Standard output, which holds one JSON document on one line and nothing else."""
+        assert self.out.count("\n") == 1, self.out + self.err
+        assert self.out.endswith("\n")
+        found = json.loads(self.out)
+        assert isinstance(found, dict)
+        return found
+
+
+@attrs.frozen
+class Clone:
+    """A checkout in `root`."""
+
+    root: Path
+
+    def start(
+        self,
+        *words: str,
+        world: World | None = None,
+        changes: Mapping[str, str | None] = {},
+        limits: Callable[[], None] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """With `world`, the environment names it and its AWS. `changes` to the environment come last; None takes out."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ}
+        environment: dict[str, str | None] = {**kept, **(_naming(world) if world else {}), **changes}
+        return subprocess.Popen(
+            [sys.executable, "-m", "lakeferry", *words],
+            cwd=self.root,
+            env={name: value for name, value in environment.items() if value is not None},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=limits,  # noqa: PLW1509 - it sets limits of the child, and takes no lock
+        )
+
+    def run(self, *words: str, **around: Any) -> Said:
+        process = self.start(*words, **around)
+        return self.said(process)
+
+    def said(self, process: subprocess.Popen[bytes], before: bytes = b"") -> Said:
+        """What it says from now on, which is kept for those who search it, with its exit code."""
+        out, err = process.communicate()
+        (self.root / f"said-{next(_numbers)}.txt").write_bytes(out + before + err)
+        return Said(process.returncode, out.decode(), (before + err).decode())
+
+
+def _naming(world: World) -> dict[str, str]:
+    assert world.embedded is not None
+    return world.embedded.environment() | {
+        "AWS_SECRET_ACCESS_KEY": AWS_SECRET,
+        "LAKEFERRY_BUCKET": world.bucket,
+        "LAKEFERRY_DATABASE": world.database,
+        "LAKEFERRY_PREFIX": world.prefix,
+        "LAKEFERRY_PSEUDONYM_SECRET": world.pseudonym_secret,
+        "LAKEFERRY_AGGREGATES_DATABASE": world.aggregates_database,
+    }

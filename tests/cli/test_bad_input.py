@@ -1,0 +1,122 @@
+"""What is wrong with a command's input is found before anything is started: one message, with the cause and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lake import ROOT, column, contract, topic_of
+from typer.testing import CliRunner
+
+from lakeferry.__main__ import app
+
+SCHEMA = json.dumps(topic_of(("n", "int")).schema)
+GOOD = '{"id": "a", "at": "2024-03-04T00:00:00Z", "n": 1}\n'
+CONTRACT = contract(column("id"), column("n", "integer"))
+
+
+def lakeferry(*words):
+    return CliRunner().invoke(app, [*words])
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with a schema, a contract and events that are right."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"things.avsc": SCHEMA, "mine.toml": CONTRACT, "events.jsonl": GOOD}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+OWN = ("--topic", "things", "--schema", "things.avsc", "--export", "mine.toml")
+#: Options of the demo, the code, and what the message says.
+DEMO = {
+    "a topic without events": (("--topic", "things"), "DEMO-TOPIC", "--events and --topic"),
+    "no such file": (("--events", "none.jsonl", *OWN), "DEMO-FILE", "none.jsonl can't be read: No such file"),
+    "a topic of which nothing is known": (("--events", "events.jsonl", "--topic", "things"), "DEMO-SCHEMA", "no topic things"),
+    "a schema that is none": (
+        ("--events", "events.jsonl", "--topic", "x", "--schema", "events.jsonl"),
+        "DEMO-SCHEMA",
+        "events.jsonl",
+    ),
+    "an unknown export": (("--export", "nosuch"), "EXP-CONTRACT", "nosuch"),
+    "an export of another topic": (("--events", "events.jsonl", *OWN, "--export", "weekly_sales"), "DEMO-EXPORT", "does not fit"),
+    "a moment that is none": (("--as-of", "yesterday"), "AS-OF", "'yesterday' is not a time"),
+    "a moment without an offset": (("--as-of", "2024-03-11T06:00:00"), "AS-OF", "offset"),
+}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("case", DEMO)
+def test_options_of_the_demo(case):
+    words, code, message = DEMO[case]
+    answer = lakeferry("demo", *words, "--json")
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"], document["exit_code"]) == (2, code, 2)
+    assert message in document["message"]
+    assert document["hint"]
+    assert answer.stderr.count(code) == 1
+
+
+#: Lines of a file of events, and what is said about them.
+EVENTS = {
+    "not JSON": (GOOD + GOOD + "{nonsense\n", ["line 3"]),
+    "no object": ("7\n", ["line 1"]),
+    "a field that is missing": (GOOD + '{"id": "b", "at": null}\n', ["line 2", "field n"]),
+    "a number that is none": ('{"id": "b", "at": null, "n": "many"}\n' + GOOD, ["line 1, field n"]),
+    "several mistakes": ('{"id": 1}\n' + GOOD + "[]\n", ["line 1", "line 3"]),
+    "cut off": (GOOD + '{"id": "b"', ["line 2"]),
+    "nothing": ("\n\n", ["holds no event"]),
+}
+
+
+@pytest.mark.parametrize("case", EVENTS)
+def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
+    text, named = EVENTS[case]
+    (files / "events.jsonl").write_text(text)
+    answer = lakeferry("demo", "--events", "events.jsonl", *OWN, "--json")
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"]) == (2, "DEMO-EVENTS")
+    assert [one for one in named if one not in document["message"]] == []
+    assert not (files / "out").exists()
+
+
+def test_all_mistakes_of_a_contract_are_told_with_their_lines(files):
+    (files / "bad.toml").write_text(CONTRACT.replace('"iso_week"', '"fortnight"').replace('"UTC"', '"Nowhere/Land"'))
+    answer = lakeferry("export", "check", "bad.toml", "--schema", "things.avsc", "--json")
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"]) == (2, "EXP-CONTRACT")
+    assert len(document["details"]) >= 2
+    assert all({"line", "key"} <= mistake.keys() for mistake in document["details"])
+    assert "fortnight" in document["message"]
+    assert "Nowhere/Land" in document["message"]
+
+
+def test_a_contract_that_is_right_is_described(files):
+    answer = lakeferry("export", "check", "mine.toml", "--schema", "things.avsc", "--json")
+    assert (answer.exit_code, json.loads(answer.stdout)["columns"]) == (0, ["id", "n"])
+    answer = lakeferry("export", "check", "mine.toml", "--schema", "things.avsc")
+    assert (answer.exit_code, answer.stdout) == (0, "")
+    assert "Next: " in answer.stderr
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("words", "code"), [(("none.toml",), "EXP-CONTRACT"), (("mine.toml",), "EXP-SCHEMA")])
+def test_what_a_contract_is_checked_against_must_be_there(words, code):
+    answer = lakeferry("export", "check", *words, "--json")
+    assert (answer.exit_code, json.loads(answer.stdout)["code"]) == (2, code)
+
+
+def test_exports_are_listed():
+    answer = lakeferry("export", "list", "--json")
+    names = [each["name"] for each in json.loads(answer.stdout)["exports"]]
+    assert names == sorted(path.stem for path in (ROOT / "exports").glob("*.toml"))
+    assert answer.exit_code == 0
+    people = lakeferry("export", "list")
+    assert people.stdout == ""
+    assert all(name in people.stderr for name in names)
+
+
+def test_an_option_that_does_not_exist_is_wrong_input():
+    answer = lakeferry("export", "run", "weekly_sales", "--asof", "x")
+    assert (answer.exit_code, answer.stdout) == (2, "")

@@ -1,0 +1,112 @@
+"""`lakeferry demo` with events of one's own, and what can be done with the tables that it leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+
+TOPIC = topic_of(("who", "string"), ("n", "int"))
+CONTRACT = contract(column("id"), column("who", personal={"treatment": "hash", "kind": "email"}), column("n", "integer"))
+ADDRESS = "somebody@example.org"
+
+
+@pytest.fixture(scope="module")
+def own(clone):
+    """Options that name events, schema and contract of one's own."""
+    events = [{"id": f"e{n}", "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for n in range(7)]
+    (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema))
+    (clone.root / "mine.toml").write_text(CONTRACT)
+    files = ("--events", "events.jsonl", "--topic", "things", "--schema", "things.avsc", "--export", "mine.toml")
+    return (*files, "--as-of", AS_OF.isoformat())
+
+
+@pytest.fixture(scope="module")
+def done(clone, own):
+    return clone.run("demo", *own, "--out", "delivered", "--json")
+
+
+def test_events_of_ones_own_become_files(clone, done):
+    assert done.code == 0, done.err
+    (run,) = done.document["runs"]
+    assert [(window["window"], window["state"]) for window in run["windows"]] == [(WEEK, "published")]
+    folder = clone.root / done.document["out"] / "things" / WEEK
+    files = {"datapackage.json", "manifest.json", "report.html", f"things_{WEEK}.csv"}
+    assert {path.name for path in folder.iterdir()} == files
+    with (folder / f"things_{WEEK}.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["id"], row["n"]) for row in rows] == [(f"e{n}", str(n)) for n in range(7)]
+    assert len({row["who"] for row in rows}) == 1
+    assert ADDRESS not in "".join(path.read_text() for path in folder.iterdir())
+
+
+def test_people_are_told_the_same_on_standard_error(done):
+    assert f"things  {WEEK}  published" in done.err
+    assert "Next: " in done.err
+    assert "\x1b" not in done.err
+    assert "\r" not in done.err
+
+
+@pytest.mark.usefixtures("done")
+def test_the_tables_can_be_asked(clone):
+    asked = clone.run("query", "SELECT count(*) AS things, sum(n) AS total FROM things", "--json")
+    assert (asked.code, asked.document) == (0, {"ok": True, "columns": ["things", "total"], "rows": [[7, 21]]})
+
+
+@pytest.mark.usefixtures("done")
+def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
+    again = clone.run("export", "run", "mine.toml", "--as-of", AS_OF.isoformat(), "--out", "again", "-q")
+    assert again.code == 0, again.err
+    assert again.out == ""
+    assert f"things  {WEEK}  unchanged" in again.err
+    first, second = (clone.root / place / "things" / WEEK / f"things_{WEEK}.csv" for place in ("delivered", "again"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_ctrl_c_stops_all_that_the_demo_started(clone, own):
+    process = clone.start("demo", *own, "--out", "stopped")
+    assert process.stderr is not None
+    # By then the embedded AWS runs, and Java starts or has started.
+    before = process.stderr.readline()
+    family = below(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    said = clone.said(process, before)
+    assert b"tables" in before
+    assert said.code == 6
+    assert said.err.count("STOPPED  ") == 1
+    assert "Traceback" not in said.err
+    assert any("simulators.aws" in command for command in family.values())
+    assert {pid: command for pid, command in family.items() if alive(pid, command)} == {}
+    assert not (clone.root / "stopped").exists()
+
+
+def below(pid: int) -> dict[int, str]:
+    """Command lines of all processes that descend from this one, by number."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {child: command_of(child) for child in found - {pid}}
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def alive(pid: int, command: str) -> bool:
+    return bool(command) and command_of(pid) == command

@@ -1,0 +1,27 @@
+"""What breaks the wire of the shared embedded AWS, and the secrets that must never be seen again."""
+
+from __future__ import annotations
+
+import pytest
+from canary import Canary
+
+from simulators.nemesis import NemesisClient
+
+
+@pytest.fixture
+def nemesis(lake_aws):
+    nemesis = NemesisClient(lake_aws.url)
+    nemesis.clear()
+    yield nemesis
+    nemesis.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_secret_is_written_down(lake_aws, tmp_path_factory):
+    """At the end: nothing that the tests here have written, locally or in S3, holds a key in any form."""
+    yield
+    canary = Canary()
+    canary.look_below(tmp_path_factory.getbasetemp())
+    canary.look_in_buckets()
+    assert canary.pieces > 0
+    assert not canary.found

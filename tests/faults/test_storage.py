@@ -1,0 +1,209 @@
+"""S3 and Glue refuse, break off or lie: nothing half done is seen, and nothing that was seen is lost."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from job_process import await_held
+from lake import AS_OF, WEEK
+from things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
+
+from glue_jobs.errors import ExportError
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def stocked(lakes):
+    lake = lakes()
+    lake.commit(TOPIC, *events(30), at=AS_OF)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def undisturbed(stocked):
+    return stocked.export(LINES).csv()
+
+
+@pytest.fixture
+def place():
+    """A prefix of the test's own in the shared lake."""
+    return f"place-{next(_numbers)}"
+
+
+def s3(fault, method, path, *, query=None, **more):
+    """S3's answer to a call on an object of the lake."""
+    return {"fault": fault, "method": method, "path": f"/lake-*/{path}", "query": query or {}, "shape": "s3"} | more
+
+
+def glue(fault, operation, **more):
+    return {"fault": fault, "headers": {"x-amz-target": f"AWSGlue.{operation}"}, "shape": "aws-json", "status": 400} | more
+
+
+PART, COMPLETE, BEGIN = {"partNumber": "*"}, {"uploadId": "*"}, {"uploads": "*"}
+TABLE_FILE = "*/v1/*/data/*.parquet"
+DATA = "place-*/data/*.csv"
+
+
+def visible(lake, place, name="things"):
+    return json.loads(lake.read(f"{place}/{name}/manifests/{WEEK}.json"))
+
+
+def assert_nothing_left(lake, place):
+    assert [key for key in lake.keys(place) if "/runs/" not in key] == []
+    assert uploads_of(lake, place) == set()
+
+
+#: What AWS does, for as long as it takes to come to its senses.
+PASSING = {
+    "throttled part": s3("error", "PUT", DATA, query=PART),
+    "reset part": s3("reset", "PUT", DATA, query=PART),
+    "upload begun twice": s3("effect_then_reset", "POST", DATA, query=BEGIN),
+    "upload completed, answer lost": s3("effect_then_reset", "POST", DATA, query=COMPLETE),
+    "failed with status 200": s3("error", "POST", DATA, status=200, code="InternalError", query=COMPLETE),
+    "throttled listing": s3("error", "GET", "", query={"list-type": "2"}) | {"path": "/lake-*"},
+    "manifest conflicts with another write": s3("error", "PUT", "*/manifests/*", status=409, times=2),
+    "manifest refused, though nobody wrote": s3("error", "PUT", "*/manifests/*", status=412),
+    "manifest written, answer lost": s3("effect_then_reset", "PUT", "*/manifests/*"),
+    "manifest written, answer an error": s3("effect_then_error", "PUT", "*/manifests/*", status=500),
+    "throttled table": s3("error", "GET", TABLE_FILE),
+    "throttled catalog": glue("error", "GetTable", code="ThrottlingException"),
+}
+
+
+@pytest.mark.fault("D35")
+@pytest.mark.parametrize("trouble", PASSING)
+def test_what_passes_is_borne(stocked, undisturbed, nemesis, place, trouble):
+    nemesis.rule(PASSING[trouble])
+    run = stocked.export(LINES, "--prefix", place)
+    assert nemesis.state()["rules"][0]["hits"] >= 1
+    manifest = visible(stocked, place)
+    assert (run.state(), manifest["generation"], manifest["run_id"]) == ("published", 1, run.record.id)
+    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
+    assert uploads_of(stocked, place) == set()
+    assert stocked.read(manifest["files"][0]["key"]) == undisturbed
+
+
+@pytest.mark.fault("D35")
+def test_a_slow_answer_is_waited_for(stocked, undisturbed, nemesis, place):
+    nemesis.rule(s3("hang", "GET", DATA, after_bytes=100))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(stocked.export, LINES, "--prefix", place)
+        await_held(nemesis, ended(running))
+        assert stocked.keys(f"{place}/things/manifests/") == []
+        nemesis.release()
+        assert running.result().state() == "published"
+    assert stocked.read(visible(stocked, place)["files"][0]["key"]) == undisturbed
+
+
+#: What stays, and the code that the window gets for it.
+LASTING = {
+    "part denied": (s3("error", "PUT", DATA, query=PART, status=403), "EXP-AWS-DENIED"),
+    "part damaged on the way": (s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"), "EXP-AWS-FAILED"),
+    "upload denied": (s3("error", "POST", DATA, query=BEGIN, status=403), "EXP-AWS-DENIED"),
+    "report denied": (s3("error", "PUT", "*/report.html", status=403), "EXP-AWS-DENIED"),
+    "manifest denied": (s3("error", "PUT", "*/manifests/*", status=403), "EXP-AWS-DENIED"),
+    "manifest never taken": (s3("error", "PUT", "*/manifests/*", status=412), "EXP-MANIFEST-BUSY"),
+    "table denied": (s3("error", "GET", TABLE_FILE, status=403), "EXP-AWS-DENIED"),
+    "file broken off": (s3("truncate", "GET", DATA, after_bytes=700), "EXP-AWS-UNREACHABLE"),
+    "file cut": (s3("cut", "GET", DATA), "EXP-RECORDS"),
+    "file gone": (s3("error", "GET", DATA, status=404), "EXP-AWS-FAILED"),
+}
+
+
+@pytest.mark.fault("D35", "D37")
+@pytest.mark.parametrize("trouble", LASTING)
+def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, nemesis, place, trouble):
+    fault, code = LASTING[trouble]
+    nemesis.rule(fault | {"times": 0})
+    window = stocked.export(LINES, "--prefix", place).window()
+    assert (window["state"], window["code"], window["exit_code"]) == ("failed", code, 1)
+    assert window["remedy"]
+    assert_nothing_left(stocked, place)
+
+
+@pytest.mark.fault("D35")
+def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
+    nemesis.rule(
+        s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
+        s3("error", "DELETE", "*", status=403, times=0),
+    )
+    assert "BadDigest" in stocked.export(LINES, "--prefix", place).window()["reason"]
+    nemesis.clear()
+    assert stocked.export(LINES, "--prefix", place).state() == "published"
+    assert uploads_of(stocked, place) == set()
+
+
+@pytest.mark.fault("D41")
+def test_one_changed_byte_is_noticed_when_the_file_is_read_back(stocked, undisturbed, nemesis, place):
+    at = undisturbed.index(b"0007")
+    changed = undisturbed[:at] + b"1" + undisturbed[at + 1 :]
+    nemesis.rule(s3("error", "GET", DATA, status=200, body=changed.decode()))
+    window = stocked.export(LINES, "--prefix", place).window()
+    assert (window["code"], window["exit_code"]) == ("EXP-CHECKSUM", 1)
+    assert_nothing_left(stocked, place)
+
+
+@pytest.mark.fault("D36", "D37")
+@pytest.mark.parametrize("damage", ["gone", "of another length"])
+def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, place, damage):
+    first = stocked.export(LINES, "--prefix", place)
+    key = visible(stocked, place)["files"][0]["key"]
+    if damage == "gone":
+        stocked.s3.delete_object(Bucket=stocked.world.bucket, Key=key)
+    else:
+        stocked.s3.put_object(Bucket=stocked.world.bucket, Key=key, Body=b"short")
+    again = stocked.export(LINES, "--prefix", place)
+    manifest = visible(stocked, place)
+    assert (first.state(), again.state(), manifest["generation"]) == ("published", "published", 2)
+    assert stocked.read(manifest["files"][0]["key"]) == undisturbed
+
+
+@pytest.mark.fault("D35", "D37")
+def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked, nemesis, place):
+    contract = counts("refused")
+    nemesis.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))
+    window = stocked.export(contract, "--prefix", place).window()
+    assert (window["state"], window["code"]) == ("failed", "EXP-AWS-DENIED")
+    manifest = visible(stocked, place, "refused")
+    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
+    nemesis.clear()
+    assert stocked.export(contract, "--prefix", place).state() == "unchanged"
+    assert kept(stocked, "refused") == [(WEEK, "a", 15), (WEEK, "b", 15)]
+    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
+
+
+@pytest.mark.fault("D35")
+def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, nemesis, place):
+    nemesis.rule(glue("effect_then_reset", "UpdateTable"))
+    assert stocked.export(counts("unanswered"), "--prefix", place).state() == "published"
+    assert nemesis.state()["rules"][0]["hits"] == 1
+    assert kept(stocked, "unanswered") == [(WEEK, "a", 15), (WEEK, "b", 15)]
+
+
+def kept(lake, name):
+    table = lake.spark.table(f"lake.{lake.world.aggregates_database}.{name}")
+    return sorted(tuple(row) for row in table.select("window", "kind", "things").collect())
+
+
+@pytest.mark.fault("D35")
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (glue("error", "GetTable", code="AccessDeniedException"), "EXP-AWS-DENIED"),
+        (s3("error", "GET", "*.metadata.json", status=403), "EXP-AWS-DENIED"),
+        (s3("truncate", "GET", "*.metadata.json", after_bytes=100), "EXP-AWS-UNREACHABLE"),
+    ],
+)
+def test_a_table_that_cannot_be_read_ends_the_run_before_it_begins(stocked, nemesis, place, fault, code):
+    nemesis.rule(fault | {"times": 0})
+    with pytest.raises(ExportError) as refused:
+        stocked.export(LINES, "--prefix", place)
+    assert refused.value.code == code
+    nemesis.clear()
+    (record,) = (json.loads(stocked.read(key)) for key in stocked.keys(place))
+    assert record["state"] == "failed"
+    assert code in record["reason"]

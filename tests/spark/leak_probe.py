@@ -1,0 +1,105 @@
+"""Runs an export in a process of its own, with Spark's UI and event log on, and keeps all that Spark shows of it.
+
+`python leak_probe.py FOLDER MARK ARGUMENTS…`: FOLDER receives the event log, each page of the UI and its REST interface, and
+the plan of the rows with its generated code. MARK (hex) is put into a query of its own as a literal, text and bytes: what
+literals end up in must show it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import urllib.request
+from pathlib import Path
+
+import attrs
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
+
+from exports import contract as contracts
+from exports.windows import window_of
+from glue_jobs import arguments, export, runs, session
+from glue_jobs.arguments import Arguments
+from glue_jobs.keys import fetch
+from glue_jobs.pipeline import Pipeline
+from glue_jobs.store import connect
+from glue_jobs.table_metadata import pin
+from lakeferry import local_spark
+
+PAGES = ["jobs", "stages", "storage", "environment", "executors", "SQL"]
+REST = [
+    "jobs",
+    "stages?details=true",
+    "executors",
+    "environment",
+    "storage/rdd",
+    "sql?details=true&planDescription=true&length=1000",
+]
+
+
+@attrs.frozen
+class Shown:
+    folder: Path
+
+    def keep(self, name: str, text: str) -> None:
+        (self.folder / f"{re.sub('[^A-Za-z0-9]+', '_', name)}.txt").write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    folder, mark, *words = sys.argv[1:]
+    shown = Shown(Path(folder))
+    java_home = local_spark.prepare()
+    seen = {
+        "spark.ui.enabled": "true",
+        "spark.ui.port": "0",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+    }
+    seen |= {"spark.eventLog.dir": shown.folder.as_uri(), "spark.sql.maxPlanStringLength": "10000000"}
+    options = " ".join(f"--conf {name}={value}" for name, value in seen.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = os.environ["PYSPARK_SUBMIT_ARGS"].replace("pyspark-shell", f"{options} pyspark-shell")
+    spark = session.start("s3://warehouse/warehouse")
+    args = arguments.parse(words, now=runs.utc_now())
+    record = export.run(args, export.Surroundings(spark=spark))
+    plant(spark, bytes.fromhex(mark))
+    explain(spark, args, shown)
+    browse(spark, shown)
+    local_spark.end(java_home)
+    sys.stdout.write(json.dumps({"windows": record.windows}))
+
+
+def plant(spark: SparkSession, mark: bytes) -> None:
+    frame = spark.range(3).filter(F.lit(mark.hex()) == F.hex(F.lit(bytearray(mark)))).select(F.col("id") + 1)
+    frame.collect()
+
+
+def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
+    """All plans of the rows and their generated code: of native pseudonyms, and of those that go through Python."""
+    contract, services = contracts.load(args.export), connect()
+    table = pin(services, args.database, contract.source.topic)
+    key = fetch(services, args.pseudonym_secret).value
+    window = window_of(contract.window.first, contract.window)
+    utils = spark._jvm.PythonSQLUtils
+    for any_text in (False, True):
+        rows = Pipeline(spark, contract, table, window, key, services.s3).rows(any_text=any_text)
+        for mode in ("extended", "codegen", "cost", "formatted"):
+            plan = utils.explainString(rows.frame._jdf.queryExecution(), mode)
+            shown.keep(f"plan {any_text} {mode}", plan)
+
+
+def browse(spark: SparkSession, shown: Shown) -> None:
+    url = spark.sparkContext.uiWebUrl
+    application = spark.sparkContext.applicationId
+    wanted = [f"{url}/{page}/" for page in PAGES] + [f"{url}/api/v1/applications/{application}/{page}" for page in REST]
+    while wanted:
+        page = wanted.pop(0)
+        with urllib.request.urlopen(page, timeout=30) as answer:
+            text = answer.read().decode("utf-8", errors="replace")
+        shown.keep(page.removeprefix(str(url)), text)
+        wanted += sorted({f"{url}{path}" for path in re.findall(r'href="(?:http://[^/"]+)?(/SQL/execution/\?id=\d+)"', text)})
+
+
+if __name__ == "__main__":
+    main()

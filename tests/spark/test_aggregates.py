@@ -1,0 +1,103 @@
+"""Groups: which are too small to be shown, what hides them, what the counts still tell, and the table that keeps them."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from lake import MONDAY, column, contract, topic_of
+
+VISITS = topic_of(("who", ["null", "string"], None), ("region", ["null", "string"], None), ("spent", "int"))
+COLUMNS = [
+    column("region", nullable=True),
+    column("visits", "integer", measure="count(*)"),
+    column("spent", "integer", measure="sum(spent)"),
+]
+PEOPLE = {"people": "who", "smallest_group": 5}
+#: People a region in three weeks: one small group, two, and nothing but one. Everybody comes twice.
+WEEKS = {
+    "2024-W08": {"north": 4, "south": 6, "east": 9, None: 7},
+    "2024-W09": {"north": 4, "south": 3, "east": 9},
+    "2024-W10": {"north": 2},
+}
+FROM = {"from": date(2024, 2, 19)}
+
+
+def visits(label, regions):
+    monday = MONDAY + timedelta(weeks=int(label[-2:]) - 10)
+    for region, people in regions.items():
+        for n in range(2 * people):
+            yield {"id": f"{label}{region}{n}", "at": monday, "who": f"p{n % people}", "region": region, "spent": n}
+
+
+@pytest.fixture(scope="module")
+def run(lakes):
+    lake = lakes()
+    lake.commit(VISITS, *(event for label, regions in WEEKS.items() for event in visits(label, regions)))
+    return lake.export(contract(*COLUMNS, window=FROM, aggregate=PEOPLE))
+
+
+def groups(run, label):
+    return {row["region"]: (int(row["visits"]), int(row["spent"])) for row in run.cells(label)}
+
+
+@pytest.mark.fault("D40")
+def test_one_small_group_takes_the_next_smallest_with_it(run):
+    """Else the total less the rows shown would be the small group."""
+    assert groups(run, "2024-W08") == {"": (14, 91), "east": (18, 153)}
+    rows = run.manifest("2024-W08")["rows"]
+    assert rows["groups"] == {"shown": 2, "suppressed": 2}
+    assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
+
+
+@pytest.mark.fault("D40")
+def test_two_small_groups_hide_each_other(run):
+    assert groups(run, "2024-W09") == {"east": (18, 153)}
+    assert run.manifest("2024-W09")["rows"]["groups"] == {"shown": 1, "suppressed": 2}
+
+
+@pytest.mark.fault("D40")
+def test_one_small_group_alone_takes_all_counts_with_it(run):
+    assert run.csv("2024-W10") == b"region,visits,spent\r\n"
+    manifest = run.manifest("2024-W10")
+    assert (manifest["rows"]["events"], manifest["rows"]["lines"], manifest["source"]["offsets"]) == (None, None, {})
+    assert "too small" in manifest["rows"]["withheld"]
+
+
+@pytest.mark.fault("D40")
+def test_people_are_counted_once_and_nobody_is_no_person(lake):
+    """Twenty visits of four people are four people; visits of nobody known count as no person at all."""
+    lake.commit(
+        VISITS,
+        *({"id": f"a{n}", "at": MONDAY, "who": f"p{n % 4}", "region": "few", "spent": 1} for n in range(20)),
+        *({"id": f"b{n}", "at": MONDAY, "who": None, "region": "nobody", "spent": 1} for n in range(20)),
+        *({"id": f"c{n}", "at": MONDAY, "who": f"p{n}", "region": "many", "spent": 1} for n in range(5)),
+    )
+    assert groups(lake.export(contract(*COLUMNS, aggregate=PEOPLE)), None) == {"many": (5, 5)}
+
+
+def kept(lake):
+    table = f"lake.`{lake.world.aggregates_database}`.things"
+    rows = lake.spark.sql(f"SELECT window, region, visits, spent, run_id FROM {table} ORDER BY 1, 2").collect()
+    return [tuple(row) for row in rows]
+
+
+@pytest.mark.fault("D10", "D32")
+def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
+    keeping = PEOPLE | {"keep_as_table": True, "smallest_group": 2}
+    text = contract(*COLUMNS, window={"from": date(2024, 2, 26)}, aggregate=keeping)
+    lake.commit(VISITS, *visits("2024-W09", {"north": 4}), *visits("2024-W10", {"south": 3}))
+    first = lake.export(text)
+    assert kept(lake) == [("2024-W09", "north", 8, 28, first.record.id), ("2024-W10", "south", 6, 15, first.record.id)]
+    lake.commit(VISITS, *visits("2024-W10", {"east": 2}))
+    second = lake.export(text)
+    assert (second.state("2024-W09"), second.state("2024-W10")) == ("unchanged", "published")
+    expected = [
+        ("2024-W09", "north", 8, 28, first.record.id),
+        ("2024-W10", "east", 4, 6, second.record.id),
+        ("2024-W10", "south", 6, 15, second.record.id),
+    ]
+    assert kept(lake) == expected
+    assert groups(second, "2024-W10") == {"east": (4, 6), "south": (6, 15)}
+    lake.export(text)
+    assert kept(lake) == expected

@@ -1,0 +1,64 @@
+"""The pseudonymisation key is in nothing that Spark shows or writes: plans, generated code, event log, pages of its UI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from canary import Canary
+from lake import AS_OF, MONDAY, ROOT, column, contract, topic_of
+
+#: Stands in a query as a literal, so that it must be found where a literal key would be.
+MARK = bytes(range(17, 81))
+PEOPLE = topic_of(("who", "string"))
+
+
+@pytest.fixture(scope="module")
+def shown(lakes, tmp_path_factory):
+    """A folder with all that Spark showed of a run, ended long before the tests look."""
+    lake = lakes()
+    lake.commit(PEOPLE, *({"id": f"{n}", "at": MONDAY, "who": who} for n, who in enumerate(("ada", "Zoë"))))
+    folder = tmp_path_factory.mktemp("shown")
+    hashed = column("who", personal={"treatment": "hash", "kind": "name"})
+    path = lake.write_contract(contract(column("id"), hashed))
+    words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.world.arguments()]
+    # As on a machine far away: neither language nor zone may change a byte.
+    far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
+    command = [sys.executable, str(Path(__file__).with_name("leak_probe.py")), str(folder), MARK.hex(), *words]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | far | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "output.txt").write_text(done.stdout + done.stderr)
+    (window,) = json.loads(done.stdout.splitlines()[-1])["windows"]
+    assert window["state"] == "published"
+    return folder
+
+
+def named(folder, part):
+    return [file.read_bytes().lower() for file in folder.iterdir() if part in file.name]
+
+
+@pytest.mark.fault("D38")
+def test_neither_the_key_nor_a_pad_is_in_anything(shown):
+    canary = Canary()
+    canary.look_below(shown)
+    assert canary.found == []
+    assert canary.pieces > 20
+
+
+@pytest.mark.parametrize("where", ["local-", "SQL_execution", "api_v1_applications", "plan_"])
+def test_what_was_searched_shows_literals(shown, where):
+    """Else the search above would prove nothing. The plans of the rows show the contract's own literals."""
+    wanted = b"v1|name|" if where == "plan_" else MARK.hex().encode()
+    forms = (wanted, wanted.hex().encode())
+    assert any(form in text for text in named(shown, where) for form in forms)
+    assert any(b"_pad_inner" in text for text in named(shown, where))
+
+
+def test_generated_code_and_python_plans_were_among_it(shown):
+    plans = b"".join(named(shown, "plan_"))
+    assert b"/* 001 */" in plans
+    assert b"arrowevalpython" in plans

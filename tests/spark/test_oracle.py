@@ -1,0 +1,131 @@
+"""weekly_sales equals an independent SQL over the same events in DuckDB, cell by cell; and every reader reads the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+from datetime import UTC, datetime
+
+import duckdb
+import frictionless
+import oracles
+import pandas as pd
+import pytest
+from lake import AS_OF, ROOT, SALES
+from pyarrow import csv as arrow_csv
+
+from glue_jobs.delivery.csv_line import unguarded
+from simulators.csv_events import read_csv
+from simulators.csv_mapping import load_mapping
+from simulators.events import to_records
+from simulators.generators import SalesMix, sales_orders
+
+RETAIL = ROOT.parent / "shared" / "data" / "online_retail_10k.csv"
+MAPPING = ROOT / "tests" / "data" / "online_retail.mapping.toml"
+MIX = SalesMix(orders=400, customers=80, amended=0.1, duplicates=0.05, late=0.05, guests=0.05, awkward=0.1)
+RETAIL_ORDERS = """
+CREATE VIEW orders AS
+WITH numbered AS (SELECT *, row_number() OVER () AS number FROM read_csv($file, header = true, all_varchar = true)),
+lines AS (SELECT *, row_number() OVER (PARTITION BY InvoiceNo ORDER BY number) AS line_no FROM numbered)
+SELECT InvoiceNo AS order_id, 'web' AS channel, 1 AS store_id,
+    (arg_min(InvoiceDate, number)::TIMESTAMP AT TIME ZONE 'Europe/London') AT TIME ZONE 'UTC' AS ordered_at,
+    CASE WHEN InvoiceNo LIKE 'C%' OR min(Quantity::INTEGER) < 0 THEN 'returned' ELSE 'accepted' END AS status,
+    'GBP' AS currency, NULL AS coupon_code,
+    {'customer_id': regexp_replace(arg_min(CustomerID, number), '[.]0$', ''), 'email': NULL::VARCHAR, 'phone': NULL::VARCHAR,
+     'region': arg_min(Country, number), 'registered_at': NULL::TIMESTAMP} AS customer,
+    {'postal_code': NULL::VARCHAR, 'country': $countries[arg_min(Country, number)]} AS ship_to,
+    list({'line_no': line_no, 'product_id': StockCode, 'product': Description, 'category': NULL::VARCHAR,
+          'quantity': Quantity::INTEGER, 'unit_price': UnitPrice::DECIMAL(12, 4), 'discount': 0::DECIMAL(5, 4)}) AS order_lines,
+    0 AS kafka_timestamp, 0 AS kafka_offset, 0 AS kafka_partition
+FROM lines GROUP BY InvoiceNo
+"""
+
+
+def plain(content):
+    """Rows of a file, the guard against formulas taken off."""
+    rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+    return [[unguarded(cell) for cell in row] for row in rows[1:]]
+
+
+@pytest.mark.skipif(not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)")
+def test_a_week_of_real_invoices(lake):
+    events = read_csv(RETAIL, load_mapping(MAPPING, SALES), SALES)
+    lake.flow.materialise(SALES, to_records(SALES, events, datetime(2010, 12, 6, tzinfo=UTC)), commits=3)
+    run = lake.export("weekly_sales", "--first-day", "2010-11-29", as_of=datetime(2010, 12, 6, 6, tzinfo=UTC))
+    with oracles.connect() as database:
+        countries = tomllib.loads(MAPPING.read_text())["event"]["ship_to"]["country"]["translate"]
+        listed = ", ".join(f"'{name}': '{code}'" for name, code in countries.items())
+        sql = RETAIL_ORDERS.replace("$countries", f"MAP {{{listed}}}").replace("$file", f"'{RETAIL}'")
+        database.execute(sql)
+        expected = oracles.cells(database, oracles.WEEKLY_SALES, "2010-11-28 23:00:00", "2010-12-05 23:00:00")
+    assert plain(run.csv()) == expected
+    assert len(expected) == 10_000
+
+
+@pytest.fixture(scope="module")
+def generated(lakes, tmp_path_factory):
+    """The run over two weeks of generated sales, and the events as a file for DuckDB."""
+    lake = lakes()
+    records = sales_orders(MIX, seed=11, start=datetime(2024, 2, 26, tzinfo=UTC), end=datetime(2024, 3, 11, tzinfo=UTC))
+    lake.flow.materialise(SALES, records, commits=4, compact_every=3)
+    file = tmp_path_factory.mktemp("events") / "orders.json"
+    with file.open("w") as lines:
+        for one in records:
+            about = {"kafka_timestamp": one.timestamp, "kafka_offset": one.offset, "kafka_partition": one.partition}
+            lines.write(json.dumps(one.value | about, default=_text) + "\n")
+    return lake.export("weekly_sales", "--first-day", "2024-02-26", as_of=AS_OF), file
+
+
+def _text(value):
+    return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else str(value)
+
+
+@pytest.mark.fault("D8", "D12")
+def test_two_weeks_of_generated_sales(generated):
+    run, file = generated
+    with oracles.connect() as database:
+        columns = ", ".join(f"{name}: '{type_}'" for name, type_ in oracles.ORDERS.items())
+        database.execute(f"CREATE VIEW orders AS FROM read_json('{file}', format = 'newline_delimited', columns = {{{columns}}})")
+        weeks = {
+            "2024-W09": ("2024-02-25 23:00:00", "2024-03-03 23:00:00"),
+            "2024-W10": ("2024-03-03 23:00:00", "2024-03-10 23:00:00"),
+        }
+        for label, bounds in weeks.items():
+            expected = oracles.cells(database, oracles.WEEKLY_SALES, *bounds)
+            assert plain(run.csv(label)) == expected
+            assert len(expected) > 400
+
+
+@pytest.mark.fault("D21")
+def test_every_reader_reads_the_same(generated, tmp_path):
+    run, _ = generated
+    content = run.csv("2024-W10")
+    file = tmp_path / "sales.csv"
+    file.write_bytes(content)
+    header, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    pandas = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    assert (list(pandas.columns), pandas.to_numpy().tolist()) == (header, rows)
+    options = {
+        "parse": arrow_csv.ParseOptions(newlines_in_values=True),
+        "convert": arrow_csv.ConvertOptions(column_types=dict.fromkeys(header, "string")),
+    }
+    arrow = arrow_csv.read_csv(file, parse_options=options["parse"], convert_options=options["convert"])
+    assert (arrow.column_names, [list(row.values()) for row in arrow.to_pylist()]) == (header, rows)
+    duck = duckdb.execute(f"FROM read_csv('{file}', header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"')")
+    assert [name for name, *_ in duck.description] == header
+    assert [["" if cell is None else cell for cell in row] for row in duck.fetchall()] == rows
+    assert any("\n" in cell for row in rows for cell in row)
+
+
+def test_the_data_package_describes_the_file(generated, tmp_path):
+    run, _ = generated
+    folder = run.manifest("2024-W10")["files"][0]["key"].rpartition("/")[0]
+    for key in run.lake.keys(folder):
+        (tmp_path / key.rpartition("/")[2]).write_bytes(run.lake.read(key))
+    report = frictionless.validate(str(tmp_path / "datapackage.json"))
+    assert report.valid, report.flatten(["type", "note"])
+    (data,) = tmp_path.glob("*.csv")
+    data.write_bytes(data.read_bytes().replace(b",EUR,", b",,", 1))
+    assert not frictionless.validate(str(tmp_path / "datapackage.json")).valid

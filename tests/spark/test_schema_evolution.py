@@ -1,0 +1,170 @@
+"""What happens when the table is not what it was: columns, types, partitioning, format; and when there is no table."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from lake import MONDAY, column, contract, topic_of
+from pyiceberg.types import DecimalType, LongType, MapType, NestedField, StringType, StructType
+
+from glue_jobs.errors import SourceProblem
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+THINGS = topic_of(("n", "int"), ("share", "float"), ("price", DECIMAL), ("name", ["null", "string"], None))
+SHOWN = [column("id"), column("n", "integer"), column("share", "decimal(9,4)"), column("price", "decimal(18,2)"), column("name")]
+CSV = b"id,n,share,price,name\r\na,1,0.2500,9.90,x\r\nb,2,0.5000,0.10,y\r\n"
+
+
+def thing(id_, n, share, price, name):
+    return {"id": id_, "at": MONDAY, "n": n, "share": share, "price": Decimal(price), "name": name}
+
+
+def filled(lake):
+    lake.commit(THINGS, thing("b", 2, 0.5, "0.10", "y"), thing("a", 1, 0.25, "9.90", "x"))
+    return lake
+
+
+def evolve(lake, *steps):
+    """Takes each step on the table's schema in a commit of its own, then appends its rows again under the new one."""
+    table = lake.flow.catalog.load_table((lake.world.database, "things"))
+    for step in steps:
+        with table.update_schema(allow_incompatible_changes=True) as update:
+            step(update)
+    table.append(table.scan().to_arrow())
+
+
+def sql(lake, statement):
+    lake.spark.sql(statement.format(table=f"lake.`{lake.world.database}`.things", db=f"lake.`{lake.world.database}`"))
+
+
+def refusal(lake, text):
+    """What the run that could not begin says, after nothing was published and its record says so too."""
+    with pytest.raises(SourceProblem) as caught:
+        lake.export(text)
+    assert lake.keys("exports/things/data/") == lake.published() == []
+    (record,) = lake.keys("exports/things/runs/")
+    assert caught.value.what in lake.read(record).decode()
+    return caught.value
+
+
+@pytest.mark.fault("D14", "D17", "D1")
+def test_added_moved_and_widened_columns_change_no_byte(lake):
+    first = filled(lake).export(contract(*SHOWN))
+    assert first.csv() == CSV
+    evolve(
+        lake,
+        lambda schema: schema.add_column("secret", StringType()).move_first("name").move_after("id", "price"),
+        lambda schema: schema.update_column("n", LongType()).update_column("price", DecimalType(14, 2)),
+        lambda schema: schema.update_column("share", "double"),
+    )
+    again = lake.export(contract(*SHOWN))
+    assert (again.state(), again.manifest()) == ("unchanged", first.manifest())
+    assert len([key for key in lake.keys("exports/things/data/") if key.endswith(".csv")]) == 1
+
+
+@pytest.mark.fault("D15", "D16", "D18")
+@pytest.mark.parametrize(
+    ("told", "steps"),
+    [
+        ("name was renamed to title", [lambda schema: schema.rename_column("name", "title")]),
+        ("name is gone", [lambda schema: schema.delete_column("name")]),
+        (
+            "name was dropped and added again",
+            [lambda schema: schema.delete_column("name"), lambda schema: schema.add_column("name", StringType())],
+        ),
+        (
+            "n was dropped and added again",
+            [lambda schema: schema.rename_column("n", "m"), lambda schema: schema.add_column("n", LongType())],
+        ),
+    ],
+)
+def test_columns_that_are_gone_or_others_stop_the_run(lake, told, steps):
+    evolve(filled(lake), *steps)
+    error = refusal(lake, contract(*SHOWN))
+    assert error.code == "EXP-SCHEMA-CHANGED"
+    assert told in error.what
+
+
+@pytest.mark.fault("D16")
+def test_a_column_that_was_replaced_on_purpose_is_read(lake):
+    filled(lake)
+    table = lake.flow.catalog.load_table((lake.world.database, "things"))
+    for step in (lambda schema: schema.delete_column("name"), lambda schema: schema.add_column("name", StringType())):
+        with table.update_schema(allow_incompatible_changes=True) as update:
+            step(update)
+    row = table.scan(limit=1).to_arrow()
+    place = row.schema.get_field_index("name")
+    table.append(row.set_column(place, row.schema.field(place), pa.array(["new"], row.schema.field(place).type)))
+    shown = [*SHOWN[:-1], column("name", nullable=True)]
+    run = lake.export(contract(*shown, source={"replaced_fields": ["name"]}, deduplicate=None))
+    assert sorted(run.column("name")) == ["", "", "new"]
+
+
+@pytest.mark.fault("D18")
+def test_types_that_do_not_fit_stop_the_run_and_all_are_told(lake):
+    filled(lake)
+    evolve(
+        lake,
+        lambda schema: schema.delete_column("n").delete_column("share").delete_column("name"),
+        lambda schema: (
+            schema.add_column("n", StringType())
+            .add_column("share", MapType(1, StringType(), 2, StringType()))
+            .add_column("name", StructType(NestedField(3, "first", StringType(), required=False)))
+        ),
+    )
+    replaced = {"replaced_fields": ["n", "share", "name"]}
+    (window,) = lake.export(contract(*SHOWN, source=replaced)).record.windows
+    assert (window["state"], window["code"]) == ("failed", "EXP-TYPE-CHANGED")
+    assert "n is string in the table, integer in the contract" in window["reason"]
+    assert "share is map in the table" in window["reason"]
+    assert "name is struct in the table; name a field inside it" in window["reason"]
+    assert lake.published() == lake.keys("exports/things/data/") == []
+
+
+@pytest.mark.fault("D15")
+def test_an_expression_over_a_field_that_is_gone_names_it(lake):
+    (window,) = filled(lake).export(contract(column("id"), column("x", "integer", expression="n + gone_field"))).record.windows
+    assert window["code"] == "EXP-SCHEMA-CHANGED"
+    assert "gone_field" in window["reason"]
+
+
+@pytest.mark.fault("D17")
+def test_a_field_that_would_lose_digits_is_refused(lake):
+    (window,) = filled(lake).export(contract(column("id"), column("price", "decimal(18,1)"))).record.windows
+    assert "price is decimal(10,2) in the table, decimal(18,1) in the contract" in window["reason"]
+
+
+@pytest.mark.fault("D19")
+def test_partitioning_and_format_versions_change_no_byte(lake):
+    """The same events in a table of format 1, then 2, partitioned anew, then 3; each time they are there once more."""
+    filled(lake)
+    sql(lake, "CREATE TABLE {db}.old USING iceberg TBLPROPERTIES ('format-version'='1') AS SELECT * FROM {table}")
+    versions = []
+    for steps in (
+        (),
+        ("SET TBLPROPERTIES ('format-version'='2')", "ADD PARTITION FIELD days(at)"),
+        ("SET TBLPROPERTIES ('format-version'='3')", "REPLACE PARTITION FIELD days(at) WITH bucket(4, id)"),
+    ):
+        for step in steps:
+            sql(lake, f"ALTER TABLE {{db}}.old {step}")
+        if steps:
+            sql(lake, "INSERT INTO {db}.old SELECT * FROM {table}")
+        table = lake.flow.catalog.load_table((lake.world.database, "old"))
+        versions.append((table.metadata.format_version, len(table.spec().fields)))
+        run = lake.export(contract(*SHOWN), "--table", "old")
+        assert run.csv() == CSV
+    assert versions == [(1, 0), (2, 1), (3, 1)]
+    assert run.manifest()["generation"] == 1
+
+
+@pytest.mark.fault("D3")
+def test_no_table_is_told_apart_from_one_without_a_snapshot_and_from_no_iceberg(lakes):
+    missing, waiting, plain = lakes(), lakes(), lakes()
+    waiting.commit(THINGS)
+    waiting_glue = waiting.flow.catalog.glue
+    waiting_glue.create_database(DatabaseInput={"Name": plain.world.database})
+    waiting_glue.create_table(DatabaseName=plain.world.database, TableInput={"Name": "things"})
+    codes = [refusal(lake, contract(*SHOWN)).code for lake in (missing, waiting, plain)]
+    assert codes == ["EXP-TABLE-MISSING", "EXP-TABLE-NOT-READY", "EXP-NOT-ICEBERG"]

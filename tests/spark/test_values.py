@@ -1,0 +1,248 @@
+"""Values that files, readers and spreadsheets fall over: every one comes back as it was, or stops the run, or is counted."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+
+import pytest
+from lake import MONDAY, column, contract, topic_of
+from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
+
+from glue_jobs.delivery.csv_line import LONGEST_TEXT, unguarded
+
+TEXTS = [
+    *(
+        "plain",
+        "",
+        " ",
+        " lead",
+        "trail ",
+        "\t",
+        "a,b",
+        'a"b',
+        '"',
+        '""',
+        "'",
+        "''",
+        "a\nb",
+        "a\r\nb",
+        "a\rb",
+        "\n",
+        "\\",
+        "\\N",
+        "a\\",
+    ),
+    *(
+        "NULL",
+        "null",
+        "\\N",
+        "None",
+        "nan",
+        "\x00",
+        "a\x00b",
+        "\ufeff",
+        "\ufeffid",
+        "\u202eabc",
+        "a\u200bb",
+        "\u2028",
+        "\x85",
+        "\U0001f600",
+    ),
+    *(
+        "=1+1",
+        "+1",
+        "-1",
+        "@x",
+        "\t=1",
+        "\r=1",
+        "\x00=1",
+        " =1",
+        "'=1",
+        '"=1',
+        "＝1",
+        "＋1",
+        "－1",
+        "＠x",
+        "\u00a0=1",
+        "=cmd|' /C x'!A0",
+    ),
+    *("1e5", "0123", "1/2", "#N/A", "TRUE", "é", "e\u0301", "ﬁ", "x" * LONGEST_TEXT),
+]
+NOTES = topic_of(("text", ["null", "string"], None))
+
+
+@pytest.mark.fault("D21", "D22", "D23", "D24")
+@pytest.mark.parametrize(("dialect", "null_text"), [("machine", ""), ("excel", "NULL")])
+def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text):
+    lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
+    columns = column("id"), column("text", nullable=True)
+    run = lake.export(contract(*columns, delivery={"dialect": dialect, "null_text": null_text}))
+    raw = run.csv()
+    assert raw.startswith(b"\xef\xbb\xbfid") == (dialect == "excel")
+    assert [unguarded(cell) for cell in run.column("text")] == [*TEXTS, null_text]
+    assert not [
+        cell
+        for cell in run.column("text")
+        if cell.lstrip(" \"'\u00a0\u3000")[:1] in set("=+-@＝＋－＠\t\r\n\x00") and cell[0] != "'"
+    ]
+    # Only quotation marks tell a text that looks like a missing value from one.
+    assert raw.endswith(f"{len(TEXTS):03},{null_text}\r\n".encode())
+    assert f'{TEXTS.index(null_text):03},"{null_text}"\r\n'.encode() in raw
+    assert run.manifest()["notes"] == []
+
+
+@pytest.mark.fault("D20", "D22")
+def test_huge_and_invalid_texts_are_cut_or_mended_and_counted(lake):
+    """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
+    lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})
+    table = f"lake.`{lake.world.database}`.things"
+    texts = {
+        "0": F.repeat(F.lit("y"), 10_000_000),
+        "1": F.repeat(F.lit("\u00e9"), 40_000),
+        "2": F.lit(bytearray(b"a\xed\xa0\x80b")).cast("string"),
+        "3": F.lit(bytearray(b"\xff\xfe")).cast("string"),
+        "4": F.lit("\ufffd"),
+    }
+    for id_, text in texts.items():
+        lake.spark.table(table).filter("id = 'seed'").withColumns({"id": F.lit(id_), "text": text}).writeTo(table).append()
+    hashed = {"treatment": "hash", "kind": "text"}
+    run = lake.export(contract(column("id"), column("text"), column("pseudonym", **{"from": "text"}, personal=hashed)))
+    cells = run.column("text")
+    assert cells[:2] == ["y" * LONGEST_TEXT, "\u00e9" * LONGEST_TEXT]
+    assert [cell.replace("\ufffd", "") for cell in cells[2:]] == ["ab", "", "", "fine"]
+    notes = " ".join(run.manifest()["notes"])
+    assert "2 texts were longer than 32,767 characters" in notes
+    assert f"{sum(cell.count(chr(0xFFFD)) for cell in cells) - 1} bytes that are not valid text" in notes
+
+
+NUMBERS = topic_of(
+    ("wide", {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 18}),
+    ("real", ["null", "double"], None),
+    ("whole", ["null", "long"], None),
+)
+ODD = {
+    "a": ("0.000000000000000001", -0.0, -(2**63)),
+    "b": ("-99999999999999999999.999999999999999999", 0.005, 2**63 - 1),
+    "c": ("-0.000000000000000000", 1e9, 0),
+    "d": ("1E+3", 2.675, None),
+}
+
+
+def number(id_, wide="0", real=0.0, whole=0, at=MONDAY):
+    return {
+        "id": id_,
+        "at": at,
+        "wide": Decimal(wide).quantize(Decimal("1E-18")) if "9999" not in wide else Decimal(wide),
+        "real": real,
+        "whole": whole,
+    }
+
+
+@pytest.mark.fault("D25")
+def test_numbers_have_one_form_without_exponents(lake):
+    lake.commit(NUMBERS, *(number(id_, *values) for id_, values in ODD.items()))
+    columns = (
+        column("id"),
+        column("wide", "decimal(38,18)"),
+        column("real", "decimal(12,2)"),
+        column("whole", "integer", nullable=True),
+    )
+    run = lake.export(contract(*columns))
+    assert [list(row.values())[1:] for row in run.cells()] == [
+        ["0.000000000000000001", "0.00", "-9223372036854775808"],
+        ["-99999999999999999999.999999999999999999", "0.01", "9223372036854775807"],
+        ["0.000000000000000000", "1000000000.00", "0"],
+        ["1000.000000000000000000", "2.68", ""],
+    ]
+    assert run.manifest()["totals"]["whole"] == {"sum": "-1", "min": "-9223372036854775808", "max": "9223372036854775807"}
+
+
+@pytest.fixture(scope="module")
+def limits(lakes):
+    lake = lakes()
+    lake.commit(
+        NUMBERS,
+        number("big", "0", 1e300, 2**62),
+        number("big too", "0", 1.0, 2**62),
+        number("nan", "0", float("nan"), 1),
+        number("infinite", "0", float("-inf"), 1),
+        number("none", "0", 1.0, 0),
+    )
+    return lake
+
+
+def only(*ids):
+    listed = ", ".join(f"'{id_}'" for id_ in ids)
+    return [{"where": f"id in ({listed})", "reason": "the case at hand"}]
+
+
+SUMMED = {"without_people": "Numbers only."}
+
+
+@pytest.mark.fault("D25", "D26")
+@pytest.mark.parametrize(
+    ("code", "columns", "ids", "more"),
+    [
+        ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["nan"], {}),
+        ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["infinite"], {}),
+        ("EXP-OVERFLOW", [column("real", "decimal(12,2)")], ["big"], {}),
+        ("EXP-OVERFLOW", [column("x", "integer", expression="whole * 2")], ["big"], {}),
+        ("EXP-OVERFLOW", [column("x", "integer", measure="sum(whole)")], ["big", "big too"], {"aggregate": SUMMED}),
+        ("EXP-OVERFLOW", [column("x", "decimal(5,2)", measure="max(whole)")], ["big"], {"aggregate": SUMMED}),
+        ("EXP-DIVISION", [column("x", "integer", expression="1 div whole")], ["none"], {}),
+        ("EXP-CAST", [column("x", "date", expression="cast(id as date)")], ["none"], {}),
+        ("EXP-TYPE-CHANGED", [column("x", "decimal(12,2)", measure="sum(real)")], ["none"], {"aggregate": SUMMED}),
+    ],
+    ids=[
+        "NaN",
+        "infinity",
+        "double too large",
+        "bigint",
+        "sum of bigint",
+        "decimal too narrow",
+        "zero",
+        "no date",
+        "sum of doubles",
+    ],
+)
+def test_what_has_no_exact_value_stops_the_run(limits, code, columns, ids, more):
+    run = limits.export(contract(column("id") if not more else column("at", "timestamp"), *columns, filter=only(*ids), **more))
+    assert (run.state(), run.window()["code"]) == ("failed", code)
+    assert limits.published() == limits.keys("exports/things/data/") == []
+    assert not any(id_ in run.window()["reason"] for id_ in ids)
+
+
+@pytest.mark.fault("D25")
+def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limits):
+    kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
+    shares = [column("share", "integer", expression="4611686018427387904 div whole"), column("real", "decimal(12,2)")]
+    lines = limits.export(contract(column("id"), *shares, name="lines", filter=kept))
+    assert [list(row.values()) for row in lines.cells()] == [["big too", "1", "1.00"]]
+    sums = [column("total", "integer", measure="sum(4611686018427387904 div whole)")]
+    groups = limits.export(contract(column("id"), *sums, name="groups", filter=kept, aggregate=SUMMED))
+    assert [list(row.values()) for row in groups.cells()] == [["big too", "1"]]
+
+
+@pytest.mark.fault("D39")
+def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):
+    """An address in a free text keeps the file back; a field that the contract doesn't name never leaves."""
+    lake.commit(
+        topic_of(("text", "string"), ("email", "string")),
+        {"id": "a", "at": MONDAY, "text": "ask canary@example.org", "email": "canary2@example.org"},
+    )
+    run = lake.export(contract(column("id"), column("text")))
+    window = run.window()
+    assert (window["state"], window["code"], window["exit_code"]) == ("blocked", "EXP-PERSONAL-DATA", 7)
+    assert "text: an e-mail address in 1 rows" in window["reason"]
+    assert lake.published() == lake.keys("exports/things/data/") == []
+    lake.export(contract(column("id"), column("text", expression="upper(id)")))
+    assert lake.published() == ["2024-W10"]
+    assert [key for key in lake.keys("exports/") if b"canary" in lake.read(key)] == []
+
+
+def test_rows_of_one_column_and_a_gap_are_told_apart_by_the_null_text(lake):
+    lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": None}, {"id": "b", "at": MONDAY, "text": "\\N"})
+    run = lake.export(contract(column("text", nullable=True), delivery={"null_text": "-"}))
+    assert list(csv.reader(io.StringIO(run.csv().decode(), newline=""))) == [["text"], ["-"], ["\\N"]]

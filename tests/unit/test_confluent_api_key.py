@@ -1,0 +1,200 @@
+"""API keys: the secret is stored in the call that made it, and a key without its secret is never kept."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
+
+from lambdas.confluent import key_services, secret_fields
+from lambdas.confluent.kinds import api_key
+from lambdas.core.errors import BadProperties, NotFound, NotYet, Transient, Vanished
+from lambdas.core.redaction import ApiKey, Secret
+
+KEYS = "/iam/v2/api-keys"
+SERVICES = {
+    "kafka": {"environment_id": ENV, "cluster_id": LKC},
+    "schema_registry": {"environment_id": ENV},
+    "flink": {"environment_id": ENV, "region": "eu-west-1", "compute_pool_id": "lfcp-1"},
+    "tableflow": {"environment_id": ENV, "cluster_id": LKC, "region": "eu-west-1"},
+    "cloud": {},
+}
+RESOURCES = {
+    "kafka": {"id": LKC, "kind": "Cluster"},
+    "schema_registry": {"id": "lsrc-1", "kind": "Cluster"},
+    "flink": {"id": "aws.eu-west-1", "kind": "Region", "api_version": "fcpm/v2", "environment": ENV},
+    "tableflow": {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"},
+    "cloud": None,
+}
+TRIED = {
+    "kafka": f"GET {KAFKA}/topics",
+    "schema_registry": "GET /subjects",
+    "flink": f"GET {STATEMENTS}",
+    "tableflow": "GET /tableflow/v1/regions",
+    "cloud": "GET /org/v2/environments",
+}
+
+
+def key_spec(service="kafka", **given):
+    return spec(api_key, service_account_id=SA, service=service, secret="filled", **SERVICES[service], **given)
+
+
+def listed(key_id, display_name=NAME, resource=LKC):
+    return {"id": key_id, "spec": {"display_name": display_name, "owner": {"id": SA}, "resource": {"id": resource}}}
+
+
+def making(server, *existing):
+    server.answers[f"GET {KEYS}"] = listing(*existing)
+    server.answers[f"POST {KEYS}"] = (202, {"id": "NEW", "spec": {"secret": "canary-of-a-new-key"}})
+
+
+def stored(told):
+    return json.loads(told.secrets.client.values["filled"] or "{}")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_create_asks_for_the_service_and_fills_the_secret(server, service):
+    making(server)
+    told = context(server, filled=None)
+    assert api_key.create(told, key_spec(service)) == "NEW"
+    body = {"display_name": NAME, "description": "Made by Lakeferry", "owner": {"id": SA, "kind": "ServiceAccount"}}
+    resource = {"resource": RESOURCES[service]} if RESOURCES[service] else {}
+    assert wrote(server) == [(f"POST {KEYS}", {"spec": {**body, **resource}})]
+    assert (stored(told)["apiKey"], stored(told)["apiSecret"]) == ("NEW", "canary-of-a-new-key")
+    assert stored(told)["serviceAccountId"] == SA
+
+
+def test_a_client_can_connect_from_the_secret_alone(server):
+    making(server)
+    common = {"apiKey", "apiSecret", "serviceAccountId", "environmentId", "resourceId"}
+    fields = {}
+    for service in SERVICES:
+        told = context(server, filled=None)
+        api_key.create(told, key_spec(service))
+        fields[service] = stored(told)
+    assert fields["kafka"] | {"bootstrap.servers": "broker:9092", "sasl.username": "NEW"} == fields["kafka"]
+    assert fields["schema_registry"]["schema.registry.basic.auth.user.info"] == "NEW:canary-of-a-new-key"
+    assert fields["flink"] | {"compute.pool.id": "lfcp-1", "endpoint": server.url, "principal.id": SA} == fields["flink"]
+    assert fields["tableflow"]["catalog.uri"].endswith(f"/organizations/{ORG}/environments/{ENV}")
+    assert set(fields["cloud"]) == common - {"environmentId", "resourceId"}
+    assert all(common <= set(fields[service]) for service in ("kafka", "schema_registry", "flink", "tableflow"))
+    assert all("" not in each.values() for each in fields.values())
+
+
+def test_a_key_whose_secret_was_lost_is_deleted_and_another_is_made(server):
+    making(server, listed("LOST"), listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"))
+    server.answers[f"DELETE {KEYS}/LOST"] = (204, None)
+    told = context(server, filled=None)
+    assert api_key.adopt(told, key_spec(), None) == []
+    assert api_key.create(told, key_spec()) == "NEW"
+    assert [route for route, _ in wrote(server)] == [f"DELETE {KEYS}/LOST", f"POST {KEYS}"]
+
+
+def test_a_secret_that_can_not_be_stored_is_told_and_the_key_is_found_again(server):
+    making(server)
+    told = context(server, filled=None)
+    told.secrets.client.fail_next = "InternalServiceError"
+    with pytest.raises(Transient) as failed:
+        api_key.create(told, key_spec())
+    assert "canary" not in str(failed.value)
+    making(server, listed("NEW"))
+    assert api_key.adopt(told, key_spec(), None) == []
+    with pytest.raises(NotFound):
+        api_key.create(context(server), key_spec())
+
+
+def test_the_key_that_the_secret_holds_is_kept_whoever_made_it(server):
+    server.answers[f"GET {KEYS}"] = listing(listed("OLD"), listed("KEY", "named by hand"))
+    told = context(server, filled=json.dumps(KEY))
+    assert api_key.adopt(told, key_spec(), "OLD") == ["KEY"]
+
+
+@pytest.mark.parametrize("resource", ["lkc-2", "cloud", ""])
+def test_a_key_for_something_else_is_not_kept(server, resource):
+    server.answers[f"GET {KEYS}"] = listing(listed("KEY", resource=resource))
+    assert api_key.adopt(context(server, filled=json.dumps(KEY)), key_spec(), None) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "service", "same"),
+    [
+        ("env-1.aws.eu-west-1", "flink", True),
+        ("AWS.EU-WEST-1", "flink", True),
+        ("aws.eu-west-2", "flink", False),
+        ("Tableflow", "tableflow", True),
+        ("Cloud", "cloud", True),
+        ("", "cloud", True),
+        (LKC, "cloud", False),
+    ],
+)
+def test_a_resource_comes_back_in_other_words(found, service, same):
+    assert key_services.is_for(listed("K", resource=found), RESOURCES[service]) is same
+
+
+def test_all_that_bear_the_name_go_when_the_resource_goes(server):
+    keys = [listed("A"), listed("B", f"{NAME}/token-1"), listed("C", f"{NAME}-x"), listed("D", "by hand")]
+    server.answers[f"GET {KEYS}"] = listing(*keys)
+    server.answers[f"GET {KEYS}/D"] = (200, keys[3])
+    told = context(server, deleting=True, filled=json.dumps({**KEY, "apiKey": "D"}))
+    assert api_key.adopt(told, key_spec(), "D") == ["A", "B", "D"]
+    assert api_key.adopt(told, key_spec(), "GONE") == ["A", "B"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_two_successes_in_a_row_make_a_key_ready(server, service):
+    told = context(server, filled=json.dumps(KEY))
+    outcomes = [(200, []), (401, b"<html>"), (200, {}), (200, {})]
+    server.answers[TRIED[service]] = list(outcomes)
+    ready = []
+    for _ in outcomes:
+        try:
+            ready.append(api_key.is_ready(told, key_spec(service), "KEY"))
+        except NotYet as not_yet:
+            ready.append(not_yet.row.code)
+    assert ready == [None, "CFL-KEY-NOT-READY", None, {"key_id": "KEY", "secret": "filled"}]
+    tried = {sent.headers["authorization"] for sent in server.sent if sent.route == TRIED[service]}
+    assert tried == {"Basic " + base64.b64encode(f"{KEY['apiKey']}:{KEY['apiSecret']}".encode()).decode()}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_flink_gateway_does_not_know_a_new_key_in_four_ways(server, status):
+    server.answers[TRIED["flink"]] = (status, {})
+    with pytest.raises(NotYet):
+        api_key.is_ready(context(server, filled=json.dumps(KEY)), key_spec("flink"), "KEY")
+
+
+def test_update_brings_the_secret_s_other_fields_up_to_date_and_writes_nothing_else(server):
+    server.answers[f"GET {KEYS}"] = listing(listed("KEY"))
+    told = context(server, filled=json.dumps(KEY))
+    api_key.update(told, key_spec(), "KEY")
+    filled = stored(told)
+    assert filled["bootstrap.servers"] == "broker:9092"
+    tokens = len(told.secrets.client.tokens)
+    api_key.update(told, key_spec(), "KEY")
+    assert len(told.secrets.client.tokens) == tokens
+    assert wrote(server) == []
+
+
+def test_update_finds_that_a_key_is_gone(server):
+    server.answers[f"GET {KEYS}"] = listing()
+    with pytest.raises(Vanished):
+        api_key.update(context(server, filled=json.dumps(KEY)), key_spec(), "KEY")
+
+
+@pytest.mark.parametrize(
+    ("service", "missing"), [("kafka", {"environment_id", "cluster_id"}), ("flink", {"environment_id", "region"})]
+)
+def test_a_service_wants_what_it_needs(service, missing):
+    with pytest.raises(BadProperties) as bad:
+        spec(api_key, service_account_id=SA, service=service, secret="x")
+    assert {name for name, _ in bad.value.problems} == missing
+
+
+def test_every_service_has_its_fields_its_needs_and_its_trial():
+    assert secret_fields.SERVICES == tuple(SERVICES) == tuple(key_services.NEEDS)
+    key = ApiKey("id", Secret("canary"))
+    for service in SERVICES:
+        held = secret_fields.fields(service, key, secret_fields.Connection(SA, "r"))
+        assert held["apiSecret"] == "canary"

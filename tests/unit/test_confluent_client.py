@@ -1,0 +1,316 @@
+"""Planes: what their answers mean, what counts as gone, and which hosts get a credential."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from confluent_context import ENV, LKC, ORG, cloud, listing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lambdas.confluent import crn
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.plane import Plane, path
+from lambdas.confluent.reading import at, needed, objects, text
+from lambdas.confluent.refusals import detail, refusal
+from lambdas.core.errors import (
+    Conflict,
+    ContainerGone,
+    Denied,
+    Faulty,
+    LakeferryError,
+    NotFound,
+    NotYet,
+    RateLimited,
+    Refused,
+    Transient,
+)
+from lambdas.core.http_types import Answer
+from lambdas.core.redaction import ApiKey, Secret
+
+PROBE = "GET /org/v2/environments"
+THING = "GET /things/1"
+ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer": "/spec/region"}}, {"title": "and this"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (ERRORS, "no role (/spec/region); and this"),
+        ({"error_code": 40301, "message": "not allowed"}, "not allowed"),
+        ({"error": {"code": 401, "message": "not known"}}, "not known"),
+        ({"code": 400, "message": "bad name"}, "bad name"),
+        ({"error_code": 404, "message": "no connector"}, "no connector"),
+        ("<html><body>denied</body></html>", ""),
+        ("plain words", "plain words"),
+        (None, ""),
+        ({}, ""),
+        ({"errors": ["text"]}, "text"),
+        ({"errors": [None, 1, {"source": "x"}]}, "None; 1"),
+        ([1], ""),
+    ],
+)
+def test_what_the_vendor_says_in_each_of_its_forms(body, said):
+    assert detail(body) == said
+
+
+def test_a_long_detail_is_cut():
+    assert len(detail({"message": "x" * 5000})) == 300
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (400, Refused, "CFL-INVALID"),
+        (401, Denied, "CFL-AUTH"),
+        (402, Refused, "CFL-QUOTA"),
+        (403, Denied, "CFL-AUTH-SCOPE"),
+        (404, NotFound, "CFL-NOT-FOUND"),
+        (409, Conflict, "CFL-CONFLICT"),
+        (422, Refused, "CFL-INVALID"),
+        (429, RateLimited, "CFL-RATE"),
+        (500, Transient, "CFL-UNAVAILABLE"),
+        (503, Transient, "CFL-UNAVAILABLE"),
+        (501, Refused, "CFL-UNEXPECTED"),
+        (302, Refused, "CFL-UNEXPECTED"),
+    ],
+)
+def test_each_status_has_its_meaning(status, kind, code, server):
+    vendor = cloud(server)
+    error = refusal(Answer(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
+    assert type(error) is kind
+    assert error.row.code == code
+    assert f"GET /x: HTTP {status}, no role" in error.what
+    assert "request id req-9" in error.what
+    assert not isinstance(error, Denied) or error.patience == 77.0
+
+
+def test_a_429_says_how_long(server):
+    clock = cloud(server).clock
+    assert refusal(Answer(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
+    assert refusal(Answer(429, {}, None), "x", clock, 0).wait == 10
+
+
+def test_404_means_gone(server):
+    assert cloud(server).cloud.read("/things/1") is None
+    assert server.routes == [THING]
+
+
+def test_403_means_gone_where_the_key_is_seen_to_work(server):
+    server.answers[THING] = (403, {"error_code": 40301, "message": "not allowed"})
+    server.answers[PROBE] = listing()
+    assert cloud(server).cloud.read("/things/1") is None
+    assert server.routes == [THING, PROBE]
+
+
+@pytest.mark.parametrize("probe", [(401, b"<html>"), (403, {"message": "no"})])
+def test_403_of_a_dead_key_is_never_gone(server, probe):
+    server.answers[THING] = (403, {"message": "not allowed"})
+    server.answers[PROBE] = probe
+    with pytest.raises(Denied):
+        cloud(server).cloud.read("/things/1")
+
+
+def test_403_that_names_the_key_is_not_even_probed(server):
+    server.answers[THING] = (403, {"errors": [{"detail": "Invalid API Key"}]})
+    server.answers[PROBE] = listing()
+    with pytest.raises(Denied):
+        cloud(server).cloud.read("/things/1")
+    assert server.routes == [THING]
+
+
+def test_401_is_never_gone(server):
+    server.answers[THING] = (401, b"<html>unauthorized</html>")
+    server.answers[PROBE] = listing()
+    with pytest.raises(Denied) as denied:
+        cloud(server).cloud.read("/things/1")
+    assert "canary" not in str(denied.value)
+
+
+def test_kafka_has_no_403_that_means_gone(server):
+    server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {"http_endpoint": server.url}})
+    server.answers[THING] = (403, {"message": "no"})
+    plane = cloud(server).kafka(ENV, LKC, ApiKey("k", Secret("canary")))
+    with pytest.raises(Denied) as denied:
+        plane.read("/things/1")
+    assert denied.value.patience == 1200
+
+
+def test_a_delete_of_what_is_gone_is_quiet_and_one_that_is_denied_is_not(server):
+    assert cloud(server).cloud.delete("/things/1") is None
+    server.answers["DELETE /things/1"] = (403, {})
+    with pytest.raises(Denied):
+        cloud(server).cloud.delete("/things/1")
+
+
+def test_all_pages_are_read_each_object_once(server):
+    def page(sent):
+        token = sent.query.get("page_token", "")
+        assert sent.query["page_size"] == "99"
+        pages = {
+            "": ([{"id": "a"}, {"id": "b"}], "https://elsewhere.example/things?page_token=two"),
+            "two": ([{"id": "b"}, {"name": "c"}], "/things?page_token=three"),
+            "three": ([{"spec": {"display_name": "d"}}, "not an object"], None),
+        }
+        items, following = pages[token]
+        return listing(*items, following=following)
+
+    server.answers["GET /things"] = page
+    assert cloud(server).cloud.pages("/things") == [{"id": "a"}, {"id": "b"}, {"name": "c"}, {"spec": {"display_name": "d"}}]
+
+
+def test_pages_that_lead_in_a_circle_end(server):
+    circle = {"": "one", "one": "two", "two": "one"}
+    server.answers["GET /things"] = lambda sent: listing(
+        {"id": sent.query.get("page_token", "")}, following="/x?page_token=" + circle[sent.query.get("page_token", "")]
+    )
+    assert len(cloud(server).cloud.pages("/things")) == 3
+    assert len(server.sent) == 3
+
+
+@pytest.mark.parametrize("body", [None, [], b"[1, 2]", {"data": None}, {"data": {"id": 1}}, {"metadata": [], "data": [7]}])
+def test_a_list_of_another_form_is_no_traceback(server, body):
+    server.answers["GET /things"] = (200, body)
+    try:
+        found = cloud(server).cloud.pages("/things")
+    except Transient:
+        found = []
+    assert found == []
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_any_answer_can_be_read(body):
+    assert isinstance(text(body, "spec", "phase"), str)
+    assert all(isinstance(item, dict) for item in objects(body, "data"))
+    at(body, "a", "b")
+    with contextlib.suppress(Transient):
+        assert needed(body, "id")
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://127.0.0.1.evil.example",
+        "http://api.confluent.cloud",
+        "https://confluent.cloud.evil.example",
+        "https://evilconfluent.cloud",
+        "https://10.0.0.1",
+    ],
+)
+def test_no_credential_goes_to_a_host_that_an_answer_merely_names(server, endpoint):
+    server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {"http_endpoint": endpoint}})
+    with pytest.raises(LakeferryError) as refused:
+        cloud(server).kafka(ENV, LKC, ApiKey("k", Secret("canary")))
+    assert refused.value.row.code == "NET-ADDRESS"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "trusted"),
+    [
+        ("https://pkc-1.eu-west-1.aws.confluent.cloud:443", True),
+        ("https://pkc-1.eu-west-1.aws.confluent.cloud.example", False),
+        ("http://pkc-1.eu-west-1.aws.confluent.cloud", False),
+        ("http://127.0.0.1:9", False),
+    ],
+)
+def test_of_the_real_vendor_only_its_own_hosts_are_trusted(endpoint, trusted):
+    class Session:
+        """Of the vendor's host, only the cluster's answer is needed."""
+
+        def call(self, method, url, **given):
+            assert url.startswith("https://api.confluent.cloud/cmk/")
+            return Answer(200, {}, {"spec": {"http_endpoint": endpoint}})
+
+    vendor = Confluent(Session(), None, ApiKey("k", Secret("canary")))
+    if trusted:
+        assert isinstance(vendor.kafka(ENV, LKC, ApiKey("k", Secret("s"))), Plane)
+    else:
+        with pytest.raises(LakeferryError):
+            vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
+
+
+@pytest.mark.parametrize("url", ["http://api.confluent.cloud", "http://10.0.0.1:80", "file:///etc"])
+def test_an_unsafe_control_plane_is_refused_at_once(url):
+    with pytest.raises(LakeferryError):
+        Confluent(None, None, ApiKey("k", Secret("canary")), url)
+
+
+def test_the_organization_is_asked_for_once(server):
+    server.answers["GET /org/v2/organizations"] = listing({"id": ORG})
+    vendor = cloud(server)
+    assert vendor.organization_id == vendor.organization_id == ORG
+    assert len(server.sent) == 1
+
+
+def test_what_is_around_a_plane_may_be_missing_late_or_failed(server):
+    vendor = cloud(server)
+    with pytest.raises(ContainerGone):
+        vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
+    server.answers["GET /srcm/v3/clusters"] = listing()
+    with pytest.raises(NotYet):
+        vendor.schema_registry(ENV)
+    server.answers["GET /srcm/v3/clusters"] = listing({"status": {"phase": "FAILED"}})
+    with pytest.raises(Faulty):
+        vendor.schema_registry(ENV)
+    server.answers["GET /fcpm/v2/regions"] = listing()
+    with pytest.raises(LakeferryError, match="no Flink in AWS region nowhere"):
+        vendor.flink_region("nowhere")
+    server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {}})
+    with pytest.raises(NotYet, match="has no address"):
+        vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
+
+
+def test_the_catalog_s_address_is_the_vendor_s_documented_one_unless_set(server):
+    server.answers["GET /org/v2/organizations"] = listing({"id": ORG})
+    place = f"/iceberg/catalog/organizations/{ORG}/environments/{ENV}"
+    assert cloud(server).catalog_url("eu-west-1", ENV) == f"https://tableflow.eu-west-1.aws.confluent.cloud{place}"
+    key = ApiKey("k", Secret("s"))
+    set_by_hand = Confluent(cloud(server).cloud.session, cloud(server).clock, key, server.url, "http://127.0.0.1:7/")
+    assert set_by_hand.catalog_url("eu-west-1", ENV) == f"http://127.0.0.1:7{place}"
+
+
+@pytest.mark.parametrize(
+    ("segments", "written"),
+    [(("a", "b/c"), "/a/b%2Fc"), (("a b", "ü"), "/a%20b/%C3%BC"), (("configs:alter",), "/configs:alter")],
+)
+def test_a_segment_stays_one_segment(segments, written):
+    assert path(*segments) == written
+
+
+@pytest.mark.parametrize("segment", ["", ".", ".."])
+def test_a_segment_that_leads_elsewhere_is_refused(segment):
+    with pytest.raises(LakeferryError):
+        path("org", "v2", "environments", segment)
+
+
+PLACE = crn.Place(ORG, ENV, LKC, "lsrc-1", "eu-west-1", "x")
+ORG_CRN = f"crn://confluent.cloud/organization={ORG}"
+CLUSTER_CRN = f"{ORG_CRN}/environment={ENV}/cloud-cluster={LKC}"
+
+
+@pytest.mark.parametrize(
+    ("scope", "written"),
+    [
+        ("organization", ORG_CRN),
+        ("environment", f"{ORG_CRN}/environment={ENV}"),
+        ("cluster", CLUSTER_CRN),
+        ("service_account", f"{ORG_CRN}/service-account=x"),
+        ("topic", f"{CLUSTER_CRN}/kafka={LKC}/topic=x"),
+        ("group", f"{CLUSTER_CRN}/kafka={LKC}/group=x"),
+        ("transactional_id", f"{CLUSTER_CRN}/kafka={LKC}/transactional-id=x"),
+        ("connector", f"{CLUSTER_CRN}/connector=x"),
+        ("subject", f"{ORG_CRN}/environment={ENV}/schema-registry=lsrc-1/subject=x"),
+        ("compute_pool", f"{ORG_CRN}/environment={ENV}/flink-region=aws.eu-west-1/compute-pool=x"),
+        ("provider_integration", f"{ORG_CRN}/environment={ENV}/provider-integration=x"),
+    ],
+)
+def test_resource_names(scope, written):
+    assert crn.SCOPES[scope](PLACE) == written
+
+
+def test_every_scope_says_what_it_needs_and_uses_all_of_it():
+    assert crn.SCOPES.keys() == crn.NEEDS.keys()
+    for scope, needs in crn.NEEDS.items():
+        marked = crn.Place("org", **{name: f"<{name}>" for name in needs})
+        assert all(f"<{name}>" in crn.SCOPES[scope](marked) for name in needs), scope

@@ -1,0 +1,272 @@
+"""Statements: a text is a name, an old text is undone before a new one runs, and the record goes last."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import sqlglot
+from confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lambdas.confluent.flink_sql import mark, normal
+from lambdas.confluent.kinds import flink_statement
+from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated, Spoiled, Vanished
+
+FLINK = Path(__file__).parents[2] / "flink"
+SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"
+
+
+def statement_spec(**given):
+    common = {"environment_id": ENV, "region": "eu-west-1", "credentials": "flink", "compute_pool_id": "lfcp-1"}
+    named = {"service_account_id": SA, "catalog": "cat", "database": "db", "sql": SQL, "undo_sql": UNDO}
+    return spec(flink_statement, **{**common, **named, **given})
+
+
+PROPERTIES = {"sql.current-catalog": "cat", "sql.current-database": "db"}
+NOW = f"{NAME}-{mark(SQL, PROPERTIES)}"
+OLD = f"{NAME}-0a0b0c0d"
+
+
+def there(server, name, phase, detail="", **spec_fields):
+    held = {"statement": SQL, "properties": PROPERTIES, "compute_pool_id": "lfcp-1", "principal": SA, "stopped": False}
+    found = {
+        "name": name,
+        "organization_id": ORG,
+        "environment_id": ENV,
+        "metadata": {"self": "x", "resource_version": "7"},
+        "spec": {**held, "execution_mode": "STREAMING", **spec_fields},
+        "status": {"phase": phase, "detail": detail},
+    }
+    server.answers[f"GET {STATEMENTS}/{name}"] = (200, found)
+    for method in ("PUT", "DELETE"):
+        server.answers[f"{method} {STATEMENTS}/{name}"] = (202, None)
+
+
+def gone(server, name):
+    server.answers.pop(f"GET {STATEMENTS}/{name}", None)
+
+
+def test_create(server):
+    server.answers[f"POST {STATEMENTS}"] = (201, {})
+    assert flink_statement.create(context(server), statement_spec(properties={"sql.state-ttl": "7 d"})) != NOW
+    assert flink_statement.create(context(server), statement_spec()) == NOW
+    assert wrote(server)[-1][1] == {
+        "name": NOW,
+        "organization_id": ORG,
+        "environment_id": ENV,
+        "spec": {
+            "statement": SQL,
+            "properties": PROPERTIES,
+            "compute_pool_id": "lfcp-1",
+            "principal": SA,
+            "stopped": False,
+        },
+    }
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", NOW + "-undo")
+    assert len(NOW + "-undo") <= 100
+
+
+@pytest.mark.parametrize("phase", ["RUNNING", "COMPLETED", "DEGRADED"])
+def test_ready(server, phase):
+    there(server, NOW, phase)
+    assert flink_statement.is_ready(context(server), statement_spec(), NOW) == {"name": NOW, "phase": phase}
+
+
+@pytest.mark.parametrize("phase", ["PENDING", "STOPPING", "DELETING", "A_NEW_WORD"])
+def test_not_ready_yet(server, phase):
+    there(server, NOW, phase)
+    assert flink_statement.is_ready(context(server), statement_spec(), NOW) is None
+    assert wrote(server) == []
+
+
+def test_a_failed_statement_is_told_and_a_stopped_one_started(server):
+    for phase in ("FAILED", "FAILING"):
+        there(server, NOW, phase, detail="no such table")
+        with pytest.raises(Spoiled, match="no such table"):
+            flink_statement.is_ready(context(server), statement_spec(), NOW)
+    there(server, NOW, "STOPPED", stopped=True)
+    assert flink_statement.is_ready(context(server), statement_spec(), NOW) is None
+    ((_, body),) = wrote(server)
+    assert body["spec"]["stopped"] is False
+    assert body["metadata"]["resource_version"] == "7"
+    assert "execution_mode" not in body["spec"]
+
+
+def test_nothing_is_written_where_only_blanks_and_comments_differ(server):
+    there(server, NOW, "RUNNING")
+    same = statement_spec(sql="-- why\nCREATE  TABLE t\n AS SELECT 1 ;\n")
+    flink_statement.update(context(server), same, NOW)
+    assert flink_statement.adopt(context(server), same, None) == [NOW]
+    assert wrote(server) == []
+
+
+def test_another_text_is_another_statement(server):
+    there(server, NOW, "RUNNING")
+    with pytest.raises(Outdated):
+        flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+    undone = context(server, notes={"undone": NOW})
+    gone(server, NOW)
+    with pytest.raises(Vanished):
+        flink_statement.update(undone, statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+
+
+def test_a_statement_moves_to_another_pool_by_way_of_a_stop(server):
+    there(server, NOW, "RUNNING")
+    moved = statement_spec(compute_pool_id="lfcp-2")
+    with pytest.raises(NotYet):
+        flink_statement.update(context(server), moved, NOW)
+    there(server, NOW, "STOPPED", stopped=True)
+    flink_statement.update(context(server), moved, NOW)
+    stop, move = (body["spec"] for _, body in wrote(server))
+    assert (stop["stopped"], stop["compute_pool_id"]) == (True, "lfcp-1")
+    assert (move["stopped"], move["compute_pool_id"]) == (False, "lfcp-2")
+
+
+def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
+    told = context(server, deleting=True)
+    server.answers[f"POST {STATEMENTS}"] = (201, {})
+    steps = []
+
+    def step():
+        before = len(server.writes())
+        try:
+            flink_statement.delete(told, statement_spec(), NOW)
+            steps.append("done")
+        except NotYet:
+            steps.append("not yet")
+        return [(sent.route, (sent.body or {}).get("name")) for sent in server.writes()[before:]]
+
+    there(server, NOW, "RUNNING")
+    assert step() == [(f"PUT {STATEMENTS}/{NOW}", NOW)]
+    there(server, NOW, "STOPPED")
+    assert step() == [(f"POST {STATEMENTS}", f"{NOW}-undo")]
+    assert server.sent[-1].body["spec"]["statement"] == UNDO
+    there(server, f"{NOW}-undo", "RUNNING")
+    assert step() == []
+    there(server, f"{NOW}-undo", "COMPLETED")
+    assert step() == [(f"DELETE {STATEMENTS}/{NOW}-undo", None)]
+    gone(server, f"{NOW}-undo")
+    assert step() == [(f"DELETE {STATEMENTS}/{NOW}", None)]
+    gone(server, NOW)
+    assert step() == []
+    assert steps == ["not yet"] * 4 + ["done"] * 2
+
+
+def test_an_undo_that_fails_is_told_and_tried_again(server):
+    there(server, NOW, "COMPLETED")
+    there(server, f"{NOW}-undo", "FAILED", detail="Tableflow is enabled")
+    with pytest.raises(Faulty, match="Tableflow is enabled"):
+        flink_statement.delete(context(server, deleting=True), statement_spec(), NOW)
+    assert [route for route, _ in wrote(server)] == [f"DELETE {STATEMENTS}/{NOW}-undo"]
+
+
+def test_what_is_to_be_deleted_is_there_until_its_undo_has_run(server):
+    server.answers[f"GET {STATEMENTS}"] = listing({"name": OLD}, {"name": f"{NOW}-undo"}, {"name": NAME}, {"name": NOW + "x"})
+    there(server, NOW, "RUNNING")
+    assert flink_statement.adopt(context(server, deleting=True), statement_spec(), None) == sorted([OLD, NOW])
+    server.answers[f"GET {STATEMENTS}"] = listing()
+    gone(server, NOW)
+    assert flink_statement.adopt(context(server, deleting=True), statement_spec(), OLD) == [OLD]
+    assert flink_statement.adopt(context(server, deleting=True, notes={"undone": OLD}), statement_spec(), OLD) == []
+    assert flink_statement.adopt(context(server, deleting=True), statement_spec(undo_sql=""), OLD) == []
+    assert flink_statement.adopt(context(server), statement_spec(), OLD) == []
+
+
+def test_an_undo_that_is_left_goes_before_the_statement_is_made_again(server):
+    there(server, f"{NOW}-undo", "COMPLETED")
+    with pytest.raises(NotYet):
+        flink_statement.create(context(server), statement_spec())
+    assert [route for route, _ in wrote(server)] == [f"DELETE {STATEMENTS}/{NOW}-undo"]
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1; SELECT 2", "SELECT ';'; DROP TABLE t;"])
+def test_several_statements_in_one_are_refused(sql):
+    with pytest.raises(BadProperties, match="several statements"):
+        statement_spec(sql=sql)
+
+
+@pytest.mark.parametrize("sql", ["SELECT ';'", "SELECT `a;b`;", "SELECT 1 -- no; more\n;", "SELECT 1 /* ; */;;"])
+def test_a_semicolon_inside_or_at_the_end_is_none(sql):
+    assert statement_spec(sql=sql)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SELECT  1", "SELECT\n1;", True),
+        ("SELECT 1 -- a\n, 2", "SELECT 1 , 2", True),
+        ("SELECT 1 /* a */ + 2", "SELECT 1 + 2", True),
+        ("SELECT 'a  b'", "SELECT 'a b'", False),
+        ("SELECT '--a'", "SELECT '--b'", False),
+        ("SELECT 'it''s  x'", "SELECT 'it''s x'", False),
+        ("SELECT `a  b`", "SELECT `a b`", False),
+        ("SELECT 3-2", "SELECT 3--2", False),
+        ("SELECT 4/2", "SELECT 4 / 2", False),
+    ],
+)
+def test_what_of_a_text_matters(one, other, same):
+    assert (normal(one) == normal(other)) is same
+    assert (mark(one, {}) == mark(other, {})) is same
+
+
+@given(st.text(st.sampled_from(list("ab '`-/*\n;")), max_size=30))
+def test_what_is_normal_stays_as_it_is(sql):
+    assert normal(normal(sql)) == normal(sql)
+
+
+def test_properties_are_part_of_the_mark_in_any_order():
+    assert mark(SQL, {"a": "1", "b": "2"}) == mark(SQL, {"b": "2", "a": "1"}) != mark(SQL, {"a": "1", "b": "3"})
+
+
+def test_the_mark_of_a_text_never_changes():
+    assert mark("SELECT 1", {"a": "b"}) == "a4c56917"
+
+
+# --- the statements that ship ---------------------------------------------------------------------------------------------
+
+
+def folders():
+    return sorted(path for path in FLINK.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda path: path.name)
+def test_each_shipped_statement_makes_the_table_of_its_folder_and_undoes_just_that(folder):
+    create, undo = ((folder / f"{name}.sql").read_text() for name in ("create", "undo"))
+    file = folder / "properties.toml"
+    properties = tomllib.loads(file.read_text()) if file.exists() else {}
+    assert statement_spec(sql=create, undo_sql=undo, properties=properties)
+    assert f"CREATE TABLE IF NOT EXISTS `{folder.name}`" in normal(create)
+    assert normal(undo) == f"DROP TABLE IF EXISTS `{folder.name}`"
+    options = dict(re.findall(r"'([\w.-]+)' = '([\w-]+)'", create))
+    assert options == {
+        "changelog.mode": "append",
+        "kafka.cleanup-policy": "delete",
+        "kafka.producer.compression.type": "zstd",
+        "value.fields-include": "all",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("stock_trades_with_totals", "trade_timestamp userid side symbol quantity price total_price"),
+        ("stock_trades_by_minute", "window_start window_end userid side symbol trades quantity total_price"),
+        (
+            "store_orders_flat",
+            "store_id store_order_id coupon_code date status registertime userid regionid gender order_lines",
+        ),
+    ],
+)
+def test_columns_of_the_shipped_statements(name, columns):
+    query = re.split(r"\)\s*AS\b", normal((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
+    # sqlglot doesn't know Flink's window functions; any table will do in their place.
+    parsed = sqlglot.parse_one(re.sub(r"TABLE\(TUMBLE\(.*?MINUTE\)\)", "windows", query), read="mysql")
+    assert parsed.named_selects == columns.split()
+
+
+def test_the_state_of_the_deduplication_is_bounded():
+    assert tomllib.loads((FLINK / "store_orders_flat" / "properties.toml").read_text()) == {"sql.state-ttl": "7 d"}

@@ -1,0 +1,48 @@
+"""All kinds have one shape, and what stacks are told of them is true."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+
+from lambdas import contract
+from lambdas.confluent.kinds import (
+    acl,
+    role_binding,
+)
+from lambdas.resources.registry import KINDS
+
+VERBS = ["create", "is_ready", "update", "delete", "REPLACE_ON", "adopt"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_the_same_verbs_in_the_same_order(name):
+    source = Path(inspect.getfile(KINDS[name].kind)).read_text()
+    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|REPLACE_ON|adopt)\b(?=\(|: Final)", source, re.MULTILINE)
+    assert defined == VERBS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_contract_is_what_the_kind_takes_and_gives(name):
+    kind, told = KINDS[name].kind, contract.KINDS[name]
+    fields = attrs.fields(kind.Spec)
+    assert {field.name for field in fields if field.default is attrs.NOTHING} == set(told.required)
+    assert {field.name for field in fields if field.default is not attrs.NOTHING} == set(told.optional)
+    assert told.outputs == kind.OUTPUTS
+    assert set(kind.REPLACE_ON) <= {field.name for field in fields}
+    assert kind.PATIENCE < contract.TOTAL_TIMEOUT_SECONDS
+    assert contract.KINDS.keys() == KINDS.keys()
+
+
+def test_the_least_privileges_name_known_accounts_roles_and_scopes():
+    scopes = {field.name: field.metadata["one_of"] for field in attrs.fields(role_binding.Spec)}["scope"]
+    entries = {field.name: field.metadata["one_of"] for field in attrs.fields(acl.Spec)}
+    assert {role.account for role in contract.ROLES} | {entry.account for entry in contract.ACLS} == set(contract.ACCOUNTS)
+    assert all(role.scope in scopes for role in contract.ROLES)
+    for entry in contract.ACLS:
+        assert entry.operation in entries["operation"]
+        assert entry.resource_type in entries["resource_type"]

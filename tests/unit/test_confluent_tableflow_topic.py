@@ -1,0 +1,203 @@
+"""Tableflow of a topic: storage, formats, retention, error handling, and the faults that pass or stay."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, spec, wrote
+
+from lambdas.confluent.kinds import tableflow_topic
+from lambdas.core.errors import BadProperties, Faulty, NotFound, NotYet, Outdated, Refused, Vanished
+
+ROUTE = "/tableflow/v1/tableflow-topics"
+TOPIC = f"{ROUTE}/trades"
+PLACE = {"environment": {"id": ENV}, "kafka_cluster": {"id": LKC}}
+OWN = {"kind": "ByobAws", "bucket_name": "lake", "provider_integration_id": "cspi-1"}
+TABLE = "s3://lake//1001/1010/org/env-1/lkc-1/v1/5f1c"
+
+
+def tableflow_spec(**given):
+    own = {"bucket": "lake", "provider_integration_id": "cspi-1"} if given.get("storage") != "managed" else {}
+    return spec(tableflow_topic, credentials="tableflow", topic="trades", **IN_CLUSTER, **{**own, **given})
+
+
+def there(server, phase="RUNNING", *, storage=None, config=None, status=None, formats=("ICEBERG",), **fields):
+    default = {"retention_ms": "604800000", "error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"}
+    held = {"storage": {**(storage or OWN), "table_path": TABLE}, "config": {**default, **(config or {})}}
+    told = {"phase": phase, "write_mode": "APPEND", **(status or {})}
+    server.answers[f"GET {TOPIC}"] = (200, {"spec": {"table_formats": list(formats), **held, **fields}, "status": told})
+    server.answers[f"PATCH {TOPIC}"] = (200, {})
+
+
+def created(server, **given):
+    server.answers[f"POST {ROUTE}"] = (202, {})
+    assert tableflow_topic.create(context(server), tableflow_spec(**given)) == "trades"
+    return wrote(server)[-1][1]["spec"]
+
+
+def test_create_in_a_bucket_of_one_s_own(server):
+    assert created(server) == {
+        "display_name": "trades",
+        **PLACE,
+        "storage": OWN,
+        "table_formats": ["ICEBERG"],
+        "config": {"error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"},
+    }
+
+
+def test_create_with_everything_set(server):
+    given = {
+        "storage": "managed",
+        "table_formats": ["ICEBERG", "DELTA"],
+        "retention_ms": "86400000",
+        "data_retention_ms": "2592000000",
+        "error_handling": "LOG",
+        "error_log_topic": "bad",
+        "metadata_columns": "PORTABLE",
+    }
+    body = created(server, **given)
+    assert body["storage"] == {"kind": "Managed"}
+    assert body["table_formats"] == ["DELTA", "ICEBERG"]
+    assert body["config"] == {
+        "retention_ms": "86400000",
+        "data_retention_ms": "2592000000",
+        "error_handling": {"mode": "LOG", "target": "bad"},
+        "metadata_column_naming_scheme": "PORTABLE",
+    }
+
+
+def test_the_deprecated_setting_that_breaks_creation_is_never_sent(server):
+    for mode in ("SUSPEND", "SKIP", "LOG"):
+        assert "record_failure_strategy" not in created(server, error_handling=mode)["config"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "error", "code"),
+    [
+        (400, "Schemaless topics are not supported. Please specify a value schema", NotYet, "CFL-SCHEMALESS"),
+        (422, "The bucket is not empty", Refused, "CFL-STORAGE-NOT-EMPTY"),
+        (400, "Unable to assume the role", Faulty, "CFL-TABLEFLOW-FAILED"),
+        (404, "topic not found", NotFound, "CFL-NOT-FOUND"),
+        (400, "something else", Refused, "CFL-INVALID"),
+    ],
+)
+def test_create_reads_what_a_refusal_means(server, status, message, error, code):
+    server.answers[f"POST {ROUTE}"] = (status, {"errors": [{"detail": message}]})
+    with pytest.raises(error) as raised:
+        tableflow_topic.create(context(server), tableflow_spec())
+    assert type(raised.value) is error
+    assert raised.value.row.code == code
+    assert raised.value.patience == {NotFound: 600, Faulty: 900}.get(error, 0)
+
+
+def test_outputs(server):
+    there(server)
+    outputs = tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
+    base = "s3://lake//1001/1010/org/env-1/lkc-1/v1/"
+    assert outputs == {"topic": "trades", "table_path": TABLE, "table_base": base, "write_mode": "APPEND"}
+    assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}
+
+
+def test_not_ready_while_pending_or_without_a_path(server):
+    there(server, "PENDING")
+    assert tableflow_topic.is_ready(context(server), tableflow_spec(), "trades") is None
+    there(server)
+    server.answers[f"GET {TOPIC}"][1]["spec"]["storage"]["table_path"] = ""
+    assert tableflow_topic.is_ready(context(server), tableflow_spec(), "trades") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"phase": "FAILED"}, "CFL-TABLEFLOW-FAILED"),
+        ({"suspended": True}, "CFL-TABLEFLOW-SUSPENDED"),
+        ({"phase": "FAILED", "status": {"error_message": "Bucket is not empty"}}, "CFL-STORAGE-NOT-EMPTY"),
+    ],
+)
+def test_one_that_failed_or_is_suspended_is_resumed_and_told(server, given, code):
+    there(server, **{"status": {"error_message": "record at offset 7"}, **given})
+    told = context(server)
+    for seconds, resumed in ((0, 1), (5, 1), (60, 2)):
+        told.clock.now += seconds
+        with pytest.raises(Faulty) as faulty:
+            tableflow_topic.is_ready(told, tableflow_spec(), "trades")
+        assert len(server.writes()) == resumed
+    assert faulty.value.row.code == code
+    assert faulty.value.what.endswith(given.get("status", {"error_message": "record at offset 7"})["error_message"])
+    assert wrote(server)[0] == (f"PATCH {TOPIC}", {"spec": {**PLACE, "suspended": False}})
+
+
+def test_a_format_that_fails_is_told(server):
+    there(server, status={"failing_table_formats": [{"format": "DELTA", "error_message": "no room"}]})
+    with pytest.raises(Faulty, match="no room"):
+        tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
+
+
+def test_the_catalog_is_awaited_where_asked(server):
+    waiting = tableflow_spec(await_catalog="true")
+    for statuses, ready in (([], False), (["PENDING"], False), (["SYNCED", "PENDING"], False), (["SYNCED"], True)):
+        there(server, status={"catalog_sync_statuses": [{"sync_status": one} for one in statuses]})
+        assert bool(tableflow_topic.is_ready(context(server), waiting, "trades")) is ready
+        assert tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
+    there(server, status={"catalog_sync_statuses": [{"sync_status": "FAILED", "error_message": "no glue"}]})
+    with pytest.raises(Faulty, match="no glue"):
+        tableflow_topic.is_ready(context(server), waiting, "trades")
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "sent"),
+    [
+        ({}, {}, None),
+        ({}, {"retention_ms": "604800000"}, None),
+        ({"config": {"error_handling": {"mode": "LOG", "target": "error_log"}}}, {"error_handling": "LOG"}, None),
+        ({"formats": ("DELTA", "ICEBERG")}, {"table_formats": ["ICEBERG", "DELTA"]}, None),
+        ({}, {"retention_ms": "86400000"}, {"config": {"retention_ms": "86400000"}}),
+        ({}, {"error_handling": "SKIP"}, {"config": {"error_handling": {"mode": "SKIP"}}}),
+        ({}, {"table_formats": ["DELTA"]}, {"table_formats": ["DELTA"]}),
+        ({}, {"metadata_columns": "PORTABLE"}, {"config": {"metadata_column_naming_scheme": "PORTABLE"}}),
+    ],
+)
+def test_update(server, now, wanted, sent):
+    there(server, **now)
+    tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
+    assert wrote(server) == ([(f"PATCH {TOPIC}", {"spec": {**PLACE, **sent}})] if sent else [])
+
+
+@pytest.mark.parametrize("wanted", [{"bucket": "other"}, {"provider_integration_id": "cspi-2"}, {"storage": "managed"}])
+def test_other_storage_needs_another_table(server, wanted):
+    there(server)
+    with pytest.raises(Outdated):
+        tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
+
+
+def test_gone(server):
+    with pytest.raises(Vanished):
+        tableflow_topic.update(context(server), tableflow_spec(), "trades")
+    tableflow_topic.delete(context(server), tableflow_spec(), "trades")
+    assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}
+    assert tableflow_topic.adopt(context(server), tableflow_spec(), None) == []
+
+
+def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
+    told = context(server, deleting=True)
+    server.answers[f"GET {TOPIC}"] = (401, b"<html>")
+    with pytest.raises(Exception, match="401"):
+        tableflow_topic.adopt(told, tableflow_spec(), "trades")
+    server.answers[f"GET {CLUSTER}"] = (404, {})
+    assert tableflow_topic.adopt(told, tableflow_spec(), "trades") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"bucket": ""}, "bucket"),
+        ({"storage": "managed", "bucket": "x"}, "bucket"),
+        ({"retention_ms": "3600000"}, "retention_ms"),
+        ({"data_retention_ms": "86400000"}, "data_retention_ms"),
+        ({"table_formats": ["PARQUET"]}, "table_formats"),
+        ({"error_handling": "IGNORE"}, "error_handling"),
+    ],
+)
+def test_properties_that_do_not_fit(given, named):
+    with pytest.raises(BadProperties) as bad:
+        tableflow_spec(**given)
+    assert named in dict(bad.value.problems)

@@ -1,0 +1,94 @@
+"""Properties as CloudFormation sends them: all text, sometimes old, sometimes wrong in several places."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lambdas.core.errors import BadProperties
+from lambdas.core.properties import Properties, parse, prop
+
+
+@attrs.frozen
+class Shelf(Properties):
+    name: str = prop("What it is called.")
+    boards: int = prop("How many boards.", default=3)
+    wooden: bool = prop("Whether it is of wood.", default=False)
+    width: int | None = prop("How wide.", default=None)
+    wall: str = prop("Where it hangs.", default="north", one_of=("north", "south"))
+    books: list[str] = prop("What stands in it.", default=list)
+    labels: dict[str, str] = prop("What is written on it.", default=dict)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.boards > 9:
+            yield "boards", "are too many"
+
+
+def test_text_becomes_what_it_means():
+    given = {"name": "a", "boards": "4", "wooden": "true", "width": "80", "books": ["x"], "labels": {"n": "1"}}
+    assert parse(Shelf, given, strict=True) == Shelf(name="a", boards=4, wooden=True, width=80, books=["x"], labels={"n": "1"})
+
+
+@pytest.mark.parametrize("true", [True, "true", "True", "TRUE"])
+def test_a_boolean_in_any_writing(true):
+    assert parse(Shelf, {"name": "a", "wooden": true}, strict=True).wooden is True
+
+
+def test_numbers_that_are_meant_as_text_stay_text():
+    assert parse(Shelf, {"name": 7, "labels": {"a": 1, "b": True}}, strict=True).labels == {"a": "1", "b": "true"}
+
+
+def test_absent_properties_get_their_defaults_each_its_own():
+    one, other = parse(Shelf, {"name": "a"}, strict=True), parse(Shelf, {"name": "a"}, strict=True)
+    assert one == Shelf(name="a")
+    assert one.books is not other.books
+
+
+def test_what_cloudformation_adds_is_no_mistake():
+    given = {"name": "a", "ServiceToken": "arn", "ServiceTimeout": "60", "kind": "shelf", "format": "1"}
+    assert parse(Shelf, given, strict=True) == Shelf(name="a")
+
+
+def test_all_mistakes_are_told_at_once_by_name():
+    given = {"boards": "many", "wooden": "perhaps", "wall": "east", "books": "x", "labels": [], "bords": "1", "width": {}}
+    with pytest.raises(BadProperties) as bad:
+        parse(Shelf, given, strict=True)
+    assert dict(bad.value.problems) == {
+        "boards": "'many' is not a whole number",
+        "books": "must be a list",
+        "bords": "no such property; did you mean boards?",
+        "labels": "must be a map",
+        "name": "is missing. What it is called.",
+        "wall": "'east' is none of north, south. Where it hangs.",
+        "width": "{} is not a whole number",
+        "wooden": "'perhaps' is neither true nor false",
+    }
+    assert "LF-PROPERTIES" in str(bad.value)
+
+
+def test_what_only_several_properties_show_is_told_too():
+    with pytest.raises(BadProperties, match="boards: are too many"):
+        parse(Shelf, {"name": "a", "boards": "10"}, strict=True)
+
+
+def test_a_property_of_another_release_is_left_out_where_leniency_is_asked():
+    assert parse(Shelf, {"name": "a", "colour": "red"}, strict=False) == Shelf(name="a")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([field.name for field in attrs.fields(Shelf)]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        ),
+    )
+)
+def test_nothing_but_bad_properties_is_ever_raised(given):
+    with contextlib.suppress(BadProperties):
+        assert isinstance(parse(Shelf, given, strict=True), Shelf)

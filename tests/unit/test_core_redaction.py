@@ -1,0 +1,121 @@
+"""A secret is shown by `reveal` and by nothing else."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import io
+import json
+import pickle
+import traceback
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lambdas.core import errors
+from lambdas.core.errors import LakeferryError
+from lambdas.core.log import open_log
+from lambdas.core.redaction import SHOWN, ApiKey, Secret, redact
+
+VALUE = 'canary/+"value\\with=signs'
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        str,
+        repr,
+        lambda secret: f"{secret}",
+        lambda secret: f"{secret:>40}",
+        lambda secret: f"{secret!r}",
+        lambda secret: "%s" % secret,  # noqa: UP031
+        lambda secret: repr([secret, {"key": secret}]),
+        lambda secret: repr(ApiKey("id", secret)),
+        lambda secret: json.dumps({"key": secret}, default=str, ensure_ascii=False),
+        lambda secret: repr(attrs.asdict(ApiKey("id", secret))),
+    ],
+)
+def test_a_secret_is_never_shown(show):
+    shown = show(Secret(VALUE))
+    assert VALUE not in shown
+    assert SHOWN in shown
+
+
+@pytest.mark.parametrize("keep", [json.dumps, pickle.dumps, vars])
+def test_a_secret_can_not_be_written_down(keep):
+    with pytest.raises(TypeError) as refused:
+        keep(Secret(VALUE))
+    assert VALUE not in str(refused.value)
+
+
+def test_a_copy_is_the_same_secret():
+    secret = Secret(VALUE)
+    assert copy.deepcopy({"key": secret})["key"] is secret
+    assert copy.copy(secret).reveal() == VALUE
+
+
+def test_secrets_are_equal_by_value():
+    assert Secret("one") == Secret("one")
+    assert Secret("one") != Secret("other")
+    assert Secret("one") != "one"
+    assert len({Secret("one"), Secret("one")}) == 1
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=40))
+def test_a_living_secret_is_taken_out_of_any_text(value):
+    secret = Secret(value)
+    for written in (value, json.dumps({"it": value}), base64.b64encode(value.encode()).decode()):
+        assert secret.reveal() not in redact(f"before {written} after").replace(SHOWN, "")
+
+
+def test_one_of_two_equal_secrets_may_die():
+    first, second = Secret("both-the-same"), Secret("both-the-same")
+    del first
+    assert redact("both-the-same") == SHOWN
+    assert second.reveal() == "both-the-same"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cfltAbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+        "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIabc cut off",
+        "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+        "Bearer eyJhbGciOi.JIUzI1NiIs.abc",
+        "https://user:password@host/path",
+        "https://bucket.s3.amazonaws.com/x?X-Amz-Date=1&X-Amz-Signature=abcdef0123",
+    ],
+)
+def test_what_looks_like_a_secret_is_taken_out(text):
+    shown = redact(f"before {text} after")
+    assert SHOWN in shown
+    assert not any(part in shown for part in ("cfltAb", "MIIabc", "dXNlc", "eyJhb", "password", "abcdef0123"))
+
+
+@pytest.mark.parametrize("text", ["sa-abc123 is Basic", "https://api.confluent.cloud/x?page_token=abc", "a: b @ c"])
+def test_harmless_text_stays(text):
+    assert redact(text) == text
+
+
+def test_an_error_holds_no_secret():
+    secret = Secret("canary-in-an-error")
+    error = LakeferryError(errors.UNREACHABLE, f"it said {secret.reveal()}")
+    assert "canary" not in str(error) + repr(error) + repr(error.args)
+
+
+def test_the_log_holds_no_secret_not_even_in_a_trace():
+    secret = Secret("canary-in-the-log")
+    stream = io.StringIO()
+    log = open_log(stream).bind(kind="topic")
+    try:
+        raise ValueError(f"refused {secret.reveal()}")
+    except ValueError:
+        assert "canary" in traceback.format_exc()
+        log.error("failed", trace=True, given={"key": secret, "text": secret.reveal()})
+    entry = json.loads(stream.getvalue())
+    assert (entry["message"], entry["kind"], entry["level"]) == ("failed", "topic", "ERROR")
+    assert "ValueError" in entry["trace"]
+    assert "canary" not in stream.getvalue()

@@ -1,0 +1,158 @@
+"""Secrets, documents and stacks, against stand-ins that answer as boto3's clients do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
+from resource_world import MemorySecrets
+
+from lambdas.core.documents import DynamoDocuments, Versioned
+from lambdas.core.errors import NotFound, Transient
+from lambdas.core.secret_store import SecretStore
+from lambdas.core.stacks import CloudFormationStacks, Direction
+
+
+def refused(code):
+    return ClientError({"Error": {"Code": code, "Message": "canary"}}, "Operation")
+
+
+class Table:
+    """DynamoDB's two calls, with the two conditions that are used; `refuse` is raised once."""
+
+    def __init__(self):
+        self.items, self.refuse = {}, None
+
+    def get_item(self, **asked):
+        assert asked["ConsistentRead"]
+        self._perhaps_refuse()
+        item = self.items.get((asked["TableName"], asked["Key"]["id"]["S"]))
+        return {"Item": item} if item else {}
+
+    def put_item(self, **asked):
+        self._perhaps_refuse()
+        key = (asked["TableName"], asked["Item"]["id"]["S"])
+        there = self.items.get(key)
+        wanted = {
+            "attribute_not_exists(id)": lambda: there is None,
+            "version = :over": lambda: there is not None and there["version"] == asked["ExpressionAttributeValues"][":over"],
+        }
+        if not wanted[asked["ConditionExpression"]]():
+            raise refused("ConditionalCheckFailedException")
+        self.items[key] = asked["Item"]
+
+    def _perhaps_refuse(self):
+        error, self.refuse = self.refuse, None
+        if error:
+            raise error
+
+
+def test_a_document_is_written_over_what_was_read_and_nothing_else():
+    documents = DynamoDocuments(Table(), "ledger")
+    assert documents.read("a") == Versioned({}, 0)
+    assert documents.write("a", {"n": 1}, 0, None)
+    assert not documents.write("a", {"n": 9}, 0, None)
+    assert documents.read("a") == Versioned({"n": 1}, 1)
+    assert documents.write("a", {"n": 2}, 1, None)
+    assert not documents.write("a", {"n": 9}, 1, None)
+    assert documents.read("a") == Versioned({"n": 2}, 2)
+    assert documents.read("b") == Versioned({}, 0)
+
+
+def test_a_document_may_expire():
+    table = Table()
+    DynamoDocuments(table, "ledger").write("a", {}, 0, 1234.9)
+    assert table.items["ledger", "a"]["expires"] == {"N": "1234"}
+
+
+@pytest.mark.parametrize("error", [refused("ProvisionedThroughputExceededException"), ConnectTimeoutError(endpoint_url="x")])
+def test_what_dynamodb_refuses_may_pass(error):
+    table = Table()
+    documents = DynamoDocuments(table, "ledger")
+    table.refuse = error
+    with pytest.raises(Transient) as told:
+        documents.read("a")
+    assert "canary" not in str(told.value)
+    table.refuse = error
+    with pytest.raises(Transient):
+        documents.write("a", {}, 0, None)
+
+
+def test_a_secret_is_read_field_by_field():
+    store = SecretStore(MemorySecrets(it='{"apiKey": "id", "apiSecret": "canary", "n": 1}'))
+    assert {name: value.reveal() for name, value in store.read("it").items()} == {"apiKey": "id", "apiSecret": "canary", "n": "1"}
+    key = store.read_key("it")
+    assert (key.id, key.secret.reveal()) == ("id", "canary")
+    assert "canary" not in repr(store.read("it"))
+
+
+def test_a_secret_without_a_value_is_empty():
+    store = SecretStore(MemorySecrets(it=None))
+    assert store.read("it") == store.read("other") == {}
+    with pytest.raises(NotFound) as missing:
+        store.read_key("it")
+    assert missing.value.row.code == "AWS-SECRET-MISSING"
+
+
+@pytest.mark.parametrize("value", ["canary", "[1]", '"canary"', "null", '{"apiKey": "canary"}'])
+def test_a_secret_of_another_form_is_told_without_it(value):
+    with pytest.raises(NotFound) as told:
+        SecretStore(MemorySecrets(it=value)).read_key("it")
+    assert told.value.row.code == "AWS-SECRET-SHAPE"
+    assert "canary" not in str(told.value)
+
+
+def test_the_same_version_is_written_once():
+    secrets = MemorySecrets(it=None)
+    store = SecretStore(secrets)
+    store.write("it", {"a": "1"}, version="k1")
+    secrets.values["it"] = "changed by rotation"
+    store.write("it", {"a": "1"}, version="k1")
+    assert secrets.values["it"] == "changed by rotation"
+    store.write("it", {"a": "2"}, version="k2")
+    assert json.loads(secrets.values["it"]) == {"a": "2"}
+    assert all(32 <= len(token) <= 64 for token in secrets.tokens)
+
+
+def test_a_secret_that_does_not_exist_can_not_be_filled():
+    with pytest.raises(NotFound):
+        SecretStore(MemorySecrets()).write("it", {}, version="k1")
+
+
+class CloudFormation:
+    def __init__(self, stack=None, resource=None):
+        self.stack, self.resource = stack, resource
+
+    def describe_stacks(self, **asked):
+        if self.stack is None:
+            raise refused("AccessDenied")
+        return {"Stacks": [{"StackStatus": self.stack}]}
+
+    def describe_stack_resource(self, **asked):
+        if self.resource is None:
+            raise refused("ValidationError")
+        return {"StackResourceDetail": {"ResourceStatus": self.resource}}
+
+
+@pytest.mark.parametrize(
+    ("status", "direction"),
+    [
+        ("CREATE_IN_PROGRESS", Direction.FORWARD),
+        ("UPDATE_IN_PROGRESS", Direction.FORWARD),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", Direction.BACK),
+        ("DELETE_IN_PROGRESS", Direction.BACK),
+        ("UPDATE_COMPLETE", Direction.BACK),
+        (None, Direction.UNKNOWN),
+    ],
+)
+def test_where_a_stack_is_going(status, direction):
+    assert CloudFormationStacks(CloudFormation(stack=status)).direction("stack") is direction
+
+
+@pytest.mark.parametrize(
+    ("status", "creating"),
+    [("CREATE_IN_PROGRESS", True), ("UPDATE_IN_PROGRESS", True), ("DELETE_COMPLETE", False), (None, False)],
+)
+def test_whether_a_resource_is_waited_for(status, creating):
+    assert CloudFormationStacks(CloudFormation(resource=status)).is_creating("stack", "it") is creating

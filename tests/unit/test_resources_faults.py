@@ -1,0 +1,180 @@
+"""Every fault at every call: the work goes on to the same end, and nothing is left over or made twice."""
+
+from __future__ import annotations
+
+import pytest
+from toy_kind import Toys
+
+from lambdas.core import errors
+from lambdas.core.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
+from lambdas.core.http_types import Broken, NotSent
+
+
+class Killed(BaseException):
+    """The Lambda's process ends here: nothing of it runs any more, so its lease is not given back."""
+
+
+def told(kind, **given):
+    return lambda: kind(errors.UNREACHABLE, "as the test wants", **given)
+
+
+#: Name of the fault, when it strikes, and what it raises.
+FAULTS = {
+    "failure before the effect": ("before", told(Transient)),
+    "failure after the effect": ("after", told(Transient)),
+    "reset before the effect": ("before", told(Broken)),
+    "reset after the effect": ("after", told(Broken)),
+    "no connection": ("before", told(NotSent)),
+    "too many requests": ("before", told(RateLimited, wait=30.0)),
+    "denied": ("before", told(Denied)),
+    "denied after the effect": ("after", told(Denied)),
+    "conflict": ("before", told(Conflict)),
+    "conflict after the effect": ("after", told(Conflict)),
+    "out of time": ("before", told(OutOfTime)),
+    "killed before the effect": ("before", Killed),
+    "killed after the effect": ("after", Killed),
+}
+
+
+class History:
+    """The life of a resource, in which one call is struck by one fault. What died is asked again, as Lambda would."""
+
+    def __init__(self, strikes, fault, **shop):
+        self.toys = Toys(**shop)
+        self.toy = self.toys.resource(size="1", shelf="north")
+        self.struck = 0
+        moment, error = FAULTS[fault]
+        count = 0
+
+        def strike(name, number, when):
+            nonlocal count
+            count += when == "before"
+            if count in strikes and when == moment and self.struck < len(strikes):
+                self.struck += 1
+                raise self.dying(error())
+
+        self.toys.shop.at_call = strike
+
+    def dying(self, error):
+        if isinstance(error, Killed):
+            self.toys.invocations.documents.dead = error
+        return error
+
+    def live(self):
+        toy, toys = self.toy, self.toys
+        toy.physical_id = self.survive(toy.event("Create"))
+        assert toys.sizes() == [1]
+        toy.physical_id = self.survive(toy.event("Create"))
+        old, toy.properties = toy.properties, {"size": "2", "shelf": "north"}
+        self.survive(toy.event("Update", old))
+        assert toys.sizes() == [2]
+        self.survive(toy.event("Update", toy.properties))
+        before, old, toy.properties = toy.physical_id, toy.properties, {"size": "2", "shelf": "south"}
+        toy.physical_id = self.survive(toy.event("Update", old))
+        self.survive({**toy.event("Delete", PhysicalResourceId=before), "ResourceProperties": {"kind": "toy", **old}})
+        assert toys.shelves() == ["south"]
+        for _ in range(2):
+            self.survive(toy.event("Delete"))
+        assert toys.shop.things == {}
+
+    def survive(self, event):
+        while True:
+            try:
+                return self.toy.run(event)
+            except Killed:
+                self.toys.invocations.documents.dead = None
+                self.toys.clock.sleep(5)
+
+
+def calls_of_a_life(**shop):
+    quiet = History((), "no connection", **shop)
+    quiet.live()
+    return len(quiet.toys.shop.calls)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("slow", [0, 12])
+def test_one_fault_at_any_call(fault, slow):
+    calls = calls_of_a_life(ready_after=slow, gone_after=slow)
+    for number in range(1, calls + 1):
+        history = History((number,), fault, ready_after=slow, gone_after=slow)
+        history.live()
+        assert history.struck == 1, number
+
+
+def test_two_faults_in_one_life():
+    calls = calls_of_a_life()
+    pairs = [(one, other) for one in range(1, calls + 1) for other in range(one + 1, min(one + 4, calls + 1))]
+    assert len(pairs) > 50
+    for fault in FAULTS:
+        for pair in pairs:
+            History(pair, fault).live()
+
+
+@pytest.mark.parametrize("hidden_for", [1, 20, 50])
+def test_a_thing_that_lists_show_late_is_not_made_twice(hidden_for):
+    """The create's answer is lost, and what it made is not listed for a while."""
+    toys = Toys()
+    made_at = []
+
+    def lose(name, number, when):
+        if name == "create" and when == "after" and not made_at:
+            made_at.append(toys.clock.now)
+            toys.shop.hidden |= set(toys.shop.things)
+            raise Broken(errors.UNREACHABLE, "reset")
+        if made_at and toys.clock.now - made_at[0] >= hidden_for:
+            toys.shop.hidden.clear()
+
+    toys.shop.at_call = lose
+    assert toys.resource().create()["id"] == "thing-1"
+    assert len(toys.shop.things) == 1
+
+
+def test_of_things_that_were_made_twice_after_all_one_stays():
+    toys = Toys()
+
+    def hide(name, number, when):
+        if name == "create" and when == "after" and len(toys.shop.things) == 1:
+            toys.shop.hidden |= set(toys.shop.things)
+            raise Broken(errors.UNREACHABLE, "reset")
+        if len(toys.shop.things) == 2:
+            toys.shop.hidden.clear()
+
+    toys.shop.at_call = hide
+    assert toys.resource().create()["id"] == "thing-2"
+    assert toys.shop.things["thing-1"]["gone_at"]
+    assert toys.sizes() == [1]
+
+
+def test_a_list_that_shows_nothing_once_hides_nothing_from_a_delete():
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    toys.invocations.documents.rows.clear()
+    shown = iter([True, False])
+
+    def blink(name, number, when):
+        if name == "listed" and when == "before":
+            toys.shop.hidden = set(toys.shop.things) if next(shown, False) else set()
+
+    toys.shop.at_call = blink
+    toy.run(toy.event("Delete", PhysicalResourceId="invented"))
+    assert toys.shop.things == {}
+
+
+def test_who_was_killed_holds_others_up_no_longer_than_lambda_could_live():
+    toys = Toys()
+
+    def kill(name, number, when):
+        toys.invocations.documents.dead = Killed()
+        raise Killed
+
+    toys.shop.at_call = kill
+    toy = toys.resource()
+    event = toy.event("Create")
+    with pytest.raises(Killed):
+        toy.run(event)
+    toys.shop.at_call, toys.invocations.documents.dead = lambda *call: None, None
+    began = toys.clock.now
+    toy.run(event)
+    assert 120 <= toys.clock.now - began <= 160

@@ -1,0 +1,456 @@
+"""What CloudFormation may ask of a resource, in any order and more than once, and what is there afterwards."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from resource_world import Resource
+from toy_kind import Toys
+
+from lambdas.core import errors
+from lambdas.core.errors import (
+    BadProperties,
+    Denied,
+    GaveUp,
+    LakeferryError,
+    OutOfTime,
+    Overtaken,
+    RateLimited,
+    Refused,
+    Transient,
+)
+from lambdas.core.stacks import Direction
+
+
+@pytest.fixture
+def toys():
+    return Toys(ready_after=12, gone_after=12)
+
+
+def finish(invocations, event, physical_id):
+    """`is_complete` until it is; the last answer."""
+    known = {**event, "PhysicalResourceId": physical_id}
+    while not (answer := invocations.is_complete(known))["IsComplete"]:
+        invocations.clock.sleep(5)
+    return answer
+
+
+def test_create_update_delete(toys):
+    toy = toys.resource(size="2")
+    assert toy.create() == {"id": "thing-1", "size": "2"}
+    assert toy.update(size="3") == {"id": "thing-1", "size": "3"}
+    toy.delete()
+    assert toys.shop.things == {}
+    assert toys.shop.writes() == ["create", "change", "remove"]
+
+
+def test_the_same_create_twice_is_one_thing_and_one_answer(toys):
+    toy = toys.resource()
+    event = toy.event("Create")
+    first = toy.run(event), toy.outputs
+    assert (toy.run(event), toy.outputs) == first
+    assert toys.shop.writes() == ["create"]
+
+
+def test_on_event_asks_no_vendor(toys):
+    toy = toys.resource()
+    toys.invocations.on_event(toy.event("Create"))
+    toys.invocations.on_event(toy.event("Delete", PhysicalResourceId="invented"))
+    assert toys.shop.calls == []
+
+
+def test_properties_that_are_wrong_are_told_before_anything_is_made_and_their_delete_is_quiet(toys):
+    toy = toys.resource(size="large")
+    with pytest.raises(BadProperties, match="size: 'large' is not a whole number"):
+        toys.invocations.on_event(toy.event("Create"))
+    assert toy.run(toy.event("Delete", PhysicalResourceId="invented")) == "invented"
+    assert toys.shop.calls == []
+
+
+def test_an_unknown_kind_is_told(toys):
+    with pytest.raises(BadProperties, match="'chair' is none of toy"):
+        toys.invocations.on_event(Resource(toys.invocations, "chair", "Chair").event("Create"))
+
+
+def test_a_delete_of_what_was_never_made_writes_nothing(toys):
+    toy = toys.resource()
+    toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+    assert toys.shop.writes() == []
+
+
+def test_a_delete_of_what_is_gone_succeeds_twice(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things.clear()
+    toy.delete()
+    toy.delete()
+    assert toys.shop.writes() == ["create"]
+
+
+def test_a_delete_with_an_invented_id_finds_the_thing_by_its_name(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.invocations.documents.rows.clear()
+    assert toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")) == "lake-Toy-1F2E3D"
+    assert toys.shop.things == {}
+
+
+def test_nothing_is_written_where_nothing_differs(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    before = len(toys.shop.writes())
+    toy.update(size=2)
+    toy.update(size=" 2 ".strip())
+    assert len(toys.shop.writes()) == before
+
+
+def test_what_somebody_changed_by_hand_is_repaired(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    toys.shop.things["thing-1"]["size"] = 9
+    toy.update()
+    assert toys.sizes() == [2]
+    toys.shop.things.clear()
+    assert toy.update()["id"] == "thing-2"
+    assert toys.sizes() == [2]
+
+
+def test_another_shelf_is_another_thing_and_the_old_one_goes_after_the_new_one_works(toys):
+    toy = toys.resource(shelf="north")
+    toy.create()
+    old_id = toy.physical_id
+    old, toy.properties = toy.properties, {"shelf": "south"}
+    toy.physical_id = toy.run(toy.event("Update", old))
+    assert toy.physical_id != old_id
+    assert toys.shelves() == ["north", "south"]
+    assert len({thing["name"] for thing in toys.shop.things.values()}) == 2
+    toy.run({**toy.event("Delete", PhysicalResourceId=old_id), "ResourceProperties": {"kind": "toy", **old}})
+    assert toys.shelves() == ["south"]
+
+
+def test_a_rollback_of_a_replacement_names_the_old_thing_again(toys):
+    toy = toys.resource(shelf="north")
+    toy.create()
+    old_id, old = toy.physical_id, toy.properties
+    new_id = toy.run(toy.event("Update", old, ResourceProperties={"kind": "toy", "shelf": "south"}))
+    back = toy.event("Update", {"shelf": "south"}, PhysicalResourceId=new_id)
+    toys.stacks.doing = Direction.BACK
+    assert toy.run(back) == old_id
+    gone = toy.event("Delete", PhysicalResourceId=new_id, ResourceProperties={"kind": "toy", "shelf": "south"})
+    toy.run(gone)
+    assert toys.shelves() == ["north"]
+    assert "thing-1" in toys.shop.things
+
+
+def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback(toys):
+    toy = toys.resource(shelf="north")
+    toy.create()
+    old_id, old = toy.physical_id, toy.properties
+    forward = toy.event("Update", old, ResourceProperties={"kind": "toy", "shelf": "south"})
+    new_id = toys.invocations.on_event(forward)["PhysicalResourceId"]
+    toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
+    assert toys.shelves() == ["north", "south"]
+    toys.stacks.doing = Direction.BACK
+    assert toy.run(toy.event("Update", {"shelf": "south"})) == old_id
+    assert toys.shelves() == ["north"]
+    with pytest.raises(Overtaken):
+        toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
+
+
+def test_an_update_that_fails_half_way_is_rolled_back(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    forward = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "7"})
+    toys.invocations.on_event(forward)
+    toys.invocations.is_complete(forward)
+    assert toys.sizes() == [7]
+    toys.stacks.doing = Direction.BACK
+    toy.run(toy.event("Update", {"size": "7"}))
+    assert toys.sizes() == [2]
+
+
+def test_an_update_that_comes_after_its_rollback_changes_nothing(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    late = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "7"})
+    toys.stacks.doing = Direction.BACK
+    back = toy.event("Update", {"size": "7"})
+    toy.run(back)
+    with pytest.raises(Overtaken):
+        toys.invocations.on_event(late)
+    assert toys.sizes() == [2]
+    toy.run(back)
+    toy.run(toy.event("Update", {"size": "7"}))
+    toys.stacks.doing = Direction.FORWARD
+    toy.run({**late, "RequestId": "a later deployment"})
+    assert toys.sizes() == [7]
+
+
+def test_a_create_that_comes_after_its_delete_makes_nothing(toys):
+    toy = toys.resource()
+    late = toy.event("Create")
+    toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+    toys.stacks.creating = False
+    with pytest.raises(Overtaken):
+        toys.invocations.on_event(late)
+    assert toys.shop.writes() == []
+
+
+def test_a_resource_that_was_deleted_may_be_created_again(toys):
+    toy = toys.resource()
+    toy.create()
+    toy.delete()
+    assert toy.create()["id"] == "thing-2"
+
+
+def test_an_event_that_was_answered_before_does_nothing_more(toys):
+    toy = toys.resource()
+    create = toy.event("Create")
+    toy.physical_id = toy.run(create)
+    delete = toy.event("Delete")
+    toy.run(delete)
+    toy.create()
+    for old in (create, delete):
+        with pytest.raises(Overtaken):
+            toys.invocations.on_event(old)
+        with pytest.raises(Overtaken):
+            toys.invocations.is_complete({**old, "PhysicalResourceId": toy.physical_id})
+    assert len(toys.shop.things) == 1
+
+
+def test_a_delete_waits_for_a_create_that_is_at_work_and_takes_what_it_made(toys):
+    """At each call of the create, before and after its effect, the delete comes in; the create goes on until it is told."""
+    probe = Toys()
+    probe.resource().create()
+    for number in range(1, len(probe.shop.calls) + 1):
+        for moment in ("before", "after"):
+            toys = Toys()
+            toy, others = toys.resource(), []
+
+            def come_in(name, at, when, toys=toys, toy=toy, others=others, number=number, moment=moment):
+                if (at, when) == (number, moment) and not others:
+                    delete = toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")
+                    others.append(delete)
+                    toys.invocations.on_event(delete)
+                    assert toys.invocations.is_complete(delete) == {"IsComplete": False}
+
+            toys.shop.at_call = come_in
+            with pytest.raises(Overtaken):
+                toy.create()
+            toys.shop.at_call = lambda *call: None
+            finish(toys.invocations, others[0], "lake-Toy-1F2E3D")
+            assert toys.shop.things == {}, (number, moment)
+
+
+def test_the_same_create_at_once_at_every_call_is_one_thing():
+    probe = Toys()
+    probe.resource().create()
+    for number in range(1, len(probe.shop.calls) + 1):
+        toys = Toys()
+        toy, nested = toys.resource(), []
+        event = toy.event("Create")
+
+        def come_in(name, at, when, toys=toys, nested=nested, event=event, number=number):
+            if at == number and not nested:
+                nested.append(toys.invocations.on_event(event)["PhysicalResourceId"])
+                nested.append(toys.invocations.is_complete({**event, "PhysicalResourceId": nested[0]}))
+
+        toys.shop.at_call = come_in
+        physical_id = toy.run(event)
+        assert nested == [physical_id, {"IsComplete": False}]
+        assert len(toys.shop.things) == 1
+
+
+def test_two_threads_make_one_thing(toys):
+    toy = toys.resource()
+    event = toy.event("Create")
+    physical_id = toys.invocations.on_event(event)["PhysicalResourceId"]
+    gate, failures = threading.Barrier(8), []
+
+    def work():
+        try:
+            gate.wait()
+            toys.invocations.is_complete({**event, "PhysicalResourceId": physical_id})
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert finish(toys.invocations, event, physical_id)["IsComplete"]
+    assert len(toys.shop.things) == 1
+
+
+def test_two_stacks_share_nothing(toys):
+    one, other = toys.resource(stack="one"), toys.resource(stack="other")
+    one.create()
+    other.create()
+    assert len({thing["name"] for thing in toys.shop.things.values()}) == 2
+    kept = dict(toys.shop.things[other.outputs["id"]])
+    one.delete()
+    assert toys.shop.things == {other.outputs["id"]: kept}
+
+
+def test_what_a_stack_left_behind_is_taken_over_by_the_next_of_its_name(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    toys.invocations.documents.rows.clear()
+    again = toys.resource(size="3")
+    again.stack_id = toy.stack_id.replace("11111111", "99999999")
+    assert again.create() == {"id": "thing-1", "size": "3"}
+    assert len(toys.shop.things) == 1
+
+
+def test_a_delete_that_takes_long_is_asked_for_once_and_then_seldom(toys):
+    toys.shop.gone_after = 600
+    toy = toys.resource()
+    toy.create()
+    toy.delete()
+    assert toys.shop.writes().count("remove") == 5
+    assert toys.shop.calls.count("listed") > 100
+
+
+def test_a_thing_in_use_is_waited_for_and_then_told(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.busy = True
+    with pytest.raises(GaveUp, match="deleting toy Toy: thing-1 is in use; waited for 20 minutes"):
+        toy.delete()
+    toys.shop.busy = False
+    toy.delete()
+    assert toys.shop.things == {}
+
+
+def test_what_never_becomes_ready_is_given_up_with_the_reason(toys):
+    toys.shop.ready_after = 10**9
+    with pytest.raises(GaveUp, match="creating toy Toy: thing-1 is being made; waited for 50 minutes"):
+        toys.resource().create()
+
+
+def test_what_the_vendor_refuses_is_told_at_once(toys):
+    toys.kind.refuse = True
+    with pytest.raises(Refused, match="creating toy Toy: the vendor wants none"):
+        toys.resource().create()
+    assert toys.clock.slept == []
+
+
+@pytest.mark.parametrize(("patience", "minutes"), [(120.0, 2), (1200.0, 20)])
+def test_a_denial_is_waited_for_as_long_as_its_plane_says(toys, patience, minutes):
+    def deny(name, number, moment):
+        raise Denied(errors.WAITING, "no role", patience=patience)
+
+    toys.shop.at_call = deny
+    with pytest.raises(GaveUp, match=f"no role; waited for {minutes} minutes"):
+        toys.resource().create()
+
+
+def test_a_denial_that_comes_and_goes_is_no_reason_to_give_up(toys):
+    toys.shop.ready_after = 2000
+
+    def deny(name, number, moment):
+        if number % 7 == 0 and moment == "before":
+            raise Denied(errors.WAITING, "no role")
+
+    toys.shop.at_call = deny
+    assert toys.resource().create()["id"] == "thing-1"
+
+
+def test_a_dead_key_is_never_a_successful_delete(toys):
+    toy = toys.resource()
+    toy.create()
+
+    def deny(name, number, moment):
+        raise Denied(errors.WAITING, "invalid API key", patience=1200.0)
+
+    toys.shop.at_call = deny
+    with pytest.raises(GaveUp, match="invalid API key; waited for 5 minutes"):
+        toy.delete()
+    assert len(toys.shop.things) == 1
+
+
+def test_nobody_is_called_before_the_vendor_wants_to_be(toys):
+    calls = []
+
+    def turn_away(name, number, moment):
+        calls.append(toys.clock.now)
+        if len(calls) == 1:
+            raise RateLimited(errors.WAITING, "slow down", wait=100.0)
+
+    toys.shop.at_call = turn_away
+    toys.resource().create()
+    assert calls[1] - calls[0] >= 100
+
+
+def test_an_invocation_that_runs_out_of_time_is_carried_on_by_the_next(toys):
+    def stop(name, number, moment):
+        if number % 3 == 1:
+            raise OutOfTime(errors.OUT_OF_TIME, "no time is left")
+
+    toys.shop.at_call = stop
+    toy = toys.resource()
+    toy.create()
+    assert len(toys.shop.things) == 1
+
+
+def test_what_can_not_be_changed_in_place_is_made_anew_under_the_same_id(toys):
+    toy = toys.resource(colour="red")
+    toy.create()
+    before = toy.physical_id
+    assert toy.update(colour="blue")["id"] == "thing-2"
+    assert toy.physical_id == before
+    assert [thing["colour"] for thing in toys.shop.things.values()] == ["blue"]
+
+
+def test_a_thing_that_is_broken_at_first_is_made_anew(toys):
+    toys.kind.broken = lambda thing: toys.clock.now < toys.clock_start + 100
+    toys.clock_start = toys.clock.now
+    toys.resource().create()
+    assert len(toys.shop.things) == 1
+    assert toys.shop.writes().count("create") == 2
+
+
+def test_a_thing_that_stays_broken_is_told_with_the_vendor_s_reason(toys):
+    toys.kind.broken = lambda thing: True
+    toy = toys.resource()
+    with pytest.raises(GaveUp, match="is broken"):
+        toy.create()
+    assert toys.shop.writes().count("create") < 8
+    toys.kind.broken = lambda thing: False
+    toy.run(toy.event("Delete", PhysicalResourceId="lf1:toy:Toy:" + toy_generation(toys)))
+    assert toys.shop.things == {}
+
+
+def toy_generation(toys):
+    (key,) = toys.invocations.documents.rows
+    return key.rpartition(":")[2]
+
+
+def test_a_ledger_that_fails_delays_and_fails_nothing(toys):
+    toy = toys.resource()
+    event = toy.event("Create")
+    known = {**event, "PhysicalResourceId": toys.invocations.on_event(event)["PhysicalResourceId"]}
+    documents = toys.invocations.documents
+    right, failing = documents.write, iter([True, False, True, False, False, True, True, False, True])
+
+    def write(*given):
+        if next(failing, False):
+            raise Transient(errors.STORAGE, "throttled")
+        return right(*given)
+
+    documents.write = write
+    for _ in range(9):
+        toys.invocations.is_complete(known)
+        toys.clock.sleep(200)
+    assert toys.invocations.is_complete(known)["IsComplete"]
+    assert len(toys.shop.things) == 1
+
+
+def test_errors_name_operation_kind_and_id(toys):
+    toys.kind.refuse = True
+    with pytest.raises(LakeferryError) as told:
+        toys.resource("Trades").create()
+    assert str(told.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. Likely cause: ")

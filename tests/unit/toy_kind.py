@@ -1,0 +1,154 @@
+"""A vendor with one kind of thing, in memory: ids of its own making, names that need not be unique, things that take time.
+
+`at_call` is told of every call, by name and number, before and after its effect; it may raise, or do anything else.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import attrs
+from resource_world import Invocations, Resource
+
+from lambdas.core import errors
+from lambdas.core.errors import Conflict, NotYet, Outdated, Refused, Spoiled, Vanished
+from lambdas.core.properties import Properties, prop
+from lambdas.resources.registry import Registered
+
+WRITES = ("create", "change", "remove")
+
+
+@attrs.frozen
+class Spec(Properties):
+    shelf: str = prop("Where it stands. Another shelf is another thing.", default="north")
+    size: int = prop("How large it is.", default=1)
+    colour: str = prop("What can only be changed by making it anew.", default="red")
+
+
+class Shop:
+    """`ready_after` and `gone_after` are seconds; `busy` keeps things from being removed."""
+
+    def __init__(self, ready_after=0, gone_after=0):
+        self.things = {}
+        self.calls = []
+        self.at_call = lambda name, number, moment: None
+        self.ready_after, self.gone_after, self.busy = ready_after, gone_after, False
+        self.hidden = set()
+        self._ids = itertools.count(1)
+
+    def create(self, now, **fields):
+        return self._call("create", lambda: self._made(now, fields))
+
+    def change(self, thing_id, **fields):
+        return self._call("change", lambda: self._of(thing_id).update(fields))
+
+    def remove(self, now, thing_id):
+        return self._call("remove", lambda: self._removed(now, thing_id))
+
+    def read(self, now, thing_id):
+        return self._call("read", lambda: self._seen(now).get(thing_id))
+
+    def listed(self, now, name):
+        def found():
+            return [one for one, thing in self._seen(now).items() if thing["name"] == name and one not in self.hidden]
+
+        return self._call("listed", found)
+
+    def writes(self):
+        return [name for name in self.calls if name in WRITES]
+
+    def _call(self, name, effect):
+        self.calls.append(name)
+        number = len(self.calls)
+        self.at_call(name, number, "before")
+        answer = effect()
+        self.at_call(name, number, "after")
+        return answer
+
+    def _made(self, now, fields):
+        thing_id = f"thing-{next(self._ids)}"
+        self.things[thing_id] = {**fields, "ready_at": now + self.ready_after, "gone_at": None}
+        return thing_id
+
+    def _of(self, thing_id):
+        if thing_id not in self.things:
+            raise Vanished(errors.VANISHED, f"{thing_id} is gone")
+        return self.things[thing_id]
+
+    def _removed(self, now, thing_id):
+        if self.busy:
+            raise Conflict(errors.WAITING, f"{thing_id} is in use")
+        if thing_id in self.things and self.things[thing_id]["gone_at"] is None:
+            self.things[thing_id]["gone_at"] = now + self.gone_after
+
+    def _seen(self, now):
+        self.things = {one: thing for one, thing in self.things.items() if thing["gone_at"] is None or thing["gone_at"] > now}
+        return self.things
+
+
+class ToyKind:
+    """The verbs over `Shop`, as a module of `kinds/` has them. `broken` says whether a thing doesn't work."""
+
+    Spec = Spec
+    OUTPUTS = ("id", "size")
+    PATIENCE = 3000.0
+    REPLACE_ON = ("shelf",)
+
+    def __init__(self):
+        self.broken = lambda thing: False
+        self.refuse = False
+
+    def create(self, context, spec):
+        if self.refuse:
+            raise Refused(errors.INTERNAL, "the vendor wants none")
+        now = context.clock.time()
+        return context.vendor.create(now, name=context.name, size=spec.size, shelf=spec.shelf, colour=spec.colour)
+
+    def is_ready(self, context, spec, object_id):
+        thing = self._there(context, object_id)
+        if self.broken(thing):
+            raise Spoiled(errors.WAITING, f"{object_id} is broken", patience=600.0)
+        if thing["ready_at"] > context.clock.time():
+            raise NotYet(errors.WAITING, f"{object_id} is being made")
+        return {"id": object_id, "size": str(thing["size"])}
+
+    def update(self, context, spec, object_id):
+        thing = self._there(context, object_id)
+        if thing["colour"] != spec.colour:
+            raise Outdated(errors.OUTDATED, f"{object_id} is {thing['colour']}")
+        if thing["size"] != spec.size:
+            context.vendor.change(object_id, size=spec.size)
+
+    def delete(self, context, spec, object_id):
+        context.vendor.remove(context.clock.time(), object_id)
+
+    def adopt(self, context, spec, known):
+        now = context.clock.time()
+        found = [known] if known and context.vendor.read(now, known) else []
+        return found + [one for one in context.vendor.listed(now, context.name) if one not in found]
+
+    def _there(self, context, object_id):
+        thing = context.vendor.read(context.clock.time(), object_id)
+        if thing is None:
+            raise Vanished(errors.VANISHED, f"{object_id} is not there")
+        return thing
+
+
+class Toys:
+    """A shop and the Lambdas that deal with it."""
+
+    def __init__(self, **shop):
+        self.shop = Shop(**shop)
+        self.kind = ToyKind()
+        self.invocations = Invocations(lambda *given: self.shop, kinds={"toy": Registered(self.kind, "confluent")})
+        self.clock = self.invocations.clock
+        self.stacks = self.invocations.stacks
+
+    def resource(self, logical_id="Toy", stack="lake", **properties):
+        return Resource(self.invocations, "toy", logical_id, stack, **properties)
+
+    def sizes(self):
+        return sorted(thing["size"] for thing in self.shop.things.values() if thing["gone_at"] is None)
+
+    def shelves(self):
+        return sorted(thing["shelf"] for thing in self.shop.things.values() if thing["gone_at"] is None)
