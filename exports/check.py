@@ -175,12 +175,12 @@ def _clock_texts(tree: exp.Condition, kinds: dict[str, str | None]) -> Iterator[
 
 
 def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
-    """Whether the literal is compared with fields of text and nothing else."""
+    """Whether the literal is compared with nothing but fields of text, or other literals."""
     comparison = literal.parent
     if not isinstance(comparison, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.In):
         return False
     others = [node for node in comparison.iter_expressions() if not isinstance(node, exp.Literal)]
-    return bool(others) and all(isinstance(node, exp.Column) and kinds.get(_path(node)) in _TEXTS for node in others)
+    return all(isinstance(node, exp.Column) and kinds.get(_path(node)) in _TEXTS for node in others)
 
 
 def _references(text: str) -> list[str]:

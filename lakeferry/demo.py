@@ -179,6 +179,11 @@ def _export(voice: Voice, world: World, name: str, words: list[str], session: Sp
     record = exporting.run(voice, world, words, f"export   {name}", session)
     count = len(record.windows)
     voice.say(f"export   {name}: {count} window{'' if count == 1 else 's'} ({time.monotonic() - started:.0f} s)")
+    if not record.windows:
+        voice.result(
+            f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
+        )
+        voice.result("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
     return record
 
 

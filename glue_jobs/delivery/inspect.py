@@ -245,4 +245,4 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
     for label in pc.unique(labels).to_pylist():
         text, value = None if label is None else plain(label), values[label]
         if text in series or len(series) < _SERIES_LIMIT:
-            series[text] = EXACT.add(series.get(text, nothing), nothing if value is None else Decimal(value))
+            series[text] = EXACT.add(series.get(text, nothing), Decimal(value or 0))

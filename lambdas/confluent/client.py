@@ -17,7 +17,7 @@ from lambdas.confluent.reading import needed, objects, text
 from lambdas.core import errors
 from lambdas.core.address import is_loopback, require_safe
 from lambdas.core.clock import Clock
-from lambdas.core.errors import ContainerGone, Faulty, LakeferryError, NotYet
+from lambdas.core.errors import ContainerGone, Faulty, LakeferryError, NotFound, NotYet
 from lambdas.core.http import Session
 from lambdas.core.redaction import ApiKey
 
@@ -58,6 +58,9 @@ class Confluent:
     def environment_is_gone(self, environment_id: str) -> bool:
         return self.cloud.read(path("org", "v2", "environments", environment_id)) is None
 
+    def service_account_is_gone(self, service_account_id: str) -> bool:
+        return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
+
     def cluster(self, environment_id: str, cluster_id: str) -> dict[str, Any] | None:
         """None where it is gone."""
         return self.cloud.read(path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
@@ -73,10 +76,10 @@ class Confluent:
         return found[0]
 
     def flink_region(self, region: str) -> dict[str, Any]:
-        """Raises LakeferryError where Confluent has no Flink in `region`."""
+        """Raises NotFound where Confluent has no Flink in `region`."""
         found = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
         if not found:
-            raise LakeferryError(error_rows.INVALID, f"Confluent has no Flink in {CLOUD} region {region}")
+            raise NotFound(error_rows.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
         return found[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> Plane:

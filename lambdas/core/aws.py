@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from lambdas.core import errors
 from lambdas.core.errors import Transient
@@ -41,5 +42,5 @@ def told(doing: str) -> Iterator[None]:
         yield
     except ClientError as error:
         raise Transient(errors.STORAGE, f"{doing}: {error_code(error)}") from None
-    except BotoCoreError as error:
+    except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

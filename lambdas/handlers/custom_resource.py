@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -69,8 +70,7 @@ def _answered(event: dict[str, Any], context: LambdaContext, work: Callable[[Lif
 
 def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
     """The composition: the only place that chooses what stands behind the ports."""
-    aws: Any = boto3.session.Session()
-    store = SecretStore(aws.client("secretsmanager", config=_AWS))
+    store = SecretStore(_client("secretsmanager"))
     confluent: list[Confluent] = []
 
     def connect() -> Confluent:
@@ -81,13 +81,20 @@ def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecyc
 
     return Lifecycle(
         deployment=Deployment(read.project, read.stage),
-        ledger=Ledger(DynamoDocuments(aws.client("dynamodb", config=_AWS), read.ledger_table), clock),
-        stacks=CloudFormationStacks(aws.client("cloudformation", config=_AWS)),
+        ledger=Ledger(DynamoDocuments(_client("dynamodb"), read.ledger_table), clock),
+        stacks=CloudFormationStacks(_client("cloudformation")),
         secrets=store,
         vendors={registry.CONFLUENT: connect},
         deadline=deadline,
         log=log,
     )
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
+    session: Any = boto3.session.Session()
+    return session.client(service, config=_AWS)
 
 
 def require_own(event: dict[str, Any], function_arn: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas import contract
+from lambdas.core import errors
 from lambdas.core.clock import Deadline
 from lambdas.core.errors import BadProperties, LakeferryError, Transient
 from lambdas.core.kind import Context, Outputs
@@ -76,8 +77,10 @@ class Lifecycle:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
         asked = request.read(event)
         target = self._to_delete(asked) if asked.verb == DELETE else asked.identity
-        if target is None:
+        if target is None and asked.verb == DELETE:
             return _DONE
+        if target is None:
+            raise LakeferryError(errors.FOREIGN, f"{asked.physical_id!r} is not the id that was given to {asked.logical_id}")
         try:
             return self._under_lease(asked, target)
         except Transient as error:

@@ -51,7 +51,7 @@ class Clone:
     ) -> subprocess.Popen[bytes]:
         """With `world`, the environment names it and its AWS. `changes` to the environment come last; None takes out."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ}
-        environment: dict[str, str | None] = {**kept, **(_naming(world) if world else {}), **changes}
+        environment: dict[str, str | None] = {**kept, **(naming(world) if world else {}), **changes}
         return subprocess.Popen(
             [sys.executable, "-m", "lakeferry", *words],
             cwd=self.root,
@@ -74,7 +74,8 @@ class Clone:
         return Said(process.returncode, out.decode(), (before + err).decode())
 
 
-def _naming(world: World) -> dict[str, str]:
+def naming(world: World) -> dict[str, str]:
+    """The environment that leads to it."""
     assert world.embedded is not None
     return world.embedded.environment() | {
         "AWS_SECRET_ACCESS_KEY": AWS_SECRET,

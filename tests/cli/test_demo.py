@@ -22,7 +22,7 @@ def own(clone):
     """Options that name events, schema and contract of one's own."""
     events = [{"id": f"e{n}", "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for n in range(7)]
     (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
-    (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema))
+    (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema | {"lakeferry:time": "at"}))
     (clone.root / "mine.toml").write_text(CONTRACT)
     files = ("--events", "events.jsonl", "--topic", "things", "--schema", "things.avsc", "--export", "mine.toml")
     return (*files, "--as-of", AS_OF.isoformat())
@@ -62,12 +62,25 @@ def test_the_tables_can_be_asked(clone):
 
 @pytest.mark.usefixtures("done")
 def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
+    first, second = (clone.root / place / "things" / WEEK for place in ("delivered", "again"))
+    second.mkdir(parents=True)
+    (second / f"things_{WEEK}.part-0007.csv").write_text("of a former run")
     again = clone.run("export", "run", "mine.toml", "--as-of", AS_OF.isoformat(), "--out", "again", "-q")
     assert again.code == 0, again.err
     assert again.out == ""
     assert f"things  {WEEK}  unchanged" in again.err
-    first, second = (clone.root / place / "things" / WEEK / f"things_{WEEK}.csv" for place in ("delivered", "again"))
-    assert first.read_bytes() == second.read_bytes()
+    assert {path.name: path.read_bytes() for path in second.iterdir()} == {
+        path.name: path.read_bytes() for path in first.iterdir()
+    }
+
+
+def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
+    """They count as received now, in a window that is not over."""
+    (clone.root / "timeless.avsc").write_text(json.dumps(TOPIC.schema))
+    said = clone.run("demo", *own, "--schema", "timeless.avsc", "--out", "nothing")
+    assert (said.code, said.out) == (0, "")
+    assert "No window was over by 2024-03-11 06:00 UTC" in said.err
+    assert "lakeferry:time" in said.err
 
 
 def test_ctrl_c_stops_all_that_the_demo_started(clone, own):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import resource
+from contextlib import contextmanager
 
 import pytest
+from command import naming
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+from typer.testing import CliRunner
 
+from lakeferry import exporting
+from lakeferry.__main__ import app
+from lakeferry.console import CommandFailed
 from simulators.nemesis import NemesisClient
 
 TOPIC = topic_of(("n", "int"))
@@ -38,19 +45,6 @@ def at(as_of=AS_OF.isoformat()):
     return ("--as-of", as_of)
 
 
-def test_files_are_copied_and_the_record_is_named(stocked, call, mine, tmp_path):
-    (tmp_path / "things" / WEEK).mkdir(parents=True)
-    (tmp_path / "things" / WEEK / f"things_{WEEK}.part-0007.csv").write_text("of a former run")
-    said = call("export", "run", mine, *at(), "--out", str(tmp_path), "--json")
-    assert said.code == 0, said.err
-    assert [window["state"] for window in said.document["windows"]] == ["unchanged"]
-    assert f"exports/things/runs/{said.document['id']}.json" in stocked.keys("exports/things/runs/")
-    folder = tmp_path / "things" / WEEK
-    files = {"datapackage.json", "manifest.json", "report.html", f"things_{WEEK}.csv"}
-    assert {path.name for path in folder.iterdir()} == files
-    assert (folder / f"things_{WEEK}.csv").read_text().count("\r\n") == 201
-
-
 def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     before = stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")
     other = contract(column("id"), column("n", "integer"), name="other")
@@ -63,30 +57,44 @@ def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     assert (stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")) == before
 
 
-@pytest.mark.fault("D36")
-def test_a_full_disk_under_out_loses_nothing(stocked, call, mine, tmp_path):
+@pytest.fixture
+def outdated(tmp_path):
+    """A folder with a file of a former run."""
     old = tmp_path / "things" / WEEK / f"things_{WEEK}.csv"
     old.parent.mkdir(parents=True)
     old.write_text("of a former run")
-    published = {key: stocked.read(key) for key in stocked.keys("exports/things/manifests/")}
-
-    def full():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-    said = call("export", "run", mine, *at(), "--out", str(tmp_path), "--json", limits=full)
-    assert (said.code, said.document["code"], said.document["exit_code"]) == (1, "OUT-FOLDER", 1)
-    assert "File too large" in said.document["message"]
-    assert "published" in said.document["hint"]
-    assert [path.read_text() for path in tmp_path.rglob("*.csv*")] == ["of a former run"]
-    assert {key: stocked.read(key) for key in stocked.keys("exports/things/manifests/")} == published
+    return tmp_path
 
 
-def test_an_out_that_is_a_file_is_told(call, mine, tmp_path):
+def test_a_full_disk_under_out_loses_nothing(stocked, outdated):
+    record = stocked.export(CONTRACT).record
+    published = {key: stocked.read(key) for key in stocked.keys("exports/things/")}
+    with files_of_at_most(1000), pytest.raises(CommandFailed) as refused:
+        exporting.download(stocked.world, record, outdated)
+    assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
+    assert "File too large" in refused.value.message
+    assert "stays published" in refused.value.hint
+    assert [path.read_text() for path in outdated.rglob("*.csv*")] == ["of a former run"]
+    assert {key: stocked.read(key) for key in stocked.keys("exports/things/")} == published
+
+
+@contextmanager
+def files_of_at_most(size):
+    """For this process, writing beyond that fails as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_an_out_that_is_a_file_is_told(stocked, tmp_path):
     (tmp_path / "taken").write_text("")
-    said = call("export", "run", mine, *at(), "--out", str(tmp_path / "taken"))
-    assert (said.code, said.out) == (1, "")
-    assert said.err.count("OUT-FOLDER  ") == 1
-    assert str(tmp_path / "taken") in said.err
+    with pytest.raises(CommandFailed) as refused:
+        exporting.download(stocked.world, stocked.export(CONTRACT).record, tmp_path / "taken")
+    assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
+    assert str(tmp_path / "taken") in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -111,6 +119,15 @@ def test_bad_input_is_told_once(stocked, call, mine, words, changes, exit_code, 
     assert stocked.published("weekly_sales") == []
 
 
+@pytest.fixture
+def query(stocked, monkeypatch, tmp_path):
+    """`lakeferry query` in this process."""
+    for name, value in naming(stocked.world).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, ["query", *words])
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -119,30 +136,40 @@ def test_bad_input_is_told_once(stocked, call, mine, words, changes, exit_code, 
         "CREATE TABLE x AS SELECT 1",
         "SELECT 1; DROP VIEW things",
         "ATTACH 'x.db'",
+        "",
     ],
 )
-def test_tables_are_read_only(clone, call, sql):
-    said = call("query", sql, "--json")
-    assert (said.code, said.document["code"]) == (2, "QUERY-READ-ONLY")
-    assert not (clone.root / "x.csv").exists()
+def test_tables_are_read_only(query, tmp_path, sql):
+    said = query(sql, "--json")
+    assert (said.exit_code, json.loads(said.stdout)["code"]) == (2, "QUERY-READ-ONLY")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_query_answers_people_on_standard_output(call):
-    said = call("query", 'SELECT id, n FROM "things_again" ORDER BY n')
-    assert (said.code, said.out, said.err) == (0, "id    n\nt000  0\nt001  1\nt002  2\n", "")
+def test_a_query_answers_people_on_standard_output(query):
+    said = query('SELECT id, n FROM "things_again" ORDER BY n')
+    assert (said.exit_code, said.stdout, said.stderr) == (0, "id    n\nt000  0\nt001  1\nt002  2\n", "")
 
 
-def test_a_query_for_what_is_not_there_names_the_tables(call):
-    said = call("query", "SELECT * FROM nothing", "--json")
-    assert (said.code, said.document["code"]) == (2, "QUERY")
-    assert "things_again" in said.document["hint"]
+def test_a_query_answers_programs_in_one_document(query):
+    said = query("SELECT count(*) AS things, NULL AS nothing FROM things", "--json")
+    assert json.loads(said.stdout) == {"ok": True, "columns": ["things", "nothing"], "rows": [[200, None]]}
 
 
-def test_a_query_that_aws_refuses_is_told(lake_aws, call):
+@pytest.mark.parametrize("sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"])
+def test_a_query_that_is_wrong_is_told(query, sql):
+    said = query(sql, "--json")
+    assert (said.exit_code, json.loads(said.stdout)["code"]) == (2, "QUERY")
+    assert said.stderr.count("QUERY  ") == 1
+
+
+def test_a_query_for_a_table_that_is_not_there_names_those_that_are(query):
+    assert "things_again" in json.loads(query("SELECT * FROM nothing", "--json").stdout)["hint"]
+
+
+def test_a_query_that_aws_refuses_is_told(lake_aws, query):
     nemesis = NemesisClient(lake_aws.url)
     target = {"x-amz-target": "AWSGlue.GetTables"}
     nemesis.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
-    said = call("query", "SELECT 1", "--json")
+    said = query("SELECT 1", "--json")
     nemesis.clear()
-    assert (said.code, said.document["code"]) == (1, "EXP-AWS-DENIED")
-    assert "Traceback" not in said.err
+    assert (said.exit_code, json.loads(said.stdout)["code"]) == (1, "EXP-AWS-DENIED")

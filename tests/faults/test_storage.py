@@ -63,6 +63,9 @@ PASSING = {
     "reset part": s3("reset", "PUT", DATA, query=PART),
     "upload begun twice": s3("effect_then_reset", "POST", DATA, query=BEGIN),
     "upload completed, answer lost": s3("effect_then_reset", "POST", DATA, query=COMPLETE),
+    "upload completed, told that it is gone": s3(
+        "effect_then_error", "POST", DATA, query=COMPLETE, status=404, code="NoSuchUpload"
+    ),
     "failed with status 200": s3("error", "POST", DATA, status=200, code="InternalError", query=COMPLETE),
     "throttled listing": s3("error", "GET", "", query={"list-type": "2"}) | {"path": "/lake-*"},
     "manifest conflicts with another write": s3("error", "PUT", "*/manifests/*", status=409, times=2),
@@ -104,6 +107,7 @@ LASTING = {
     "part denied": (s3("error", "PUT", DATA, query=PART, status=403), "EXP-AWS-DENIED"),
     "part damaged on the way": (s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"), "EXP-AWS-FAILED"),
     "upload denied": (s3("error", "POST", DATA, query=BEGIN, status=403), "EXP-AWS-DENIED"),
+    "upload gone": (s3("error", "POST", DATA, query=COMPLETE, status=404, code="NoSuchUpload"), "EXP-AWS-FAILED"),
     "report denied": (s3("error", "PUT", "*/report.html", status=403), "EXP-AWS-DENIED"),
     "manifest denied": (s3("error", "PUT", "*/manifests/*", status=403), "EXP-AWS-DENIED"),
     "manifest never taken": (s3("error", "PUT", "*/manifests/*", status=412), "EXP-MANIFEST-BUSY"),

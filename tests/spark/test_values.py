@@ -167,7 +167,7 @@ def limits(lakes):
         number("big", "0", 1e300, 2**62),
         number("big too", "0", 1.0, 2**62),
         number("nan", "0", float("nan"), 1),
-        number("infinite", "0", float("-inf"), 1),
+        number("endless", "0", float("-inf"), 1),
         number("none", "0", 1.0, 0),
     )
     return lake
@@ -186,7 +186,7 @@ SUMMED = {"without_people": "Numbers only."}
     ("code", "columns", "ids", "more"),
     [
         ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["nan"], {}),
-        ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["infinite"], {}),
+        ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["endless"], {}),
         ("EXP-OVERFLOW", [column("real", "decimal(12,2)")], ["big"], {}),
         ("EXP-OVERFLOW", [column("x", "integer", expression="whole * 2")], ["big"], {}),
         ("EXP-OVERFLOW", [column("x", "integer", measure="sum(whole)")], ["big", "big too"], {"aggregate": SUMMED}),

@@ -225,7 +225,7 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
     publish(place, mine, draft("x", mine))
     elsewhere = {"host": "another/boot"}
     alive = {
-        run(place, "own"),
+        run(place, "own", expires_at=T0),  # whoever cleans up is at work, also beyond its time
         run(place, "published", state="done"),
         run(place, "at-work"),
         run(place, "at-work-elsewhere", pid=1, **elsewhere),

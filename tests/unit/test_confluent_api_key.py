@@ -10,7 +10,7 @@ from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, c
 
 from lambdas.confluent import key_services, secret_fields
 from lambdas.confluent.kinds import api_key
-from lambdas.core.errors import BadProperties, NotFound, NotYet, Transient, Vanished
+from lambdas.core.errors import BadProperties, Denied, NotFound, NotYet, Transient, Vanished
 from lambdas.core.redaction import ApiKey, Secret
 
 KEYS = "/iam/v2/api-keys"
@@ -140,6 +140,16 @@ def test_all_that_bear_the_name_go_when_the_resource_goes(server):
     told = context(server, deleting=True, filled=json.dumps({**KEY, "apiKey": "D"}))
     assert api_key.adopt(told, key_spec(), "D") == ["A", "B", "D"]
     assert api_key.adopt(told, key_spec(), "GONE") == ["A", "B"]
+
+
+def test_keys_of_an_account_that_is_gone_are_gone(server):
+    server.answers[f"GET {KEYS}"] = (403, {})
+    server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (200, {})
+    told = context(server, deleting=True, filled=None)
+    with pytest.raises(Denied):
+        api_key.adopt(told, key_spec(), "K")
+    server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (404, {})
+    assert api_key.adopt(told, key_spec(), "K") == []
 
 
 @pytest.mark.parametrize("service", SERVICES)

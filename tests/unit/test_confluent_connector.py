@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluent_context import (
-    AVRO,
-    CONNECTORS,
-    IN_CLUSTER,
-    NAME,
-    SA,
-    context,
-    spec,
-    wrote,
-)
+from confluent_context import AVRO, CONNECTORS, IN_CLUSTER, NAME, SA, context, spec, wrote
 
-from lambdas.confluent.kinds import (
-    connector,
-)
-from lambdas.core.errors import (
-    BadProperties,
-    Refused,
-    Spoiled,
-    Transient,
-    Vanished,
-)
+from lambdas.confluent.kinds import connector
+from lambdas.core.errors import BadProperties, Refused, Spoiled, Transient, Vanished
 
 
 def connector_spec(**given):

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluent_context import (
-    ENV,
-    IN_CLUSTER,
-    KAFKA,
-    LKC,
-    NAME,
-    ORG,
-    SA,
-    context,
-    listing,
-    spec,
-    wrote,
-)
+from confluent_context import ENV, IN_CLUSTER, KAFKA, LKC, NAME, ORG, SA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import (
-    acl,
-    role_binding,
-    service_account,
-)
-from lambdas.core.errors import (
-    BadProperties,
-)
+from lambdas.confluent.kinds import acl, role_binding, service_account
+from lambdas.core.errors import BadProperties, Denied
 
 
 def test_service_account(server):
@@ -61,6 +43,16 @@ def test_role_binding(server):
     server.answers["GET /iam/v2/role-bindings"] = listing(*near, {"id": "rb-1", **encoded})
     assert role_binding.adopt(context(server), binding_spec(), None) == ["rb-1"]
     assert server.sent[-1].query == {**body, "page_size": "99"}
+
+
+@pytest.mark.parametrize("gone", [f"/iam/v2/service-accounts/{SA}", f"/org/v2/environments/{ENV}"])
+def test_role_binding_of_an_account_or_in_an_environment_that_is_gone(server, gone):
+    server.answers["GET /iam/v2/role-bindings"] = (403, {"error_code": 40301, "message": "no"})
+    server.answers |= {f"GET /iam/v2/service-accounts/{SA}": (200, {}), f"GET /org/v2/environments/{ENV}": (200, {})}
+    with pytest.raises(Denied):
+        role_binding.adopt(context(server, deleting=True), binding_spec(), None)
+    server.answers[f"GET {gone}"] = (404, {})
+    assert role_binding.adopt(context(server, deleting=True), binding_spec(), None) == []
 
 
 @pytest.mark.parametrize(("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})])

@@ -10,10 +10,7 @@ import attrs
 import pytest
 
 from lambdas import contract
-from lambdas.confluent.kinds import (
-    acl,
-    role_binding,
-)
+from lambdas.confluent.kinds import acl, role_binding
 from lambdas.resources.registry import KINDS
 
 VERBS = ["create", "is_ready", "update", "delete", "REPLACE_ON", "adopt"]

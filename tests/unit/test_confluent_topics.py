@@ -5,29 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from confluent_context import (
-    AVRO,
-    CLUSTER,
-    ENV,
-    IN_CLUSTER,
-    KAFKA,
-    context,
-    listing,
-    spec,
-    wrote,
-)
+from confluent_context import AVRO, CLUSTER, ENV, IN_CLUSTER, KAFKA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import (
-    schema,
-    topic,
-)
-from lambdas.core.errors import (
-    BadProperties,
-    Conflict,
-    ContainerGone,
-    NotYet,
-    Refused,
-)
+from lambdas.confluent.kinds import schema, topic
+from lambdas.core.errors import BadProperties, Conflict, ContainerGone, NotYet, Refused
 
 
 def topic_spec(**given):

@@ -68,6 +68,12 @@ def test_properties_that_are_wrong_are_told_before_anything_is_made_and_their_de
     assert toys.shop.calls == []
 
 
+def test_work_under_a_foreign_id_is_refused_and_never_a_success(toys):
+    toy = toys.resource()
+    with pytest.raises(LakeferryError, match="LF-FOREIGN-EVENT"):
+        toys.invocations.is_complete(toy.event("Create", PhysicalResourceId="lake-Toy-1F2E3D"))
+
+
 def test_an_unknown_kind_is_told(toys):
     with pytest.raises(BadProperties, match="'chair' is none of toy"):
         toys.invocations.on_event(Resource(toys.invocations, "chair", "Chair").event("Create"))
@@ -241,6 +247,19 @@ def test_a_delete_waits_for_a_create_that_is_at_work_and_takes_what_it_made(toys
             toys.shop.at_call = lambda *call: None
             finish(toys.invocations, others[0], "lake-Toy-1F2E3D")
             assert toys.shop.things == {}, (number, moment)
+
+
+def test_nothing_is_made_for_a_create_that_was_overtaken_before(toys):
+    toy = toys.resource()
+
+    def come_in(name, number, moment):
+        toys.shop.at_call = lambda *call: None
+        toys.invocations.on_event(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+
+    toys.shop.at_call = come_in
+    with pytest.raises(Overtaken):
+        toy.create()
+    assert toys.shop.writes() == []
 
 
 def test_the_same_create_at_once_at_every_call_is_one_thing():

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import error_rows, key_services
-from lambdas.confluent.finding import Ctx
+from lambdas.confluent.finding import Ctx, in_container
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
@@ -98,14 +98,18 @@ REPLACE_ON: Final = ("service_account_id", "service", "secret", "environment_id"
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     """To keep: the key that the secret holds, if it lives. To delete: all that bear our name."""
-    listed = _listed(context, spec)
-    if not context.deleting:
-        live = _stored(context, spec, listed)
-        return [live.id] if live else []
-    ours = [text(key, "id") for key in listed if is_ours(text(key, "spec", "display_name"), context.name)]
-    if known and known not in ours and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
-        ours.append(known)
-    return ours
+
+    def look() -> list[str]:
+        listed = _listed(context, spec)
+        if not context.deleting:
+            live = _stored(context, spec, listed)
+            return [live.id] if live else []
+        ours = [text(key, "id") for key in listed if is_ours(text(key, "spec", "display_name"), context.name)]
+        if known and known not in ours and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
+            ours.append(known)
+        return ours
+
+    return in_container(context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look)
 
 
 def is_ours(display_name: str, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import crn
-from lambdas.confluent.finding import Ctx, existing
+from lambdas.confluent.finding import Ctx, existing, in_container
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
 from lambdas.core.kind import Outputs
@@ -61,12 +61,20 @@ REPLACE_ON: Final = (
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     """Confluent's filters match parts of names too, so what they find is compared once more."""
-    wanted = _wanted(context, spec)
-    ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
-    for found in context.vendor.cloud.pages(_ROUTE, **wanted):
-        if _is(found, wanted) and (found_id := text(found, "id")) not in ids:
-            ids.append(found_id)
-    return ids
+
+    def look() -> list[str]:
+        wanted = _wanted(context, spec)
+        ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
+        listed = context.vendor.cloud.pages(_ROUTE, **wanted)
+        return list(dict.fromkeys([*ids, *(text(found, "id") for found in listed if _is(found, wanted))]))
+
+    def is_gone() -> bool:
+        environment = spec.environment_id
+        return context.vendor.service_account_is_gone(spec.service_account_id) or (
+            bool(environment) and context.vendor.environment_is_gone(environment)
+        )
+
+    return in_container(context, is_gone, look)
 
 
 def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:

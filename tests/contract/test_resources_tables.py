@@ -1,0 +1,69 @@
+"""The ledger's table and the secrets, against an embedded AWS that keeps them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lambdas import contract
+from lambdas.core.documents import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
+from lambdas.core.errors import NotFound, Transient
+from lambdas.core.secret_store import SecretStore
+from lambdas.core.stacks import CloudFormationStacks, Direction
+
+
+@pytest.fixture
+def table(aws):
+    client = aws.client("dynamodb")
+    client.create_table(
+        TableName="ledger",
+        KeySchema=[{"AttributeName": contract.LEDGER_KEY, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": contract.LEDGER_KEY, "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    yield client
+    client.delete_table(TableName="ledger")
+
+
+def test_the_contract_names_the_attributes_that_are_written():
+    assert (KEY_ATTRIBUTE, EXPIRY_ATTRIBUTE) == (contract.LEDGER_KEY, contract.LEDGER_EXPIRY)
+
+
+def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
+    documents = DynamoDocuments(table, "ledger")
+    assert documents.read("a") == Versioned({}, 0)
+    assert documents.write("a", {"text": "ü", "none": None}, 0, None)
+    assert not documents.write("a", {}, 0, None)
+    assert documents.write("a", {"n": 2}, 1, 1_800_000_000.5)
+    assert not documents.write("a", {}, 1, None)
+    assert documents.read("a") == Versioned({"n": 2}, 2)
+    item = table.get_item(TableName="ledger", Key={"id": {"S": "a"}})["Item"]
+    assert item[contract.LEDGER_EXPIRY] == {"N": "1800000000"}
+
+
+def test_a_table_that_is_gone_is_told(aws):
+    with pytest.raises(Transient, match="ResourceNotFoundException"):
+        DynamoDocuments(aws.client("dynamodb"), "no-such-table").read("a")
+
+
+def test_a_secret_is_filled_once_per_version(aws):
+    arn = aws.secrets.create_secret(Name="lakeferry/test/kafka")["ARN"]
+    store = SecretStore(aws.secrets)
+    assert store.read(arn) == {}
+    for _ in range(2):
+        store.write(arn, {"apiKey": "K1", "apiSecret": "one"}, version="K1")
+    store.write("lakeferry/test/kafka", {"apiKey": "K2", "apiSecret": "two"}, version="K2")
+    assert store.read_key(arn).secret.reveal() == "two"
+    versions = aws.secrets.list_secret_version_ids(SecretId=arn)["Versions"]
+    assert len(versions) == 2
+    assert json.loads(aws.secrets.get_secret_value(SecretId=arn, VersionStage="AWSPREVIOUS")["SecretString"])["apiKey"] == "K1"
+    with pytest.raises(NotFound):
+        store.write("lakeferry/test/none", {}, version="K1")
+
+
+def test_a_stack_that_is_not_there_goes_nowhere(aws):
+    stacks = CloudFormationStacks(aws.client("cloudformation"))
+    stack = aws.arn("cloudformation", "stack/none/11111111-2222-3333-4444-555555555555")
+    assert stacks.direction(stack) is Direction.UNKNOWN
+    assert not stacks.is_creating(stack, "Toy")

@@ -1,0 +1,31 @@
+"""The disk that Spark sorts on is full."""
+
+from __future__ import annotations
+
+import random
+import resource
+
+import job_process
+import pytest
+from lake import AS_OF
+from things import LINES, TOPIC, events, files_of, uploads_of
+
+KILOBYTE = 1 << 10
+
+
+def small_files():
+    """No file beyond this size can be written, as on a full disk; those that Java needs to start are smaller."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512 * KILOBYTE, 512 * KILOBYTE))
+
+
+@pytest.mark.fault("D35")
+def test_a_full_disk_is_told_and_leaves_nothing(lake):
+    drawn = random.Random(7)
+    lake.commit(TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF)
+    job = job_process.start(lake, lake.write_contract(LINES), limits=small_files)
+    job.process.wait()
+    assert job.process.returncode == 1, job.output()
+    (record,) = lake.keys("exports/things/runs/")
+    assert b"EXP-DISK-FULL" in lake.read(record)
+    assert (files_of(lake, "exports"), uploads_of(lake, "exports"), lake.published()) == (set(), set(), [])
+    assert lake.export(LINES).state() == "published"

@@ -1,0 +1,84 @@
+"""Without its key nothing leaves, and which key it was is told without telling the key."""
+
+from __future__ import annotations
+
+import base64
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import boto3
+import pytest
+from job_process import await_held
+from lake import AS_OF, KEY
+from things import LINES, TOPIC, ended, events
+
+from glue_jobs.errors import ExportError
+
+
+@pytest.fixture
+def stocked(lake):
+    lake.commit(TOPIC, *events(5), at=AS_OF)
+    return lake
+
+
+def store(lake, **content):
+    return boto3.client("secretsmanager").put_secret_value(SecretId=lake.world.pseudonym_secret, **content)["VersionId"]
+
+
+def key_of(length):
+    return json.dumps({"key": base64.b64encode(KEY[:length]).decode()})
+
+
+def refused(lake, *words):
+    with pytest.raises(ExportError) as error:
+        lake.export(LINES, *words)
+    assert [key for key in lake.keys("exports") if "/runs/" not in key] == []
+    return error.value
+
+
+#: What the secret holds instead of a key.
+MALFORMED = {
+    "text": {"SecretString": "swordfish-swordfish-swordfish-swordfish"},
+    "another object": {"SecretString": '{"password": "swordfish"}'},
+    "a list": {"SecretString": '["swordfish"]'},
+    "a number": {"SecretString": '{"key": 7}'},
+    "not base64": {"SecretString": '{"key": "swordfish!"}'},
+    "too short": {"SecretString": key_of(31)},
+    "bytes": {"SecretBinary": KEY},
+}
+
+
+@pytest.mark.fault("D38")
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
+    store(stocked, **MALFORMED[what])
+    error = refused(stocked)
+    assert (error.code, error.exit_code) == ("EXP-KEY-FORM", 2)
+    assert stocked.world.pseudonym_secret in error.what
+    assert "swordfish" not in str(error)
+
+
+@pytest.mark.fault("D38")
+def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stocked, nemesis):
+    assert refused(stocked, "--pseudonym-secret", "").code == "EXP-KEY-MISSING"
+    gone = refused(stocked, "--pseudonym-secret", "nobody-made-it")
+    assert (gone.code, "nobody-made-it" in gone.what, gone.exit_code) == ("EXP-KEY-UNREADABLE", True, 1)
+    target = {"x-amz-target": "secretsmanager.GetSecretValue"}
+    nemesis.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
+    assert "AccessDeniedException" in refused(stocked).what
+
+
+@pytest.mark.fault("D38")
+def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, nemesis):
+    nemesis.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(stocked.export, LINES)
+        await_held(nemesis, ended(running))
+        version = store(stocked, SecretString=json.dumps({"key": base64.b64encode(KEY[::-1]).decode()}))
+        nemesis.release()
+        before = running.result()
+    old, first = before.column("who"), before.manifest()["pseudonyms"]["key_version"]
+    after = stocked.export(LINES)
+    assert (after.state(), after.manifest()["generation"]) == ("published", 2)
+    assert (first != version, after.manifest()["pseudonyms"]["key_version"]) == (True, version)
+    assert set(old).isdisjoint(after.column("who"))

@@ -1,0 +1,49 @@
+"""The long campaign: SIGKILL of the real process after each single call to AWS that it makes, one process a call."""
+
+from __future__ import annotations
+
+import json
+
+import job_process
+import pytest
+from lake import AS_OF, WEEK
+from things import LINES, TOPIC, counts, events, files_of, uploads_of
+
+MEGABYTE = 1_000_000
+#: So long that executors upload parts.
+LONG = ("things", LINES, [*events(14, text="x" * MEGABYTE)])
+KEPT = ("counts", counts(), [*events(30)])
+
+
+@pytest.mark.deep
+@pytest.mark.fault("D30", "D37")
+@pytest.mark.parametrize(("name", "contract", "week"), [LONG, KEPT], ids=["parts", "aggregate"])
+def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, nemesis, name, contract, week):
+    lake.commit(TOPIC, *week, at=AS_OF)
+    expected = lake.export(contract).csv()
+    path, calls = lake.write_contract(contract), 0
+    while killed_after(lake, nemesis, calls + 1, path, f"killed-{calls + 1}"):
+        calls += 1
+        place = f"killed-{calls}"
+        lake.export(contract, "--prefix", place)
+        manifest = json.loads(lake.read(f"{place}/{name}/manifests/{WEEK}.json"))
+        assert manifest["generation"] == 1, f"call {calls}"
+        assert files_of(lake, place) == {file["key"] for file in manifest["files"]}, f"call {calls}"
+        assert uploads_of(lake, place) == set(), f"call {calls}"
+        assert lake.read(manifest["files"][0]["key"]) == expected, f"call {calls}"
+        records = [json.loads(lake.read(key)) for key in lake.keys(f"{place}/{name}/runs/")]
+        assert {record["state"] for record in records} <= {"done", "failed"}, f"call {calls}"
+    assert calls > 25
+
+
+def killed_after(lake, nemesis, calls, path, place) -> bool:
+    """False where the run makes fewer calls than that, and so comes to its end."""
+    nemesis.rule({"fault": "hang", "nth": calls})
+    job = job_process.start(lake, path, "--prefix", place)
+    while not nemesis.state()["held"]:
+        if job.ended():
+            assert job.process.returncode == 0, job.output()
+            return False
+    job.kill()
+    nemesis.clear()
+    return True

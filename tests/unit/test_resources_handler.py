@@ -1,0 +1,172 @@
+"""What the Lambda answers: short, without a secret, and only to its own account's stacks."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from resource_world import TurnedClock
+
+from lambdas import contract
+from lambdas.core import errors
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import LakeferryError
+from lambdas.core.log import open_log
+from lambdas.core.redaction import SHOWN, Secret
+from lambdas.handlers import custom_resource, settings
+from lambdas.resources import registry
+
+STACK = "arn:aws:cloudformation:eu-west-1:111122223333:stack/lake/11111111-2222-3333-4444-555555555555"
+FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:on-event"
+EVENT = {
+    "RequestType": "Create",
+    "RequestId": "r1",
+    "StackId": STACK,
+    "LogicalResourceId": "Trades",
+    "ResponseURL": "https://bucket.s3.amazonaws.com/x?X-Amz-Signature=canary-of-the-url",
+    "ResourceProperties": {"kind": "topic", "partitions": "none"},
+}
+ENVIRONMENT = {
+    contract.PROJECT: "lakeferry",
+    contract.STAGE: "dev",
+    contract.LEDGER_TABLE: "ledger",
+    contract.CLOUD_KEY_SECRET: "cloud-key",
+}
+
+
+class Invocation:
+    invoked_function_arn = FUNCTION
+
+    def get_remaining_time_in_millis(self):
+        return contract.HANDLER_TIMEOUT_SECONDS * 1000
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    for name, value in {**ENVIRONMENT, "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"}.items():
+        monkeypatch.setenv(name, value)
+
+
+def logged(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_mistake_in_the_properties_is_told_in_one_message(capsys):
+    with pytest.raises(custom_resource.Failed) as failed:
+        custom_resource.on_event(EVENT, Invocation())
+    message = str(failed.value)
+    assert message.startswith("LF-PROPERTIES  ")
+    assert "partitions: 'none' is not a whole number" in message
+    assert "cluster_id: is missing" in message
+    assert failed.value.__suppress_context__
+    entry = logged(capsys)[-1]
+    assert (entry["request"], entry["verb"], entry["resource"], entry["code"]) == ("r1", "Create", "Trades", "LF-PROPERTIES")
+    assert "canary" not in json.dumps(entry)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(
+    "stack",
+    [
+        STACK.replace("111122223333", "999999999999"),
+        STACK.replace("eu-west-1", "us-east-1"),
+        "arn:aws:s3:::bucket",
+        None,
+    ],
+)
+def test_a_foreign_event_is_refused(stack, capsys):
+    with pytest.raises(custom_resource.Failed, match="LF-FOREIGN-EVENT"):
+        custom_resource.is_complete({**EVENT, "StackId": stack}, Invocation())
+
+
+def test_an_environment_that_lacks_variables_is_told_with_all_of_them(monkeypatch, capsys):
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(custom_resource.Failed) as failed:
+        custom_resource.on_event(EVENT, Invocation())
+    assert all(name in str(failed.value) for name in ENVIRONMENT)
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
+    class Dying(Invocation):
+        def get_remaining_time_in_millis(self):
+            raise RuntimeError("canary in the text")
+
+    with pytest.raises(custom_resource.Failed) as failed:
+        custom_resource.on_event(EVENT, Dying())
+    assert str(failed.value).startswith("LF-INTERNAL  RuntimeError. ")
+    assert "canary" not in str(failed.value)
+    assert "RuntimeError" in logged(capsys)[-1]["trace"]
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_composition_needs_no_network():
+    clock = TurnedClock()
+    lifecycle = custom_resource.build(settings.read(ENVIRONMENT), Deadline(clock, clock.now + 90), clock, open_log(io.StringIO()))
+    assert set(lifecycle.vendors) == {registry.CONFLUENT}
+    assert {registered.vendor for registered in registry.KINDS.values()} <= set(lifecycle.vendors)
+
+
+def test_settings():
+    assert settings.read(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
+    given = {**ENVIRONMENT, contract.CONFLUENT_URL: "http://127.0.0.1:8090", contract.CATALOG_URL: "http://127.0.0.1:8091"}
+    assert (settings.read(given).confluent_url, settings.read(given).catalog_url) == (
+        "http://127.0.0.1:8090",
+        "http://127.0.0.1:8091",
+    )
+
+
+@given(st.text(max_size=3000), st.integers(10, 2500))
+def test_a_reason_is_cut_between_two_characters(text, length):
+    shown = custom_resource.cut(text, length)
+    assert len(shown.encode()) <= length
+    assert text.startswith(shown.removesuffix("…"))
+
+
+def test_a_reason_is_redacted_before_it_is_cut():
+    secret = Secret("canary-at-the-border")
+    shown = custom_resource.cut("x" * 1990 + secret.reveal(), 2000)
+    assert "canary" not in shown
+    assert SHOWN[0] in shown
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=40), st.text(max_size=3000), max_size=12))
+def test_outputs_fit_into_cloudformation_s_answer(data):
+    data = {f"{number}{name}": value for number, (name, value) in enumerate(data.items())}
+    answer = custom_resource.fitting({"IsComplete": True, "Data": data})
+    envelope = {"Status": "SUCCESS", "StackId": STACK, "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
+    told = sum(len(name.encode()) + len(value.encode()) for name, value in answer.get("Data", {}).items())
+    assert told <= custom_resource.DATA_BYTES
+    assert len(json.dumps(envelope)) + custom_resource.DATA_BYTES + 1024 <= 4096
+    if sum(len((name + value).encode()) for name, value in data.items()) <= custom_resource.DATA_BYTES:
+        assert answer.get("Data", {}) == data
+
+
+def test_no_secret_gets_into_outputs():
+    secret = Secret("canary-in-the-outputs")
+    answer = custom_resource.fitting({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}"}})
+    assert "canary" not in json.dumps(answer)
+
+
+def test_an_answer_without_outputs_stays_as_it_is():
+    assert custom_resource.fitting({"IsComplete": False}) == {"IsComplete": False}
+    assert custom_resource.fitting({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
+
+
+def test_the_message_of_an_error_is_no_longer_than_its_share():
+    error = LakeferryError(errors.UNREACHABLE, "ü" * 5000)
+    assert len(custom_resource.cut(str(error), custom_resource.REASON_BYTES).encode()) <= 2000
+
+
+def test_the_log_is_opened_anew_each_time():
+    first, second = io.StringIO(), io.StringIO()
+    open_log(first).info("one")
+    open_log(second).info("two")
+    assert (first.getvalue().count("\n"), second.getvalue().count("\n")) == (1, 1)
+    assert len(logging.getLogger("lakeferry.lambdas").handlers) == 1

@@ -1,0 +1,205 @@
+"""Rows are written over what was read and nothing else, and a lease keeps everybody else out."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from resource_world import MemoryDocuments, StacksAsTold, TurnedClock
+
+from lambdas.core.errors import NotYet, Overtaken, Transient
+from lambdas.core.stacks import Direction
+from lambdas.resources.admission import admit
+from lambdas.resources.ledger import TOMBSTONE_SECONDS, Ledger, Row
+from lambdas.resources.request import Request
+
+
+def asked(request_id="r1", verb="Create", **given):
+    return Request(request_id, verb, "stack", "Toy", "toy", "", given, {})
+
+
+@pytest.fixture
+def clock():
+    return TurnedClock()
+
+
+@pytest.fixture
+def ledger(clock):
+    return Ledger(MemoryDocuments(), clock)
+
+
+@pytest.fixture
+def stacks():
+    return StacksAsTold()
+
+
+def put(ledger, request, stacks, discard=""):
+    now = ledger.clock.time()
+    return ledger.change("key", lambda row: admit(row, request, name="n", discard=discard, now=now, stacks=stacks))
+
+
+def test_a_row_survives_being_written_and_read(ledger, stacks):
+    put(ledger, asked(), stacks, discard="lf1:toy:Toy:1")
+    lease = ledger.lease("key", "r1", "me", ledger.clock.time() + 100)
+    lease.row.facts.notes["a"] = "b"
+    lease.row.facts.object_id = "thing-1"
+    lease.row.progress.refused_since["CODE"] = 7.5
+    lease.save()
+    assert ledger.read("key") == lease.row
+    assert ledger.read("other") is None
+
+
+def test_a_row_of_another_release_is_still_read(ledger):
+    text = {"request_id": "r", "verb": "Create", "mark": "m", "since": 1.0, "name": "n", "new": 1, "facts": {"newer": 2}}
+    ledger.documents.write("key", text, 0, None)
+    assert ledger.read("key").facts.object_id is None
+
+
+def test_two_writers_at_once_both_keep_what_they_wrote(ledger, stacks):
+    put(ledger, asked(), stacks)
+    calls = []
+
+    def slow(row):
+        calls.append(row.past)
+        if len(calls) == 1:
+            put(ledger, asked("r2", "Update"), stacks)
+        return attrs.evolve(row, past=[*row.past, "mine"])
+
+    assert ledger.change("key", slow).past == ["r1", "mine"]
+    assert len(calls) == 2
+
+
+def test_a_race_without_end_is_given_up(ledger, stacks):
+    put(ledger, asked(), stacks)
+    ledger.documents.write = lambda *given: False
+    with pytest.raises(Transient):
+        ledger.change("key", lambda row: attrs.evolve(row, name="other"))
+
+
+def test_nothing_is_written_where_nothing_changes(ledger, stacks):
+    put(ledger, asked(), stacks)
+    before = ledger.documents.read("key").version
+    put(ledger, asked(), stacks)
+    assert ledger.documents.read("key").version == before
+
+
+def test_a_lease_keeps_others_out_until_it_is_given_back_or_ends(ledger, clock, stacks):
+    put(ledger, asked(), stacks)
+    lease = ledger.lease("key", "r1", "me", clock.now + 100)
+    ledger.lease("key", "r1", "me", clock.now + 100)
+    with pytest.raises(NotYet):
+        ledger.lease("key", "r1", "other", clock.now + 100)
+    lease.release()
+    ledger.lease("key", "r1", "other", clock.now + 100)
+    clock.now += 99
+    with pytest.raises(NotYet):
+        ledger.lease("key", "r1", "third", clock.now + 100)
+    clock.now += 2
+    ledger.lease("key", "r1", "third", clock.now + 100)
+
+
+def test_who_has_lost_the_lease_writes_nothing_more(ledger, clock, stacks):
+    put(ledger, asked(), stacks)
+    lost = ledger.lease("key", "r1", "me", clock.now + 100)
+    clock.now += 101
+    ledger.lease("key", "r1", "other", clock.now + 100)
+    lost.row.facts.object_id = "thing-of-the-dead"
+    for keep in (lost.save, lost.release):
+        with pytest.raises(Overtaken):
+            keep()
+    assert ledger.read("key").facts.object_id is None
+
+
+def test_only_the_request_in_force_gets_a_lease(ledger, clock, stacks):
+    with pytest.raises(Overtaken):
+        ledger.lease("key", "r1", "me", clock.now + 100)
+    put(ledger, asked(), stacks)
+    put(ledger, asked("r2", "Delete"), stacks)
+    with pytest.raises(Overtaken):
+        ledger.lease("key", "r1", "me", clock.now + 100)
+
+
+def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock, stacks):
+    put(ledger, asked(), stacks)
+    lease = ledger.lease("key", "r1", "me", clock.now + 100)
+    put(ledger, asked("r2", "Delete"), stacks)
+    lease.row.facts.object_id = "thing-1"
+    lease.row.progress.settled = True
+    with pytest.raises(Overtaken):
+        lease.save()
+    row = ledger.read("key")
+    assert row.facts.object_id == "thing-1"
+    assert not row.progress.settled
+    assert row.lease_owner == "me"
+    with pytest.raises(Overtaken):
+        lease.release()
+    assert ledger.read("key").lease_owner == ""
+
+
+def test_the_row_of_what_is_gone_expires_and_no_other(ledger, clock, stacks):
+    kept = []
+    right = ledger.documents.write
+    ledger.documents.write = lambda key, document, over, expires: kept.append(expires) or right(key, document, over, expires)
+    put(ledger, asked("r1", "Delete"), stacks)
+    lease = ledger.lease("key", "r1", "me", clock.now + 100)
+    lease.row.progress.done = True
+    lease.release()
+    assert kept == [None, None, clock.now + TOMBSTONE_SECONDS]
+
+
+ROW = Row("r1", "Create", "m", 0.0, "n")
+
+
+@pytest.mark.parametrize(
+    ("before", "verb", "creating", "taken"),
+    [
+        ("Create", "Delete", False, True),
+        ("Create", "Update", False, True),
+        ("Update", "Create", False, True),
+        ("Delete", "Create", False, False),
+        ("Delete", "Update", False, False),
+        ("Delete", "Create", True, True),
+        ("Delete", "Update", True, True),
+        ("Delete", "Delete", False, True),
+    ],
+)
+def test_who_takes_the_place_of_whom(before, verb, creating, taken, stacks):
+    stacks.creating = creating
+    row = attrs.evolve(ROW, verb=before)
+    if not taken:
+        with pytest.raises(Overtaken):
+            admit(row, asked("r2", verb), name="n", discard="", now=1.0, stacks=stacks)
+        return
+    admitted = admit(row, asked("r2", verb), name="other", discard="", now=1.0, stacks=stacks)
+    assert (admitted.request_id, admitted.verb, admitted.since, admitted.past) == ("r2", verb, 1.0, ["r1"])
+    assert admitted.name == "n", "the name of what may exist never changes"
+    assert admitted.facts is row.facts
+
+
+@pytest.mark.parametrize(
+    ("backward", "direction", "same", "taken"),
+    [
+        (True, Direction.BACK, False, False),
+        (True, Direction.BACK, True, True),
+        (True, Direction.FORWARD, False, True),
+        (False, Direction.BACK, False, True),
+        (True, Direction.UNKNOWN, False, True),
+    ],
+)
+def test_updates_around_a_rollback(backward, direction, same, taken, stacks):
+    stacks.doing = direction
+    late = asked("r2", "Update", size=1)
+    row = attrs.evolve(ROW, verb="Update", backward=backward, mark=late.mark if same else "other")
+    if taken:
+        assert admit(row, late, name="n", discard="", now=1.0, stacks=stacks).backward is (direction is Direction.BACK)
+    else:
+        with pytest.raises(Overtaken):
+            admit(row, late, name="n", discard="", now=1.0, stacks=stacks)
+
+
+def test_the_past_is_remembered_but_not_without_end(stacks):
+    row = ROW
+    for number in range(100):
+        row = admit(row, asked(f"u{number}", "Update"), name="n", discard="", now=1.0, stacks=stacks)
+    assert len(row.past) == 50
+    with pytest.raises(Overtaken):
+        admit(row, asked("u98", "Update"), name="n", discard="", now=1.0, stacks=stacks)
