@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -27,7 +28,6 @@ class Cost:
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
     """Raises CalledProcessError with what the command said."""
-    before = os.times()
     started = time.perf_counter()
     process = subprocess.Popen(
         command, env=dict(environment or os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -39,15 +39,15 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     watcher.stop()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, list(command), output, errors)
-    after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Cost(wall, cpu, watcher.peak >> 20, output)
+    return Cost(wall, watcher.cpu, watcher.peak >> 20, output)
 
 
 class _Watcher(threading.Thread):
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.peak = 0
+        #: By process: the JVM ends after its parent, so nobody waits for it and no sum of the kernel's has its time.
+        self._spent: dict[int, float] = {}
         self._root = psutil.Process(pid)
         self._done = threading.Event()
 
@@ -58,6 +58,14 @@ class _Watcher(threading.Thread):
             except psutil.NoSuchProcess:
                 return
             self.peak = max(self.peak, sum(_pss(process.pid) for process in tree))
+            for process in tree:
+                with suppress(psutil.NoSuchProcess):
+                    times = process.cpu_times()
+                    self._spent[process.pid] = times.user + times.system
+
+    @property
+    def cpu(self) -> float:
+        return sum(self._spent.values())
 
     def stop(self) -> None:
         self._done.set()

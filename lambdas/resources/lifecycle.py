@@ -8,7 +8,8 @@ fails only where nothing was made: the framework drops the delete that follows a
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
@@ -60,18 +61,8 @@ class Lifecycle:
     def on_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises BadProperties, Overtaken, Transient (the ledger), and LakeferryError for an event that isn't ours."""
         asked = request.read(event)
-        kind = registry.find(asked.kind, self.kinds).kind
-        if asked.verb == DELETE:
-            if target := self._to_delete(asked):
-                self._admit(asked, target)
-            return {"PhysicalResourceId": asked.physical_id}
-        spec = parse(kind.Spec, asked.given, strict=True)
-        before = _previous(asked, kind.Spec)
-        target, discard = _targets(asked, kind, before, spec)
-        self._admit(asked, target, str(discard or ""))
-        if discard:
-            self._admit(attrs.evolve(asked, verb=DELETE), discard)
-        return {"PhysicalResourceId": str(target)}
+        with _named(asked):
+            return {"PhysicalResourceId": self._promise(asked)}
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
@@ -82,13 +73,25 @@ class Lifecycle:
         if target is None:
             raise LakeferryError(errors.FOREIGN, f"{asked.physical_id!r} is not the id that was given to {asked.logical_id}")
         try:
-            return self._under_lease(asked, target)
+            with _named(asked):
+                return self._under_lease(asked, target)
         except Transient as error:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
-        except LakeferryError as error:
-            error.doing = f"{_DOING[asked.verb]} {asked.kind} {asked.logical_id}: "
-            raise
+
+    def _promise(self, asked: Request) -> str:
+        kind = registry.find(asked.kind, self.kinds).kind
+        if asked.verb == DELETE:
+            if target := self._to_delete(asked):
+                self._admit(asked, target)
+            return asked.physical_id
+        spec = parse(kind.Spec, asked.given, strict=True)
+        before = _previous(asked, kind.Spec)
+        target, discard = _targets(asked, kind, before, spec)
+        self._admit(asked, target, str(discard or ""))
+        if discard:
+            self._admit(attrs.evolve(asked, verb=DELETE), discard)
+        return str(target)
 
     def _under_lease(self, asked: Request, target: Identity) -> dict[str, Any]:
         self._admit(asked, target)
@@ -195,6 +198,16 @@ class Lifecycle:
             lease.release()
         except Transient as error:
             self.log.error("lease not released", code=error.row.code, reason=error.what)
+
+
+@contextmanager
+def _named(asked: Request) -> Iterator[None]:
+    """Errors that come out of here say which operation they ended, on what kind, and which resource."""
+    try:
+        yield
+    except LakeferryError as error:
+        error.doing = f"{_DOING[asked.verb]} {asked.kind} {asked.logical_id}: "
+        raise
 
 
 def _targets(asked: Request, kind: Any, before: Properties | None, spec: Properties) -> tuple[Identity, Identity | None]:

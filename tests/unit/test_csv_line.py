@@ -81,7 +81,7 @@ def assert_reads_back(folder, rows: list[list[str | None]], dialect: str, null_t
         assert found == expected(rows, null_text, tells_nulls), name
 
 
-@configured(max_examples=50)
+@configured(max_examples=30)
 @given(
     rows=st.lists(st.lists(st.none() | TEXTS | st.sampled_from(NULLS), min_size=2, max_size=2)),
     dialect=st.sampled_from(DIALECTS),

@@ -60,7 +60,7 @@ def test_a_mistake_in_the_properties_is_told_in_one_message(capsys):
     with pytest.raises(custom_resource.Failed) as failed:
         custom_resource.on_event(EVENT, Invocation())
     message = str(failed.value)
-    assert message.startswith("LF-PROPERTIES  ")
+    assert message.startswith("LF-PROPERTIES  creating topic Trades: ")
     assert "partitions: 'none' is not a whole number" in message
     assert "cluster_id: is missing" in message
     assert failed.value.__suppress_context__
