@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
@@ -43,7 +43,13 @@ class Job:
         return self.log.read_text(errors="replace")
 
 
-def start(lake: Lake, contract: str, *words: str, limits: Callable[[], None] | None = None) -> Job:
+def start(
+    lake: Lake,
+    contract: str,
+    *words: str,
+    limits: Callable[[], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Job:
     """Spark's settings and the way to the embedded AWS are in the environment; `contract` is a name or a path."""
     log = lake.folder / f"{len(list(lake.folder.iterdir()))}.log"
     args = ["--export", contract, "--as-of", AS_OF.isoformat(), *lake.world.arguments(), *words]
@@ -51,7 +57,7 @@ def start(lake: Lake, contract: str, *words: str, limits: Callable[[], None] | N
         process = subprocess.Popen(
             [sys.executable, "-m", "glue_jobs.export", *args],
             cwd=ROOT,
-            env=os.environ | {"AWS_SECRET_ACCESS_KEY": AWS_SECRET},
+            env=os.environ | {"AWS_SECRET_ACCESS_KEY": AWS_SECRET} | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
