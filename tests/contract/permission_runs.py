@@ -104,5 +104,8 @@ def _outcome(name: str, place: str, spark) -> str:
 
 
 if __name__ == "__main__":
-    with local_spark.ready():
+    home = local_spark.prepare()
+    try:
         main([int(word) for word in sys.argv[1:]])
+    finally:
+        local_spark.end(home)
