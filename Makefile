@@ -7,7 +7,8 @@ BIN := .venv/bin
 demo: setup
 	@$(BIN)/lakeferry demo
 
-test: setup
+test:
+	@$(PYTHON) -m lakeferry.bootstrap flink
 	@$(BIN)/python -m pytest
 
 lint: setup
@@ -23,7 +24,10 @@ setup:
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.14 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/aws/requirements.in --output-file simulators/aws/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent_cloud/flink_worker/requirements.in --output-file simulators/confluent_cloud/flink_worker/requirements.txt
 
 clean:
-	rm -rf .venv .venv-aws .jars .lakeferry out build *.egg-info
+	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build *.egg-info

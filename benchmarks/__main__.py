@@ -40,13 +40,11 @@ class Bench:
         """The job in a process of its own, publishing to a prefix of its own."""
         lake.ensure(self.aws, shape)
         self.number += 1
-        print(f"  job, cold, {shape.name}", flush=True)
-        return measure.run(commands.cold(shape.name, f"{self.stamp}/{self.number}"), environment)
+        return _told("job, cold", shape, measure.run(commands.cold(shape.name, f"{self.stamp}/{self.number}"), environment))
 
     def peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
-        print(f"  DuckDB, {shape.name}", flush=True)
-        return measure.run(commands.peer(shape.name, f"{self.stamp}/duckdb.csv"))
+        return _told("DuckDB", shape, measure.run(commands.peer(shape.name, f"{self.stamp}/duckdb.csv")))
 
     def warm(self, shape: Shape) -> list[float]:
         """Seconds of each run in one session."""
@@ -54,6 +52,12 @@ class Bench:
         print(f"  job, warm, {shape.name}", flush=True)
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return [float(line.split()[0]) for line in cost.output.splitlines() if " published " in line]
+
+
+def _told(what: str, shape: Shape, cost: Cost) -> Cost:
+    """So that what was measured is not lost where a long run is stopped."""
+    print(f"  {what}, {shape.name}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
+    return cost
 
 
 def goal(bench: Bench) -> Table:
@@ -75,6 +79,8 @@ def goal(bench: Bench) -> Table:
 
 def growth(bench: Bench) -> Table:
     rows = [["table", "wall s", "processor s", "memory MiB (PSS)", "wall s a million rows"]]
+    for shape in GROWTH:  # all of them before the first is measured: writing makes the machine busy
+        lake.ensure(bench.aws, shape)
     for shape in GROWTH:
         cost = _median([bench.cold(shape) for _ in range(max(1, bench.rounds - 1))])
         rows.append([shape.told, *_cells(cost), f"{cost.wall / shape.rows * 1e6:.1f}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,13 @@ app.add_typer(export_app, name="export")
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors.")]
+
+
+class Catalog(StrEnum):
+    """`tableflow` is Confluent's own Iceberg REST catalog, entered with the key that LAKEFERRY_TABLEFLOW_SECRET names."""
+
+    GLUE = "glue"
+    TABLEFLOW = "tableflow"
 
 
 def _version(wanted: bool) -> None:
@@ -105,6 +113,7 @@ def export_list(as_json: AsJson = False) -> None:
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
+    catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
     as_json: AsJson = False,
 ) -> None:
     """Ask the Iceberg tables a question, with DuckDB."""
@@ -113,7 +122,7 @@ def query(
 
     voice = Voice(as_json=as_json)
     with told(voice), world.current() as here:
-        answer = queries.query(here, sql)
+        answer = queries.query(here, sql) if catalog is Catalog.GLUE else queries.query_tableflow(sql)
         voice.document(True, columns=answer.columns, rows=answer.rows)
         if not as_json:
             queries.show(answer)

@@ -1,7 +1,8 @@
-"""Makes a fresh clone ready: `python3.11 -m lakeferry.bootstrap`. Standard library only.
+"""Makes a fresh clone ready: `python3.11 -m lakeferry.bootstrap [flink]`. Standard library only.
 
-Everything lands in the tree: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark). Each part is
-stamped with a hash of what it was made from, so a second call does nothing and needs no network.
+Everything lands in the tree: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, where it is asked
+for, .venv-flink (Flink for the Confluent simulator's statements, 0.7 GB; `make test` wants it). Each part is stamped with a
+hash of what it was made from, so a second call does nothing and needs no network.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ AWS_VENV = ROOT / ".venv-aws"
 JAR_DIR = ROOT / ".jars"
 APP_LOCK = ROOT / "requirements.txt"
 AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
+FLINK_VENV = ROOT / ".venv-flink"
+FLINK_LOCK = ROOT / "simulators" / "confluent_cloud" / "flink_worker" / "requirements.txt"
 
 
 class SetupFailed(Exception):
@@ -38,13 +41,13 @@ def main() -> int:
         wanted = ".".join(map(str, PYTHON_VERSION))
         return _fail(f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`")
     try:
-        prepare()
+        prepare(flink="flink" in sys.argv[1:])
     except (SetupFailed, OSError) as failure:  # a full disk, a folder that may not be written
         return _fail(str(failure))
     return 0
 
 
-def prepare() -> None:
+def prepare(*, flink: bool = False) -> None:
     """Bring every part up to date, in the order in which they need one another. Raises SetupFailed."""
     _once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
     _once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
@@ -53,6 +56,8 @@ def prepare() -> None:
         if not _is_genuine(jar):
             with _told(f"{jar.file_name} from Maven Central into .jars"):
                 fetch_jar(jar, java_home)
+    if flink:
+        _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
 def fetch_jar(jar: Jar, java_home: Path) -> None:

@@ -1,4 +1,7 @@
-"""`lakeferry query`: DuckDB over the Iceberg tables, read only. Its extensions come from PyPI, so nothing is downloaded."""
+"""`lakeferry query`: DuckDB over the Iceberg tables, read only. Its extensions come from PyPI, so nothing is downloaded.
+
+The tables are those of the Glue catalog, or those that Tableflow's own Iceberg REST catalog shows to an API key.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from rich.console import Console
 
 from glue_jobs.errors import ExportError
 from glue_jobs.store import told
-from lakeferry import tables
+from lakeferry import tableflow_catalog, tables
 from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
 from lakeferry.world import World
 
@@ -36,8 +39,8 @@ class Answer:
 
 def query(world: World, sql: str) -> Answer:
     """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
-    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as connection:
-        _require_select(connection, sql)
+    with _connection() as connection:
+        require_select(connection, sql)
         load(connection)
         tables = _listed(world)
         try:
@@ -50,7 +53,33 @@ def query(world: World, sql: str) -> Answer:
             raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), f"Tables here: {known}") from None
 
 
-def _require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def query_tableflow(sql: str) -> Answer:
+    """The same over Tableflow's catalog. Raises CommandFailed."""
+    key = tableflow_catalog.key()
+
+    def ask() -> Answer:
+        with _connection() as connection:
+            require_select(connection, sql)
+            load(connection)
+            tableflow_catalog.attach(connection, key)
+            answer = connection.execute(sql)
+            return Answer([column[0] for column in answer.description or []], answer.fetchall())
+
+    try:
+        return tableflow_catalog.asked(ask)
+    except duckdb.Error as error:
+        message = key.without_secret(str(error).strip())
+        hint = (
+            f"Tables are those of {key.cluster_id} that the key's owner may read; a topic shows up once Tableflow has written it"
+        )
+        raise CommandFailed(WRONG_INPUT, "QUERY", message, hint) from None
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+
+
+def require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:

@@ -20,9 +20,11 @@ from exports import check, topic_schema
 from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv_line
-from lakeferry import world
+from lakeferry import tableflow_catalog, world
 from lakeferry.__main__ import app
 from lakeferry.reference import documents, errors, pages
+from lambdas import contract
+from lambdas.resources.reference import all_errors
 from simulators.events import read_json_lines
 from simulators.topic import Topic
 
@@ -145,13 +147,17 @@ def test_a_source_that_names_no_page_is_found(tmp_path):
 def test_each_code_has_the_heading_that_messages_lead_to():
     headings = docs_reader.anchors(ROOT / "docs" / "reference" / "errors.md")
     assert {code.lower() for code in errors.in_sources()} <= headings
+    assert {row.code.lower() for row in all_errors()} <= headings
+
+
+OF_LAMBDAS = {value for value in vars(contract).values() if isinstance(value, str) and value.startswith("LAKEFERRY_")}
 
 
 @pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
 def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.in_sources().keys()
-    assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= set(world._VARIABLES.values())
+    assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {*world._VARIABLES.values(), tableflow_catalog.VARIABLE, *OF_LAMBDAS}
 
 
 # --- commands

@@ -215,6 +215,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "The text is not exactly one SELECT.",
         "Tables are read only here.",
     ),
+    "QUERY-TABLEFLOW-KEY": (
+        "`--catalog tableflow` logs in with an API key for Tableflow, and the secret that should hold it is not named, can't be "
+        "read, or holds something else.",
+        "Set `LAKEFERRY_TABLEFLOW_SECRET` to the secret of a deployment's Tableflow key, and check that your role may read it.",
+    ),
     "STOPPED": (
         "Ctrl-C.",
         "Run the command again; what an unfinished run left behind is removed first.",

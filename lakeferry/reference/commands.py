@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any
 
 import attrs
@@ -10,13 +11,13 @@ import typer
 
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__ as command_line
-from lakeferry import world
+from lakeferry import tableflow_catalog, world
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 
 TITLE = "Command line"
 JOB_TITLE = "Job arguments"
-_KINDS = {"Path": "path", "bool": "", "str": "text"}
+_KINDS = {"Path": "PATH", "bool": "", "str": "TEXT"}
 _INTRO = """\
 People read standard error, programs read standard output: with `--json` a command writes one JSON document there, `ok` first.
 Progress is shown on a terminal only. Errors: [Error codes](errors.md), [Exit codes](exit-codes.md).
@@ -64,7 +65,7 @@ def _section(path: str, command: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option"]
     words = [f"lakeferry {path}", *[one.name.upper() for one in arguments]]
-    words += [f"{one.opts[0]} {_kind(one).upper()}" for one in options if one.required]
+    words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
     rows = [(code(one.name.upper()), "**required**", one.help) for one in arguments]
     rows += [(_written(one), _default(one), one.help) for one in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
@@ -72,11 +73,13 @@ def _section(path: str, command: Any) -> str:
 
 
 def _written(option: Any) -> str:
-    kind = _kind(option).upper()
+    kind = _kind(option)
     return ", ".join(code(f"{word} {kind}".strip()) for word in option.opts)
 
 
 def _kind(option: Any) -> str:
+    if issubclass(option.type_descriptor.annotation, StrEnum):
+        return " | ".join(option.type_descriptor.annotation)
     return _KINDS[option.type_descriptor.annotation.__name__]
 
 
@@ -92,7 +95,8 @@ def _variables() -> str:
         (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
         for name, variable in world._VARIABLES.items()
     ]
-    return markdown.table(["variable", "default", "meaning"], rows)
+    key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
+    return markdown.table(["variable", "default", "meaning"], [*rows, (code(tableflow_catalog.VARIABLE), "", key)])
 
 
 def _job_default(name: str) -> str:

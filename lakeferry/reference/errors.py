@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from glue_jobs import errors, spark_errors
@@ -12,6 +12,8 @@ from lakeferry import console
 from lakeferry.bootstrap import ROOT
 from lakeferry.reference import causes, markdown
 from lakeferry.reference.markdown import code
+from lambdas.core.errors import ErrorRow
+from lambdas.resources.reference import all_errors
 
 TITLE = "Error codes"
 EXIT_TITLE = "Exit codes"
@@ -30,6 +32,11 @@ EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
 With `--json`, standard output holds the same as one document: `ok` (false), `code`, `message`, `hint`, `docs`, `details`,
 `exit_code`. The trouble of a window also stands in the [run's record](run-record.md). Whatever happens, a run publishes a window
 whole or not at all. Messages never hold a secret or a value of the data."""
+
+_OF_RESOURCES = """\
+These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
+the vendor said with its HTTP status and its own request id, the likely cause and what to do. What may pass by itself is waited
+for first, so an error here has lasted. The function's log in CloudWatch holds the same, and every wait before it."""
 
 #: What each exit code means: of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS = [
@@ -52,6 +59,7 @@ def text() -> str:
         _INTRO,
         _section("Exports", causes.EXPORT, codes),
         _section("Commands", causes.COMMANDS, codes),
+        _rows("Resources of a deployment", _OF_RESOURCES, all_errors()),
     )
 
 
@@ -96,6 +104,13 @@ def _of_call(name: str, arguments: list[ast.expr]) -> Iterator[tuple[str, set[in
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, errors.ExportError) and isinstance(arguments[0], ast.Constant):
         yield str(arguments[0].value), {kind.exit_code}
+
+
+def _rows(title: str, intro: str, rows: Sequence[ErrorRow]) -> str:
+    parts = [f"## {title}", intro]
+    for row in rows:
+        parts.append(f"### {row.code}\n\n{row.title}.\n\n**Why.** {row.cause}\n\n**What to do.** {row.remedy}")
+    return "\n\n".join(parts)
 
 
 def _section(title: str, explained: dict[str, tuple[str, str]], codes: dict[str, set[int]]) -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from lakeferry.bootstrap import ROOT
-from lakeferry.reference import commands, contract, documents, errors, expressions, permissions
+from lakeferry.reference import commands, contract, documents, errors, expressions, permissions, resources, snowflake
 
 FOLDER: Final = ROOT / "docs" / "reference"
+#: Made pages among those that are written by hand.
+GUIDES: Final = ROOT / "docs" / "how-to"
 
 
 def pages() -> dict[str, str]:
@@ -24,6 +26,7 @@ def pages() -> dict[str, str]:
         "iam.md": permissions.text(),
         "job-arguments.md": commands.job_text(),
         "manifest.md": documents.manifest_text(),
+        "resources.md": resources.text(),
         "run-record.md": documents.run_text(),
     }
 
@@ -39,3 +42,19 @@ def stale(folder: Path = FOLDER) -> list[str]:
     made = pages()
     found = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
     return sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))
+
+
+def guides() -> dict[str, str]:
+    return {"prepare-snowflake.md": snowflake.text()}
+
+
+def write_guides(folder: Path = GUIDES) -> None:
+    for name, text in guides().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def stale_guides(folder: Path = GUIDES) -> list[str]:
+    """Names of guides in `folder` that differ from what would be made now, or are missing."""
+    files = {name: folder / name for name in guides()}
+    found = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.exists()}
+    return sorted(name for name, text in guides().items() if found.get(name) != text)

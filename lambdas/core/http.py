@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 import requests
 import urllib3
+from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from lambdas.core import errors
@@ -41,15 +42,24 @@ class Timeouts:
 
 
 class Session:
-    """Raises OutOfTime instead of a call that could not end before `deadline`."""
+    """Raises OutOfTime instead of a call that could not end before `deadline`. `wire` carries the calls in place of sockets."""
 
-    def __init__(self, deadline: Deadline, *, timeouts: Timeouts = Timeouts(), retry: RetryPolicy = RetryPolicy()) -> None:
+    def __init__(
+        self,
+        deadline: Deadline,
+        *,
+        timeouts: Timeouts = Timeouts(),
+        retry: RetryPolicy = RetryPolicy(),
+        wire: BaseAdapter | None = None,
+    ) -> None:
         self._deadline = deadline
         self._timeouts = timeouts
         self._retry = retry
         self._requests = requests.Session()
         self._requests.trust_env = False
         self._requests.headers["User-Agent"] = USER_AGENT
+        if wire:
+            self._requests.mount("http://", wire)
 
     def close(self) -> None:
         self._requests.close()
@@ -64,19 +74,30 @@ class Session:
         params: Mapping[str, Any] | None = None,
         body: Any = None,
         repeatable: bool | None = None,
+        again: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer with any status. `body` is sent as JSON. Raises NotSent, Broken, OutOfTime, LakeferryError (address)."""
+        """The answer with any status. `body` is sent as JSON; `again` are parameters of a repetition, beside `params`.
+
+        Raises NotSent, Broken, OutOfTime, LakeferryError (address).
+        """
         require_safe(url)
         sent = requests.Request(
             method,
             url,
             headers={"Accept": "application/json", **(headers or {})},
-            params=params,
+            params=dict(params or {}),
             json=body,
             auth=(key.id, key.secret.reveal()) if key else None,
         )
         safe = method in REPEATABLE if repeatable is None else repeatable
-        return self._retry.run(lambda: self._once(sent), repeatable=safe, deadline=self._deadline)
+
+        def once() -> Answer:
+            try:
+                return self._once(sent)
+            finally:
+                sent.params = {**(params or {}), **(again or {})}
+
+        return self._retry.run(once, repeatable=safe, deadline=self._deadline)
 
     def _once(self, sent: requests.Request) -> Answer:
         left = self._deadline.left()

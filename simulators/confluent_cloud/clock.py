@@ -50,6 +50,11 @@ class Clock:
     def after(self, seconds: float, action: Action) -> None:
         heapq.heappush(self._due, (self.now() + seconds, next(self._order), action))
 
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is due, now or ever."""
+        return not self._due
+
     def catch_up(self) -> None:
         """For an action that does in one go what was due since: from here on, it acts in the present."""
         self._acting_at = self._present()

@@ -53,7 +53,7 @@ def credentials(simulation: Simulation) -> dict[str, str]:
     }
 
 
-def _state(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
+def state(simulation: Simulation) -> dict[str, Any]:
     world = simulation.world
     world.clock.run_due()
     objects = {kind: sorted(each.id for each in getattr(world, kind).values()) for kind in _KINDS}
@@ -68,7 +68,7 @@ def _state(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
 
 def _advance(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
     simulation.world.clock.advance(float(body["advance"]))
-    return _state(simulation, {})
+    return state(simulation)
 
 
 def _limit(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _reset(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
 
 
 _ACTIONS: Final[dict[tuple[str, str], Callable[[Simulation, dict[str, Any]], dict[str, Any]]]] = {
-    ("GET", ""): _state,
+    ("GET", ""): lambda simulation, _: state(simulation),
     ("POST", "/clock"): _advance,
     ("PUT", "/limit"): _limit,
     ("POST", "/reset"): _reset,

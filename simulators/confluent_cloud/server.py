@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import socket
-import threading
-import urllib.request
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import uvicorn
 
+from simulators import serving
 from simulators.confluent_cloud import controls
 from simulators.confluent_cloud.application import Application
 from simulators.confluent_cloud.calls import Plane
 from simulators.confluent_cloud.simulation import Simulation
 from simulators.nemesis import Nemesis, NemesisClient
-
-HOST: Final = "127.0.0.1"
 
 
 class Listening:
@@ -28,18 +23,15 @@ class Listening:
         self.sockets: dict[Plane, socket.socket] = {}
         try:
             for plane in Plane:
-                self.sockets[plane] = _bound(port if plane is Plane.CLOUD else 0)
+                self.sockets[plane] = serving.bound(port if plane is Plane.CLOUD else 0)
         except OSError:
             self.close()
             raise
-        self.addresses = {plane: f"http://{HOST}:{each.getsockname()[1]}" for plane, each in self.sockets.items()}
+        self.addresses = {plane: serving.address(each) for plane, each in self.sockets.items()}
 
     def server(self, simulation: Simulation) -> uvicorn.Server:
         ports = {each.getsockname()[1]: plane for plane, each in self.sockets.items()}
-        app = Nemesis(Application(simulation, ports))
-        return uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
-        )
+        return serving.web_server(Nemesis(Application(simulation, ports)))
 
     async def serve(self, server: uvicorn.Server) -> None:
         await server.serve(sockets=list(self.sockets.values()))
@@ -47,19 +39,6 @@ class Listening:
     def close(self) -> None:
         for each in self.sockets.values():
             each.close()
-
-
-def _bound(port: int) -> socket.socket:
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, each answer waits 40 ms.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 class ConfluentCloud:
@@ -74,16 +53,13 @@ class ConfluentCloud:
     def __enter__(self) -> Self:
         self._listening = Listening()
         self._simulation = Simulation(self._listening.addresses, **self._options)
-        self._server = self._listening.server(self._simulation)
-        self._thread = threading.Thread(target=asyncio.run, args=[self._listening.serve(self._server)], daemon=True)
-        self._thread.start()
+        server = self._listening.server(self._simulation)
+        self._serving = serving.ServingThread(server, list(self._listening.sockets.values()))
         self.nemesis = NemesisClient(self.url)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._listening.close()
+        self._serving.stop()
 
     @property
     def url(self) -> str:
@@ -115,8 +91,4 @@ class ConfluentCloud:
         return self._control("POST", "/reset", {})
 
     def _control(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
-        content = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + controls.PREFIX + path, content, method=method)  # noqa: S310  (loopback)
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request) as answer:
-            return json.load(answer)  # type: ignore[no-any-return]
+        return serving.control(self.url, method, path, body)

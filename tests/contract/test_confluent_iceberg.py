@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -18,6 +23,8 @@ from pyiceberg.exceptions import ForbiddenError, NoSuchTableError, OAuthError
 
 from simulators.confluent_cloud.server import ConfluentCloud
 from simulators.confluent_cloud.tableflow_lake import Lake as VendorLake
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +226,54 @@ def test_a_customers_policy_still_rules(lake, aws):
     table = reader(lake, **own).load_table((lake.id, "stock_trades"))
     with pytest.raises(OSError, match=r"ACCESS_DENIED|AccessDenied"):
         table.scan().to_arrow()
+
+
+@pytest.fixture
+def asking(lake, aws):
+    """`lakeferry query --catalog tableflow` as a process, with a secret that holds the reader's key."""
+    key, secret = credential(lake)
+    fields = {"apiKey": key, "apiSecret": secret, "catalog.uri": uri(lake), "kafka.cluster.id": lake.id}
+    name = f"tableflow-{next(_numbers)}"
+    secrets = aws.client("secretsmanager")
+    secrets.create_secret(Name=name, SecretString=json.dumps(fields))
+    given = {"LAKEFERRY_BUCKET": "any", "LAKEFERRY_DATABASE": lake.id, "LAKEFERRY_TABLEFLOW_SECRET": name}
+
+    def ask(sql, **changed):
+        command = [sys.executable, "-m", "lakeferry", "query", "--catalog", "tableflow", "--json", sql]
+        environment = {"PATH": os.environ["PATH"]} | aws.server.environment() | given | changed
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        assert secret not in done.stdout + done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    return ask
+
+
+def test_lakeferry_query_reads_both_kinds_of_storage(lake, asking):
+    for table in ("stock_trades", "managed"):
+        code, said = asking(f"SELECT count(*) FROM {table}")
+        assert (code, said["rows"]) == (0, [[lake.produced(table)]])
+
+
+def test_lakeferry_query_logs_in_again_when_the_session_ends(lake, asking, cloud):
+    """The second question of the same session is refused, as it would be an hour later."""
+    cloud.nemesis.rule({"fault": "error", "status": 401, "path": "*/tables/*", "body": json.dumps(ENDED)})
+    code, said = asking("SELECT count(*) FROM managed")
+    trace = cloud.nemesis.state()["trace"]
+    cloud.nemesis.clear()
+    assert (code, said["rows"]) == (0, [[lake.produced("managed")]])
+    assert sum("oauth/tokens" in each["call"] for each in trace) >= 2
+
+
+ENDED = {"error": {"message": "Session expired", "type": "NotAuthorizedException", "code": 401}}
+
+
+def test_lakeferry_query_tells_what_is_wrong_with_the_key(lake, asking):
+    code, said = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="nowhere")
+    assert (code, said["code"]) == (1, "QUERY-TABLEFLOW-KEY")
+    assert "ResourceNotFoundException" in said["message"]
+    code, said = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="")
+    assert (code, said["code"]) == (2, "QUERY-TABLEFLOW-KEY")
+    code, said = asking("SELECT * FROM unheard_of")
+    assert (code, said["code"]) == (2, "QUERY")
+    code, said = asking("DROP TABLE managed")
+    assert (code, said["code"]) == (2, "QUERY-READ-ONLY")

@@ -108,10 +108,25 @@ def test_another_text_is_another_statement(server):
     there(server, NOW, "RUNNING")
     with pytest.raises(Outdated):
         flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
-    undone = context(server, notes={"undone": NOW})
+    there(server, NOW, "STOPPED")
+    with pytest.raises(Outdated):
+        flink_statement.update(context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
     gone(server, NOW)
     with pytest.raises(Vanished):
-        flink_statement.update(undone, statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+        flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+
+
+def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resumed(server):
+    """What it writes to may be gone."""
+    there(server, NOW, "STOPPED", stopped=True)
+    for verb in (flink_statement.update, flink_statement.is_ready):
+        with pytest.raises(Outdated, match="was undone"):
+            verb(context(server, notes={"undone": NOW}), statement_spec(), NOW)
+    there(server, f"{NOW}-undo", "RUNNING")
+    for verb in (flink_statement.update, flink_statement.is_ready):
+        with pytest.raises(Outdated, match="was undone"):
+            verb(context(server), statement_spec(), NOW)
+    assert wrote(server) == []
 
 
 def test_a_statement_moves_to_another_pool_by_way_of_a_stop(server):
@@ -148,12 +163,14 @@ def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
     there(server, f"{NOW}-undo", "RUNNING")
     assert step() == []
     there(server, f"{NOW}-undo", "COMPLETED")
+    assert step() == []
+    assert told.notes == {"undone": NOW}, "written down before the record goes"
     assert step() == [(f"DELETE {STATEMENTS}/{NOW}-undo", None)]
     gone(server, f"{NOW}-undo")
     assert step() == [(f"DELETE {STATEMENTS}/{NOW}", None)]
     gone(server, NOW)
     assert step() == []
-    assert steps == ["not yet"] * 4 + ["done"] * 2
+    assert steps == ["not yet"] * 5 + ["done"] * 2
 
 
 def test_an_undo_that_fails_is_told_and_tried_again(server):

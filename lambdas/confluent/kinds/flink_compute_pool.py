@@ -24,7 +24,11 @@ _ROUTE: Final = "/fcpm/v2/compute-pools"
 class Spec(Properties):
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
-    max_cfu: int = prop("Most Flink units at once.", default=10, one_of=(5, 10, 20, 30, 40, 50))
+    max_cfu: int = prop(
+        "Most Flink units at once. It can be raised, never lowered: fewer leaves the pool as it is.",
+        default=10,
+        one_of=(5, 10, 20, 30, 40, 50),
+    )
 
 
 def create(context: Ctx, spec: Spec) -> str:
@@ -59,7 +63,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if at(found, "spec", "max_cfu") != spec.max_cfu:
+    if isinstance(now := at(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}

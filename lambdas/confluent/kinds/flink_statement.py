@@ -68,15 +68,18 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
         reason = text(found, "status", "detail")[:300]
         raise Spoiled(error_rows.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "STOPPED":
+        _require_not_undone(context, spec, object_id)
         _put(context, spec, found, stopped=False)
     return {"name": object_id, "phase": phase} if phase in ("RUNNING", "COMPLETED", "DEGRADED") else None
 
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
     """Pool and account can change, on a stopped statement; all else is another statement."""
-    if object_id != _name(context, spec) and context.notes.get(_UNDONE) != object_id:
-        raise Outdated(errors.OUTDATED, f"statement {object_id} has another text")
     found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
+    if object_id != _name(context, spec):
+        raise Outdated(errors.OUTDATED, f"statement {object_id} has another text")
+    if text(found, "status", "phase") in _IDLE:
+        _require_not_undone(context, spec, object_id)
     wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
     if all(text(found, "spec", name) == value for name, value in wanted.items()):
         return
@@ -122,8 +125,15 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
+def _require_not_undone(context: Ctx, spec: Spec, object_id: str) -> None:
+    """A change that was rolled back may have dropped what the statement writes to: then resuming it is no use."""
+    undo = _route(context, spec, _undo_name(object_id))
+    if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
+        raise Outdated(errors.OUTDATED, f"statement {object_id} was undone")
+
+
 def _undo(context: Ctx, spec: Spec, plane: Plane, object_id: str) -> None:
-    """Raises NotYet until the undo has run to its end."""
+    """Raises NotYet until the undo has run to its end and that is written down."""
     name = _undo_name(object_id)
     found = plane.read(_route(context, spec, name))
     if found is None:
@@ -134,9 +144,9 @@ def _undo(context: Ctx, spec: Spec, plane: Plane, object_id: str) -> None:
         plane.delete(_route(context, spec, name))
         reason = text(found, "status", "detail")[:300]
         raise Faulty(error_rows.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
-    if phase != "COMPLETED":
-        raise NotYet(errors.WAITING, f"statement {name} is {phase}")
-    context.notes[_UNDONE] = object_id
+    if phase == "COMPLETED":
+        context.notes[_UNDONE] = object_id
+    raise NotYet(errors.WAITING, f"statement {name} is {phase}")
 
 
 def _put(context: Ctx, spec: Spec, found: dict[str, Any], **changes: Any) -> None:

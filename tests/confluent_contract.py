@@ -10,13 +10,14 @@ import os
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import yaml
-from openapi_schema_validator import OAS30ReadValidator, oas30_format_checker
+from openapi_schema_validator import OAS30ReadValidator, OAS30WriteValidator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("CONFLUENT_CONTRACTS", ROOT.parent / "shared" / "contracts" / "confluent"))
 ABSENT = f"the vendor's OpenAPI files are not in {FOLDER.name}. Set CONFLUENT_CONTRACTS to their folder"
 
@@ -52,9 +53,7 @@ def present():
 
 def check(method, path, query, status, content_type, document):
     """Raises ContractBroken. `document` is the body, parsed, or None where there is none."""
-    name = next((file for prefix, file in _FILES.items() if path == prefix or path.startswith(f"{prefix}/")), None)
-    if name is None:
-        raise ContractBroken(f"no file describes {path}")
+    name = _name(path)
     if any(patch(method, path, query, status) for patch in PATCHES):
         return
     operation = _operation(name, method, path)
@@ -69,6 +68,56 @@ def check(method, path, query, status, content_type, document):
     if problems:
         told = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
         raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {told}")
+
+
+def check_request(method, path, query, content_type, document):
+    """Raises ContractBroken for a query parameter that the file doesn't know, or lacks, and for a body that it doesn't allow."""
+    name = _name(path)
+    operation, item = _operation(name, method, path), _item(name, method, path)
+    parameters = [_resolve(name, each) for each in (*item.get("parameters", []), *operation.get("parameters", []))]
+    declared = {each["name"]: each for each in parameters if each["in"] == "query"}
+    where = f"{method} {path}"
+    for given, value in parse_qsl(query, keep_blank_values=True):
+        if given not in declared and (given, path.split("/")[1]) not in UNDECLARED:
+            raise ContractBroken(f"{where} has the parameter {given!r}, which {name}.yaml does not know")
+        if given in declared:
+            schema = _resolve(name, declared[given].get("schema", {}))
+            _require_valid(name, schema, _typed(schema, value), f"{where}?{given}")
+    lacking = [each for each, said in declared.items() if said.get("required") and f"{each}=" not in query]
+    if lacking:
+        raise ContractBroken(f"{where} lacks {', '.join(lacking)}")
+    body = operation.get("requestBody")
+    if document is None or body is None:
+        if document is not None or (body is not None and _resolve(name, body).get("required")):
+            raise ContractBroken(f"{where}: a body is {'not ' if body is None else ''}wanted")
+        return
+    schema = _schema(_resolve(name, body), content_type)
+    if schema is not None:
+        _require_valid(name, schema, document, where)
+
+
+#: Parameters that the services take and their files don't name.
+UNDECLARED = {("page_size", "sql"), ("page_token", "sql")}
+
+
+def _typed(schema, value):
+    kind = schema.get("type")
+    if kind == "array":
+        return value.split(",")
+    return int(value) if kind == "integer" and value.isdecimal() else value == "true" if kind == "boolean" else value
+
+
+def _require_valid(name, schema, document, where):
+    problems = [each for each in _validator(name, schema, OAS30WriteValidator).iter_errors(document) if not _is_filled_in(each)]
+    problems.sort(key=lambda each: list(each.path))
+    if problems:
+        told = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
+        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {told}")
+
+
+def _is_filled_in(problem):
+    """The vendor's own SDKs send `kind` and `api_version` of references, which its files say that only the service writes."""
+    return problem.validator == "readOnly" and problem.path[-1] in ("kind", "api_version")
 
 
 def html_for_401_of_kafka_rest(method, path, query, status):
@@ -175,11 +224,21 @@ def _paths(name):
     return sorted(found, key=lambda each: each[:2])
 
 
+def _name(path):
+    name = next((file for prefix, file in _FILES.items() if path == prefix or path.startswith(f"{prefix}/")), None)
+    if name is None:
+        raise ContractBroken(f"no file describes {path}")
+    return name
+
+
 def _operation(name, method, path):
+    return _item(name, method, path)[method.lower()]
+
+
+def _item(name, method, path):
     for _, _, pattern, template in _paths(name):
-        operation = _file(name)["paths"][template].get(method.lower())
-        if operation and pattern.fullmatch(path):
-            return operation
+        if method.lower() in _file(name)["paths"][template] and pattern.fullmatch(path):
+            return _file(name)["paths"][template]
     raise ContractBroken(f"{name}.yaml has no {method} {path}")
 
 
@@ -208,5 +267,5 @@ def _schema(described, content_type):
     return found["schema"] if found and "schema" in found else None
 
 
-def _validator(name, schema):
-    return OAS30ReadValidator(schema, registry=_registry(name), format_checker=oas30_format_checker)
+def _validator(name, schema, kind=OAS30ReadValidator):
+    return kind(schema, registry=_registry(name), format_checker=oas30_format_checker)

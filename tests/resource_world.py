@@ -69,6 +69,7 @@ class MemorySecrets:
     def __init__(self, **values):
         self.values = dict(values)
         self.tokens = set()
+        self.ever = [value for value in values.values() if value]
         self.fail_next = None
 
     def get_secret_value(self, **asked):
@@ -86,6 +87,7 @@ class MemorySecrets:
         if asked["ClientRequestToken"] not in self.tokens:
             self.tokens.add(asked["ClientRequestToken"])
             self.values[asked["SecretId"]] = asked["SecretString"]
+            self.ever.append(asked["SecretString"])
 
     def fields(self, secret_id):
         return json.loads(self.values[secret_id])
@@ -106,13 +108,17 @@ class StacksAsTold:
 
 
 class Invocations:
-    """One deployment's Lambdas: every call is an invocation of its own, with its own deadline and its own client."""
+    """One deployment's Lambdas: every call is an invocation of its own, with its own deadline and its own client.
 
-    def __init__(self, connect, clock=None, secrets=None, kinds=KINDS, stage="test"):
+    `said` is where the log goes, and `answers` what was given back to CloudFormation or raised.
+    """
+
+    def __init__(self, connect, clock=None, secrets=None, kinds=KINDS, stage="test", said=None):
         self.clock = clock or TurnedClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
         self.stacks = StacksAsTold()
+        self.said, self.answers = said, []
         self._connect = connect
         self._kinds = kinds
         self._deployment = Deployment("lakeferry", stage)
@@ -125,17 +131,26 @@ class Invocations:
             ledger=Ledger(self.documents, self.clock),
             stacks=self.stacks,
             secrets=store,
-            vendors={"confluent": lambda: self._connect(deadline, self.clock, store)},
+            vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),
             deadline=deadline,
-            log=open_log(),
+            log=open_log(self.said),
             kinds=self._kinds,
         )
 
     def on_event(self, event):
-        return self.lifecycle().on_event(event)
+        return self._kept(self.lifecycle().on_event, event)
 
     def is_complete(self, event):
-        return self.lifecycle().is_complete(event)
+        return self._kept(self.lifecycle().is_complete, event)
+
+    def _kept(self, work, event):
+        try:
+            answer = work(event)
+        except Exception as error:
+            self.answers.append(f"{error!r} {error}")
+            raise
+        self.answers.append(json.dumps(answer))
+        return answer
 
 
 class Resource:

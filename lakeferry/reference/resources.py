@@ -1,0 +1,59 @@
+"""resources.md: every kind of custom resource, with its properties, what makes another object of it, and its outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from lakeferry.reference import markdown
+from lakeferry.reference.markdown import code
+from lambdas import contract
+from lambdas.core.kind import Kind
+from lambdas.resources.registry import KINDS
+
+TITLE = "Resources"
+_INTRO = """\
+The kinds of custom resources that a stack may hold, each an object of Confluent Cloud or Snowflake. All of them go through one
+lifecycle: a request may come twice, late or after its own undoing; names are made of project, stage, region, account, stack and
+logical id; what was lost on the way is found again; nothing is written where nothing differs. Secrets are never properties or
+outputs: a property names the secret of Secrets Manager that holds or gets them.
+
+Every kind also has the properties `kind` and `format` (`"{format}"`)."""
+
+
+def text() -> str:
+    return markdown.page(TITLE, _INTRO.format(format=contract.FORMAT), *(_kind(name, each.kind) for name, each in KINDS.items()))
+
+
+def _kind(name: str, kind: Kind) -> str:
+    replace = ", ".join(code(each) for each in kind.REPLACE_ON)
+    outputs = ", ".join(code(each) for each in kind.OUTPUTS)
+    parts = [
+        f"## {name}",
+        f"`{contract.resource_type(name)}`. {_doc(kind)}",
+        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.Spec)]),
+        f"Another object is made when these change: {replace}." if replace else "It is never made anew.",
+        f"Outputs: {outputs}. CloudFormation waits {kind.PATIENCE / 60:.0f} minutes at most.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _doc(kind: Kind) -> str:
+    """The module's docstring says what the kind is."""
+    return " ".join(str(kind.__doc__).split())
+
+
+def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
+    choices = [code(str(each)) for each in field.metadata["one_of"] if each != ""]
+    said = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
+    return code(field.name), _need(field), said
+
+
+def _need(field: attrs.Attribute[Any]) -> str:
+    if field.default is attrs.NOTHING:
+        return "required"
+    given = isinstance(field.default, str | int) and not isinstance(field.default, bool) and field.default != ""
+    if given or field.default is True:
+        return f"default {code(str(field.default).lower() if field.default is True else str(field.default))}"
+    return "optional"

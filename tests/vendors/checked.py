@@ -1,0 +1,57 @@
+"""Holds what goes over the wire against the vendor's OpenAPI files: the client's requests and the simulator's responses."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import confluent_contract
+
+
+class Checked:
+    """Stands before a simulator's application, behind its nemesis: what a nemesis makes up is nobody's contract.
+
+    The same exchange is checked once; ids and times don't make another one. `broken` collects what doesn't fit.
+    """
+
+    def __init__(self, app):
+        self._app = app
+        self.broken, self.seen = [], set()
+
+    async def __call__(self, scope, receive, send):
+        asked, said, start = bytearray(), bytearray(), {}
+
+        async def hearing():
+            message = await receive()
+            asked.extend(message.get("body", b""))
+            return message
+
+        async def saying(message):
+            if message["type"] == "http.response.start":
+                start.update(message)
+            said.extend(message.get("body", b""))
+            await send(message)
+
+        await self._app(scope, hearing, saying)
+        if scope["type"] == "http" and not scope["path"].startswith("/_"):
+            self._look(scope, bytes(asked), start, bytes(said))
+
+    def _look(self, scope, asked, start, said):
+        method, path, query = scope["method"], scope["raw_path"].decode(), scope["query_string"].decode()
+        mark = hash((method, start["status"], *(_VARIES.sub(b"", each) for each in (path.encode(), asked, said)), query))
+        if mark in self.seen:
+            return
+        self.seen.add(mark)
+        told = dict(scope["headers"]).get(b"content-type", b"").decode()
+        answered = dict(start["headers"]).get(b"content-type", b"").decode()
+        try:
+            if start["status"] < 400:
+                confluent_contract.check_request(method, path, query, told, json.loads(asked) if asked else None)
+            document = json.loads(said) if said and "json" in answered else said.decode() or None
+            confluent_contract.check(method, path, query, start["status"], answered, document)
+        except confluent_contract.ContractBroken as broken:
+            self.broken.append(str(broken))
+
+
+#: Ids, times and key material.
+_VARIES = re.compile(rb"\b(?:env|lkc|lsrc|sa|rb|lfcp|cspi|tci|lcc)-[a-z0-9]+|\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Za-z0-9_-]{16,}")

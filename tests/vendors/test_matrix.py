@@ -1,0 +1,106 @@
+"""Each kind of Confluent's through its whole life, with every fault at every call it makes: the simulator, which knows
+nothing of the client, holds exactly the wanted objects after each step, and at the end none."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import attrs
+import confluent_contract
+import pytest
+from confluent_lives import LIVES
+from matrix import FAULTS, KILLS, LISTS, campaign, live, past
+
+from lambdas.confluent.kinds import service_account
+from lambdas.resources.registry import CONFLUENT, KINDS, Registered
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """Of each kind. Two processes, for two processors; each has an organization of its own."""
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        return {outcome.kind: outcome for outcome in pool.map(campaign, LIVES)}
+
+
+def test_every_kind_has_a_life():
+    assert set(LIVES) == {name for name, registered in KINDS.items() if registered.vendor == CONFLUENT}
+
+
+@pytest.mark.parametrize("kind", LIVES)
+def test_any_fault_at_any_call_leads_to_the_same_end(outcomes, kind):
+    outcome = outcomes[kind]
+    assert {pair.fault for pair in outcome.pairs} >= {*FAULTS, *KILLS}
+    told = [f"{pair.fault}, call {pair.call}: {wrong}" for pair, wrong in outcome.wrong.items()]
+    assert not told, f"{len(told)} of {len(outcome.pairs)}:\n" + "\n".join(told[:10])
+
+
+def test_the_pairs_are_many_and_none_is_counted_twice(outcomes):
+    pairs = [pair for outcome in outcomes.values() for pair in outcome.pairs]
+    assert len(set(pairs)) == len(pairs)
+    assert len(pairs) >= 2_000
+    assert {pair.fault for pair in pairs} == {*FAULTS, *LISTS, *KILLS}
+
+
+@pytest.mark.parametrize("kind", LIVES)
+def test_requests_and_responses_are_what_the_vendor_s_files_allow(outcomes, kind):
+    if not confluent_contract.present():
+        pytest.skip(confluent_contract.ABSENT)
+    assert outcomes[kind].exchanges >= 10
+    assert outcomes[kind].against_contract == []
+
+
+@pytest.mark.skipif(not confluent_contract.present(), reason=confluent_contract.ABSENT)
+@pytest.mark.parametrize(
+    ("body", "query", "message"),
+    [
+        ({"display_name": 7}, "", "7 is not of type 'string'"),
+        ({"display_name": "lake"}, "pagesize=5", "parameter 'pagesize'"),
+        (None, "", "a body is wanted"),
+    ],
+)
+def test_a_request_that_the_vendor_s_files_do_not_allow_would_be_seen(body, query, message):
+    confluent_contract.check_request("POST", "/org/v2/environments", "", "application/json", {"display_name": "lake"})
+    with pytest.raises(confluent_contract.ContractBroken, match=message):
+        confluent_contract.check_request("POST", "/org/v2/environments", query, "application/json", body)
+
+
+@pytest.mark.parametrize("kind", LIVES)
+def test_nothing_is_written_where_nothing_differs(kind):
+    before = past(kind)
+    org = before.org
+    resource = org.resource(kind, "It", **before.given)
+    resource.create()
+    org.wire.calls.clear()
+    resource.update()
+    assert {call.method for call in org.wire.calls} == {"GET"}
+    org.close()
+
+
+class Doubling:
+    """A kind that makes everything twice."""
+
+    def __getattr__(self, name):
+        return getattr(service_account, name)
+
+    def create(self, context, spec):
+        service_account.create(attrs.evolve(context, name="another"), spec)
+        return service_account.create(context, spec)
+
+
+def test_an_object_that_nobody_wanted_would_be_seen():
+    before = past("service_account", kinds={"service_account": Registered(Doubling(), CONFLUENT)})
+    with pytest.raises(AssertionError, match="there is"):
+        live(before, "service_account")
+    before.org.close()
+
+
+def test_a_secret_in_the_log_would_be_seen():
+    before = past("api_key")
+    before.org.thaw(before.frozen)
+    resource = before.org.resource("api_key", "It", **before.given)
+    resource.create()
+    assert not before.org.leaks()
+    before.org.said.write(before.org.secrets.fields("the-secret")["apiSecret"])
+    assert before.org.leaks()
+    before.org.close()

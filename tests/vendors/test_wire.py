@@ -1,0 +1,57 @@
+"""Calls that stay in this process end as calls over a socket do, whatever happens on the way."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_world import STEADY, Organization
+from matrix import FAULTS, LISTS
+from resource_world import TurnedClock
+
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session, Timeouts
+from lambdas.core.redaction import ApiKey, Secret
+from simulators.confluent_cloud.server import ConfluentCloud
+
+QUICK = Timeouts(connect=5.0, read=0.3, total=60.0)
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    with ConfluentCloud(seed=1) as cloud:
+        yield cloud
+
+
+@pytest.fixture(scope="module")
+def org():
+    org = Organization()
+    yield org
+    org.close()
+
+
+def ended(session, url, key):
+    """How a write and then a read ended, the read being struck."""
+    key = ApiKey(key["cloud_api_key"], Secret(key["cloud_api_secret"]))
+    try:
+        answer = session.call("GET", url + "/org/v2/environments", key=key)
+    except LakeferryError as error:
+        return type(error), error.row.code
+    found = answer.body["data"] if isinstance(answer.body, dict) and "data" in answer.body else answer.body
+    return answer.status, len(found) if isinstance(found, list) else type(found)
+
+
+def session(wire=None):
+    clock = TurnedClock()
+    return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, wire=wire)
+
+
+@pytest.mark.parametrize("fault", {**FAULTS, **LISTS})
+def test_a_fault_ends_a_call_in_the_same_way_with_and_without_a_socket(cloud, org, fault):
+    rule = {"times": 0, **{**FAULTS, **LISTS}[fault]}
+    cloud.nemesis.rule(rule)
+    org.disturb(**rule)
+    over_sockets = ended(session(), cloud.url, cloud.credentials)
+    cloud.nemesis.clear()
+    key = {"cloud_api_key": org.simulation.cloud_key.id, "cloud_api_secret": org.simulation.cloud_key.secret}
+    assert ended(session(org.wire), org.url, key) == over_sockets
+    org.disturb()

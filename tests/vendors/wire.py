@@ -1,0 +1,188 @@
+"""A simulator behind the real HTTP session, without sockets: calls go to its ASGI application in this process.
+
+Thousands of lives of resources then take seconds. What a broken wire does (reset, an answer that breaks off or never ends)
+reaches the session as the same exceptions of urllib3 that a socket would raise; test_wire.py holds both against each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import io
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from requests.adapters import BaseAdapter, HTTPAdapter
+
+
+class Killed(BaseException):
+    """The Lambda's process ends here: nothing of it runs any more, so its lease is not given back."""
+
+
+class Sent(NamedTuple):
+    """A call as it was made. `path` has the query; `status` is 0 where no answer came."""
+
+    method: str
+    path: str
+    status: int
+    has_list: bool
+
+
+class _Here(ThreadPoolExecutor):
+    """Runs what it is given at once, in the caller's thread."""
+
+    def submit(self, function, /, *args, **kwargs):
+        done = Future()
+        try:
+            done.set_result(function(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class _Connection:
+    """What a web server's `send` belongs to; a nemesis that resets finds the transport here."""
+
+    def __init__(self, request):
+        self.messages = [{"type": "http.request", "body": _content(request), "more_body": False}]
+        self.start, self.body, self.ended, self.aborted = None, b"", False, False
+
+    @property
+    def transport(self):
+        return self
+
+    def get_extra_info(self, name):
+        return self
+
+    def setsockopt(self, *option):
+        pass
+
+    def abort(self):
+        self.aborted = True
+
+    async def receive(self):
+        return self.messages.pop(0) if self.messages else {"type": "http.disconnect"}
+
+    async def send(self, message):
+        if message["type"] == "http.response.start":
+            self.start = message
+        else:
+            self.body += message.get("body", b"")
+            self.ended = not message.get("more_body", False)
+
+
+class _Body(io.BytesIO):
+    """An answer's bytes; after the last one, `error` where it isn't whole."""
+
+    def __init__(self, content, error):
+        super().__init__(content)
+        self._error = error
+
+    def read(self, *amount):
+        piece = super().read(*amount)
+        if not piece and self._error:
+            raise self._error
+        return piece
+
+    read1 = read
+
+
+class InProcessWire(BaseAdapter):
+    """`app` is a simulator's application with its nemesis before it. `on_hang` is told the seconds that a caller waited.
+
+    `calls` are those that were made; `killed_at` is the number of the call before or after which the caller's process dies.
+    """
+
+    def __init__(self, app, on_hang=lambda seconds: None):
+        super().__init__()
+        self.app, self.on_hang = app, on_hang
+        self.calls, self.killed_at = [], (0, "")
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(_Here())
+        self._building = HTTPAdapter()
+
+    def close(self):
+        """A session ends with its invocation, the wire doesn't."""
+
+    def end(self):
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    def send(self, request, stream=False, timeout=None, verify=True, cert=None, proxies=None):
+        if request.path_url.startswith("/_"):
+            return self._answered(request, timeout, _Connection(request))
+        connection = _Connection(request)
+        number, moment = self.killed_at
+        dies = number == len(self.calls) + 1 and moment
+        if dies == "before":
+            self.calls.append(Sent(request.method, request.path_url, 0, False))
+            raise Killed
+        try:
+            return self._answered(request, timeout, connection)
+        finally:
+            status = connection.start["status"] if connection.start else 0
+            self.calls.append(Sent(request.method, request.path_url, status, _holds_list(connection.body)))
+            if dies:
+                raise Killed
+
+    def _answered(self, request, timeout, connection):
+        hangs = self._loop.run_until_complete(self._exchange(request, connection))
+        if connection.aborted or connection.start is None:
+            broken = urllib3.exceptions.ProtocolError("Connection aborted.", ConnectionResetError(104, "reset"))
+            raise requests.ConnectionError(broken, request=request)
+        if hangs:
+            self.on_hang(timeout[1])
+        error = TimeoutError("timed out") if hangs else None if connection.ended else http.client.IncompleteRead(b"")
+        raw = urllib3.HTTPResponse(
+            body=_Body(connection.body, error),
+            headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in connection.start["headers"]],
+            status=connection.start["status"],
+            preload_content=False,
+            enforce_content_length=False,
+        )
+        return self._building.build_response(request, raw)
+
+    async def _exchange(self, request, connection):
+        """Whether the answer is held back."""
+        task = asyncio.ensure_future(self.app(_scope(request), connection.receive, connection.send))
+        for _ in range(50):
+            await asyncio.sleep(0)
+            if task.done():
+                await task
+                return False
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return True
+
+
+def _holds_list(body):
+    """Whether a nemesis could empty it, or repeat an item of it."""
+    try:
+        return bool(json.loads(body)["data"])
+    except (ValueError, TypeError, LookupError):
+        return False
+
+
+def _content(request):
+    body = request.body or b""
+    return body.encode() if isinstance(body, str) else body
+
+
+def _scope(request):
+    url = urlsplit(request.url)
+    return {
+        "type": "http",
+        "method": request.method,
+        "scheme": "http",
+        "path": requests.utils.unquote(url.path),
+        "raw_path": url.path.encode(),
+        "query_string": url.query.encode(),
+        "headers": [(name.lower().encode(), str(value).encode()) for name, value in request.headers.items()],
+        "server": (url.hostname, url.port),
+        "client": ("127.0.0.1", 1),
+        "http_version": "1.1",
+    }
