@@ -11,6 +11,11 @@ FORMAT: Final = "1"
 
 ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
+ROTATE: Final = "lambdas.handlers.rotation.rotate"
+NOTIFY: Final = "lambdas.handlers.notification.on_state_change"
+WATCH: Final = "lambdas.handlers.watch.on_schedule"
+PURGE_ON_EVENT: Final = "lambdas.handlers.purge.on_event"
+PURGE_IS_COMPLETE: Final = "lambdas.handlers.purge.is_complete"
 
 #: Seconds of one invocation, of it those in which nothing is begun any more, and between two invocations for one resource.
 HANDLER_TIMEOUT_SECONDS: Final = 120
@@ -19,6 +24,10 @@ QUERY_INTERVAL_SECONDS: Final = 5
 #: CDK's provider framework waits for an hour at most.
 TOTAL_TIMEOUT_SECONDS: Final = 3600
 
+#: The same of rotation's function, whose patience with a new key is the time of one invocation.
+ROTATION_TIMEOUT_SECONDS: Final = 900
+ROTATION_MARGIN_SECONDS: Final = 30
+
 #: Variables of the functions' environment.
 LEDGER_TABLE: Final = "LAKEFERRY_LEDGER_TABLE"
 CLOUD_KEY_SECRET: Final = "LAKEFERRY_CONFLUENT_SECRET"  # noqa: S105  (the name of a variable)
@@ -26,6 +35,50 @@ CONFLUENT_URL: Final = "LAKEFERRY_CONFLUENT_URL"
 CATALOG_URL: Final = "LAKEFERRY_TABLEFLOW_CATALOG_URL"
 PROJECT: Final = "LAKEFERRY_PROJECT"
 STAGE: Final = "LAKEFERRY_STAGE"
+SNOWFLAKE_ACCOUNT: Final = "LAKEFERRY_SNOWFLAKE_ACCOUNT"
+SNOWFLAKE_USER: Final = "LAKEFERRY_SNOWFLAKE_USER"
+SNOWFLAKE_ROLE: Final = "LAKEFERRY_SNOWFLAKE_ROLE"
+SNOWFLAKE_WAREHOUSE: Final = "LAKEFERRY_SNOWFLAKE_WAREHOUSE"
+SNOWFLAKE_SECRET: Final = "LAKEFERRY_SNOWFLAKE_SECRET"  # noqa: S105  (the name of a variable)
+SNOWFLAKE_URL: Final = "LAKEFERRY_SNOWFLAKE_URL"
+ROTATION_KEEP: Final = "LAKEFERRY_ROTATION_KEEP"
+ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
+
+#: Of the notification and the watch: the bucket of the exports, where in it they lie, and (JSON) what there is to tell or watch.
+LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
+LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
+#: {"<export>": {"job": …, "topic": "arn:…", "zone": …}}
+EXPORTS: Final = "LAKEFERRY_EXPORTS"
+#: Below it in that bucket, what has been told: conditional writes make each notice one.
+NOTICES: Final = "notices"
+#: The topic of those who run the deployment.
+ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
+#: {"tables": [{"topic", "database", "snowflake"}], "exports": [{"export", "cron", "zone", "late_after_hours"}], "secrets": [arn]}
+WATCHED: Final = "LAKEFERRY_WATCHED"
+
+#: Metrics that the watch emits, with what tells one from another besides the deployment.
+METRICS: Final = "Lakeferry"
+DEPLOYMENT_DIMENSION: Final = "Deployment"
+METRIC_DIMENSIONS: Final = {
+    "TopicAgeHours": "Table",
+    "IcebergAgeHours": "Table",
+    "GlueAgeHours": "Table",
+    "SnowflakeAgeHours": "Table",
+    "ExportLateHours": "Export",
+    "KeyAgeDays": "Secret",
+}
+
+#: Properties of Custom::LakeferryPurge; each resource has one of them. What it names is emptied when the resource is deleted.
+PURGE_TYPE: Final = "Custom::LakeferryPurge"
+PURGES: Final = ("bucket", "glue_database", "secrets")
+
+#: Rotation: how many keys of a secret live between two rotations, and for how many days a replaced one works at least. The time
+#: between two rotations is the secret's own schedule, which has to be longer than the grace by at least a day.
+KEYS_KEPT: Final = 2
+GRACE_DAYS: Final = 7.0
+ROTATION_DAYS: Final = 30
+#: A tag of a Snowflake user's secret: the role that may set the user's keys. Without it, the user's own role must.
+ROTATION_ROLE_TAG: Final = "lakeferry:rotation-role"
 
 #: The ledger's table: a string as partition key, and the attribute by which DynamoDB removes old rows.
 LEDGER_KEY: Final = "id"
@@ -114,6 +167,23 @@ KINDS: Final = {
         "topic table_path table_base write_mode",
     ),
     "catalog_integration": _kind("environment_id cluster_id credentials provider_integration_id", "database", "id name database"),
+    "snowflake_warehouse": _kind("", "name size auto_suspend_seconds", "name"),
+    "snowflake_database": _kind("", "name", "name"),
+    "snowflake_schema": _kind("database", "name", "name full_name"),
+    "snowflake_role": _kind("", "name", "name"),
+    "snowflake_grant": _kind("on name", "privilege to_role to_user", "id"),
+    "snowflake_user": _kind("secret", "name role warehouse namespace", "name secret"),
+    "snowflake_external_volume": _kind("base_url role_arn", "", "name iam_user_arn external_id"),
+    "snowflake_catalog_integration": _kind(
+        "role_arn region account_id namespace", "source refresh_seconds", "name iam_user_arn external_id"
+    ),
+    "snowflake_trust": _kind(
+        "volume integration",
+        "namespace volume_principal volume_external_id integration_principal integration_external_id",
+        "volume integration",
+    ),
+    "snowflake_iceberg_table": _kind("database schema name volume integration table", "namespace write_mode", "name full_name"),
+    "snowflake_linked_database": _kind("volume integration namespaces", "name sync_seconds", "name"),
 }
 
 
@@ -161,3 +231,43 @@ ACLS: Final = (
     Acl("app_connector", "CREATE", "TOPIC", "data-preview", "PREFIXED"),
     Acl("app_connector", "WRITE", "TOPIC", "data-preview", "PREFIXED"),
 )
+
+
+class SnowflakeGrant(NamedTuple):
+    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, in the words of the kind snowflake_grant."""
+
+    role: str
+    privilege: str
+    on: str
+
+
+#: What the deployer's role may do in the account, in place of ACCOUNTADMIN. All else it owns, because it makes it.
+SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
+    "CREATE WAREHOUSE",
+    "CREATE DATABASE",
+    "CREATE ROLE",
+    "CREATE USER",
+    "CREATE EXTERNAL VOLUME",
+    "CREATE INTEGRATION",
+)
+#: The deployer's user, role and warehouse are called so unless the deployment file says otherwise.
+SNOWFLAKE_DEPLOYER: Final = "LAKEFERRY"
+SNOWFLAKE_ROLES: Final = ("reader", "rotation")
+#: Who reads can select and nothing else; who rotates can set the user's keys and nothing else.
+SNOWFLAKE_GRANTS: Final = (
+    SnowflakeGrant("reader", "USAGE", "WAREHOUSE"),
+    SnowflakeGrant("reader", "USAGE", "DATABASE"),
+    SnowflakeGrant("reader", "USAGE", "SCHEMA"),
+    SnowflakeGrant("reader", "SELECT", "ICEBERG TABLES IN SCHEMA"),
+    SnowflakeGrant("rotation", "MODIFY PROGRAMMATIC AUTHENTICATION METHODS", "USER"),
+)
+
+
+def snowflake_refuses(write_mode: str) -> str:
+    """Why a table of Tableflow in this write mode can't be shown in Snowflake; "" where it can."""
+    if write_mode.upper() in ("", "APPEND"):
+        return ""
+    return (
+        f"write mode {write_mode}: Tableflow may write equality deletes there, which Snowflake can't read (091968): it refuses "
+        "such a table, or stops refreshing one that it has. Show topics with cleanup.policy=delete and append-only values only"
+    )

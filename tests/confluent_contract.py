@@ -97,7 +97,7 @@ def check_request(method, path, query, content_type, document):
 
 
 #: Parameters that the services take and their files don't name.
-UNDECLARED = {("page_size", "sql"), ("page_token", "sql")}
+UNDECLARED = {("page_size", "sql"), ("page_token", "sql"), ("expand", "connect")}
 
 
 def _typed(schema, value):

@@ -38,6 +38,27 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+def target_of(held: Mapping[str, str]) -> Target:
+    """What the key in a secret is for, by the fields that AWS's managed external secrets name too."""
+    resource_id = held.get("resourceId", "")
+    common = Target(_service(resource_id), held.get("serviceAccountId", ""), held.get("environmentId", ""))
+    if common.service == "kafka":
+        return attrs.evolve(common, cluster_id=resource_id)
+    if common.service == "flink":
+        return attrs.evolve(common, region=resource_id.rpartition(".")[2], compute_pool_id=held.get("compute.pool.id", ""))
+    return common
+
+
+def _service(resource_id: str) -> str:
+    if resource_id.startswith("lkc-"):
+        return "kafka"
+    if resource_id.startswith("lsrc-"):
+        return "schema_registry"
+    if resource_id.lower() == "tableflow":
+        return "tableflow"
+    return "flink" if resource_id else "cloud"
+
+
 def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
     """`spec.resource` of a new key, as Confluent's own provider sends it; a Cloud key has none."""
     if target.service == "kafka":

@@ -14,6 +14,8 @@ import attrs
 from lambdas.core.redaction import ApiKey
 from lambdas.core.secret_store import KEY_ID, KEY_SECRET
 
+DISPLAY_NAME: Final = "displayName"
+
 
 @attrs.frozen
 class Connection:
@@ -27,6 +29,8 @@ class Connection:
     compute_pool_id: str = ""
     endpoint: str = ""
     catalog_uri: str = ""
+    #: How the names of this resource's keys begin, by which rotation knows them.
+    display_name: str = ""
 
 
 def _kafka(key: ApiKey, to: Connection) -> dict[str, str]:
@@ -80,6 +84,18 @@ _OF_SERVICE: Final[Mapping[str, Callable[[ApiKey, Connection], dict[str, str]]]]
 SERVICES: Final = tuple(_OF_SERVICE)
 
 
+#: What of a key stands in which field, whatever the service.
+_OF_KEY: Final[Mapping[str, Callable[[ApiKey], str]]] = {
+    KEY_ID: lambda key: key.id,
+    KEY_SECRET: lambda key: key.secret.reveal(),
+    "sasl.username": lambda key: key.id,
+    "sasl.password": lambda key: key.secret.reveal(),
+    "schema.registry.basic.auth.user.info": lambda key: f"{key.id}:{key.secret.reveal()}",
+    "api.key": lambda key: key.id,
+    "api.key.secret": lambda key: key.secret.reveal(),
+}
+
+
 def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
     """The secret's whole JSON. What is "" is left out."""
     managed = {
@@ -88,5 +104,11 @@ def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
         "serviceAccountId": to.service_account_id,
         "resourceId": to.resource_id,
         "environmentId": to.environment_id,
+        DISPLAY_NAME: to.display_name,
     }
     return {name: value for name, value in {**managed, **_OF_SERVICE[service](key, to)}.items() if value}
+
+
+def with_key(held: Mapping[str, str], key: ApiKey) -> dict[str, str]:
+    """The fields of a secret with another key in them; what else stands there stays, also what somebody added."""
+    return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in held.items()}

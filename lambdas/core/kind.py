@@ -33,7 +33,8 @@ class Context(Generic[V_co]):
     """What a verb works with besides the properties.
 
     `name` is the object's deterministic name: a-z, 0-9 and hyphens, at most 60 characters. `notes` survive from call to
-    call. `previous` are the properties before the update that is under way. `deleting` tells that the object shall go.
+    call. `previous` are the properties before the update that is under way. `deleting` tells that the object shall go. `origin`
+    is a mark that the resource keeps over all its generations and that no other resource, of whatever stack, has.
     """
 
     vendor: V_co
@@ -43,6 +44,7 @@ class Context(Generic[V_co]):
     notes: MutableMapping[str, str]
     previous: Any = None
     deleting: bool = False
+    origin: str = ""
 
 
 class Kind(Protocol):

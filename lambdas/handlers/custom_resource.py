@@ -11,19 +11,17 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.confluent.client import Confluent
 from lambdas.core import errors
 from lambdas.core.clock import Clock, Deadline, SystemClock
 from lambdas.core.documents import DynamoDocuments
 from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
 from lambdas.core.log import Log, open_log
 from lambdas.core.redaction import redact
 from lambdas.core.secret_store import SecretStore
 from lambdas.core.stacks import CloudFormationStacks
-from lambdas.handlers import settings
+from lambdas.handlers import settings, vendors
 from lambdas.handlers.settings import Settings
-from lambdas.resources import registry, request
+from lambdas.resources import request
 from lambdas.resources.ledger import Ledger
 from lambdas.resources.lifecycle import Deployment, Lifecycle
 
@@ -71,20 +69,12 @@ def _answered(event: dict[str, Any], context: LambdaContext, work: Callable[[Lif
 def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
     """The composition: the only place that chooses what stands behind the ports."""
     store = SecretStore(_client("secretsmanager"))
-    confluent: list[Confluent] = []
-
-    def connect() -> Confluent:
-        if not confluent:
-            key = store.read_key(read.cloud_key_secret)
-            confluent.append(Confluent(Session(deadline), clock, key, read.confluent_url, read.catalog_url))
-        return confluent[0]
-
     return Lifecycle(
         deployment=Deployment(read.project, read.stage),
         ledger=Ledger(DynamoDocuments(_client("dynamodb"), read.ledger_table), clock),
         stacks=CloudFormationStacks(_client("cloudformation")),
         secrets=store,
-        vendors={registry.CONFLUENT: connect},
+        vendors=vendors.connections(read, store, deadline),
         deadline=deadline,
         log=log,
     )

@@ -48,3 +48,8 @@ def generation(kind: Kind, spec: Properties) -> str:
 
 def is_replaced(kind: Kind, before: Properties, after: Properties) -> bool:
     return any(getattr(before, name) != getattr(after, name) for name in kind.REPLACE_ON)
+
+
+def origin(stack_id: str, logical_id: str) -> str:
+    """A mark of the resource whatever its generation. The stack's id tells it from those of stacks of the same name too."""
+    return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]

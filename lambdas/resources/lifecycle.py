@@ -154,6 +154,7 @@ class Lifecycle:
             notes=lease.row.facts.notes,
             previous=_previous(asked, registered.kind.Spec),
             deleting=deleting,
+            origin=identity.origin(asked.stack_id, asked.logical_id),
         )
         return Settlement(registered.kind, context, parse(registered.kind.Spec, asked.given, strict=False), lease)
 

@@ -25,8 +25,22 @@ from lambdas.confluent.kinds import (
 )
 from lambdas.core.errors import BadProperties
 from lambdas.core.kind import Kind
+from lambdas.snowflake.kinds import catalog_integration as snowflake_catalog_integration
+from lambdas.snowflake.kinds import (
+    database,
+    external_volume,
+    grant,
+    iceberg_table,
+    linked_database,
+    role,
+    trust,
+    user,
+    warehouse,
+)
+from lambdas.snowflake.kinds import schema as snowflake_schema
 
 CONFLUENT: Final = "confluent"
+SNOWFLAKE: Final = "snowflake"
 
 
 @attrs.frozen
@@ -52,6 +66,17 @@ KINDS: Final[Mapping[str, Registered]] = {
     "provider_integration": Registered(provider_integration, CONFLUENT),
     "tableflow_topic": Registered(tableflow_topic, CONFLUENT),
     "catalog_integration": Registered(catalog_integration, CONFLUENT),
+    "snowflake_warehouse": Registered(warehouse, SNOWFLAKE),
+    "snowflake_database": Registered(database, SNOWFLAKE),
+    "snowflake_schema": Registered(snowflake_schema, SNOWFLAKE),
+    "snowflake_role": Registered(role, SNOWFLAKE),
+    "snowflake_grant": Registered(grant, SNOWFLAKE),
+    "snowflake_user": Registered(user, SNOWFLAKE),
+    "snowflake_external_volume": Registered(external_volume, SNOWFLAKE),
+    "snowflake_catalog_integration": Registered(snowflake_catalog_integration, SNOWFLAKE),
+    "snowflake_trust": Registered(trust, SNOWFLAKE),
+    "snowflake_iceberg_table": Registered(iceberg_table, SNOWFLAKE),
+    "snowflake_linked_database": Registered(linked_database, SNOWFLAKE),
 }
 
 

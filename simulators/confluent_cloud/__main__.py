@@ -24,7 +24,7 @@ EXIT_NOT_STARTED: Final = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
-        sys.stderr.write("the simulator did not start: Flink is not installed (.venv-flink is missing). Run `make setup`\n")
+        sys.stderr.write("the simulator did not start: Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m lakeferry.bootstrap flink`\n")
         return EXIT_NOT_STARTED
     try:
         listening = Listening(given.port)

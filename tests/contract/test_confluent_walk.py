@@ -8,9 +8,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from simulators.confluent_cloud.flink_remote import FLINK_PYTHON
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "try-the-confluent-simulator.md"
@@ -54,6 +57,18 @@ def test_it_prints_one_line_of_json_and_stops_when_told():
     assert {"url", "cloud_api_key", "cloud_api_secret", "organization_id"} <= told.keys()
     assert (process.returncode, rest) == (0, "")
     assert told["cloud_api_secret"] not in log
+
+
+@pytest.mark.skipif(not FLINK_PYTHON.exists(), reason="Flink is not installed (.venv-flink is missing)")
+def test_it_starts_with_flink_and_leaves_nothing_of_it():
+    process = start("--json", "--flink", "--seed", "1")
+    folders = set(Path(tempfile.gettempdir()).glob("lakeferry-flink-*"))
+    assert json.loads(process.stdout.readline())["url"]
+    mine = set(Path(tempfile.gettempdir()).glob("lakeferry-flink-*")) - folders
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert not any(folder.exists() for folder in mine)
 
 
 def test_it_tells_people_too():

@@ -53,8 +53,9 @@ class Scripted:
 
             def reply(self, status, body=None, headers=None):
                 content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-                self.send_response(status)
-                for name, value in {"X-Request-Id": "req-1", **(headers or {})}.items():
+                self.send_response_only(status)
+                usual = {"X-Request-Id": "req-1", "Date": self.date_time_string()}
+                for name, value in {**usual, **(headers or {})}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()

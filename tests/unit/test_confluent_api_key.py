@@ -68,7 +68,7 @@ def test_create_asks_for_the_service_and_fills_the_secret(server, service):
 
 def test_a_client_can_connect_from_the_secret_alone(server):
     making(server)
-    common = {"apiKey", "apiSecret", "serviceAccountId", "environmentId", "resourceId"}
+    common = {"apiKey", "apiSecret", "serviceAccountId", "environmentId", "resourceId", "displayName"}
     fields = {}
     for service in SERVICES:
         told = context(server, filled=None)

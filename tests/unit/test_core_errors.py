@@ -18,7 +18,7 @@ def test_every_row_is_whole_and_its_code_its_own():
     rows = reference.all_errors()
     assert len({row.code for row in rows}) == len(rows)
     for row in rows:
-        assert re.fullmatch(r"(LF|NET|AWS|CFL)(-[A-Z]+)+", row.code), row
+        assert re.fullmatch(r"(LF|NET|AWS|CFL|SNF)(-[A-Z]+)+", row.code), row
         assert row.cause.endswith("."), row
         assert row.remedy.endswith("."), row
         assert not row.title.endswith("."), row

@@ -34,7 +34,14 @@ ENVIRONMENT = {
     contract.PROJECT: "lakeferry",
     contract.STAGE: "dev",
     contract.LEDGER_TABLE: "ledger",
-    contract.CLOUD_KEY_SECRET: "cloud-key",
+}
+CONFLUENT = {contract.CLOUD_KEY_SECRET: "cloud-key"}
+SNOWFLAKE = {
+    contract.SNOWFLAKE_ACCOUNT: "myorg-acct",
+    contract.SNOWFLAKE_USER: "lakeferry",
+    contract.SNOWFLAKE_ROLE: "lakeferry",
+    contract.SNOWFLAKE_WAREHOUSE: "lakeferry",
+    contract.SNOWFLAKE_SECRET: "snowflake-key",
 }
 
 
@@ -109,7 +116,7 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
 def test_the_composition_needs_no_network():
     clock = TurnedClock()
     lifecycle = custom_resource.build(settings.read(ENVIRONMENT), Deadline(clock, clock.now + 90), clock, open_log(io.StringIO()))
-    assert set(lifecycle.vendors) == {registry.CONFLUENT}
+    assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
     assert {registered.vendor for registered in registry.KINDS.values()} <= set(lifecycle.vendors)
 
 

@@ -10,6 +10,8 @@ from simulators.confluent_cloud.simulation import REGION
 
 STATEMENT = "CREATE TABLE `totals` AS SELECT `id` FROM `orders`"
 OTHER_STATEMENT = "CREATE TABLE `totals` AS SELECT `id` AS `number` FROM `orders`"
+#: Milliseconds between two records: they are not what is looked at here.
+SELDOM = 100_000
 UNDO = "DROP TABLE IF EXISTS `totals`"
 
 
@@ -129,7 +131,7 @@ def _connector(org):
     where, admin = kafka(org)
     org.make("topic", "Trades", topic="stock_trades", partitions=1, **where)
     del where["credentials"]
-    return {**where, "service_account_id": admin, "topic": "stock_trades", "quickstart": "STOCK_TRADES"}
+    return {**where, "service_account_id": admin, "topic": "stock_trades", "quickstart": "STOCK_TRADES", "max_interval_ms": SELDOM}
 
 
 def _pool(org):
@@ -182,7 +184,7 @@ LIVES = {
     "api_key": Life(_api_key, {"description": "Other words"}, {"secret": "another-secret"}, {"api_keys": 1}),
     "topic": Life(_topic, {"partitions": 6, "config": {"retention.ms": "172800000"}}, {"topic": "returns"}, {"topics": 1}),
     "schema": Life(_schema, {"schema": WIDER, "compatibility": "FULL"}, {"subject": "returns-value"}, {"subjects": 1}),
-    "connector": Life(_connector, {"max_interval_ms": 500}, {}, {"connectors": 1}, ("subjects",)),
+    "connector": Life(_connector, {"max_interval_ms": SELDOM + 1}, {}, {"connectors": 1}, ("subjects",)),
     "flink_compute_pool": Life(_pool, {"max_cfu": 20}, {}, {"compute_pools": 1}),
     "flink_statement": Life(
         _statement, {"sql": OTHER_STATEMENT}, {}, {"statements": 1, "topics": 1, "subjects": 1},

@@ -27,7 +27,7 @@ ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in enumerate(Plan
 #: Half of the longest wait each time, so that a life is the same life whenever it is lived.
 STEADY = RetryPolicy(spread=lambda: 0.5)
 #: Seconds after which everything that the vendor takes its time for is done.
-LONG = 7200.0
+LONG = 900.0
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/lake"
 _FIELD = '{"name": "id", "type": "string"}'
 _NEW_FIELD = '{"name": "n", "type": ["null", "int"], "default": null}'

@@ -136,18 +136,20 @@ class _Surviving:
                 self.org.clock.sleep(EVERY)
 
 
-def calls_of(before, kind):
-    """Numbers of the calls of an undisturbed life that are worth a fault: of calls that are alike, two and the last."""
+def calls_of(before, kind, *, every=False):
+    """Calls of an undisturbed life, with their numbers. Without `every`, of calls that are alike the first and the last."""
     sent = live(before, kind)
+    if every:
+        return list(enumerate(sent, start=1))
     alike = {}
     for number, call in enumerate(sent, start=1):
         alike.setdefault((call.method, call.path, call.status), []).append(number)
-    chosen = sorted(set().union(*({numbers[0], numbers[min(1, len(numbers) - 1)], numbers[-1]} for numbers in alike.values())))
+    chosen = sorted({number for numbers in alike.values() for number in (numbers[0], numbers[-1])})
     return [(number, sent[number - 1]) for number in chosen]
 
 
-def pairs_of(before, kind):
-    for number, call in calls_of(before, kind):
+def pairs_of(before, kind, *, every=False):
+    for number, call in calls_of(before, kind, every=every):
         reads = [] if call.method == "GET" else _OF_READS
         for fault in (*FAULTS, *(LISTS if call.has_list else ()), *KILLS):
             if fault not in reads:
@@ -165,9 +167,9 @@ class Outcome(NamedTuple):
     against_contract: list[str]
 
 
-def campaign(kind):
+def campaign(kind, *, every=False):
     before, wrong = past(kind), {}
-    pairs = list(pairs_of(before, kind))
+    pairs = list(pairs_of(before, kind, every=every))
     for pair in pairs:
         try:
             live(before, *pair)

@@ -23,6 +23,13 @@ def outcomes():
         return {outcome.kind: outcome for outcome in pool.map(campaign, LIVES)}
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", LIVES)
+def test_any_fault_at_every_single_call(kind):
+    outcome = campaign(kind, every=True)
+    assert not outcome.wrong, f"{len(outcome.wrong)} of {len(outcome.pairs)}: {list(outcome.wrong.items())[:5]}"
+
+
 def test_every_kind_has_a_life():
     assert set(LIVES) == {name for name, registered in KINDS.items() if registered.vendor == CONFLUENT}
 

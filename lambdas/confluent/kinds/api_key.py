@@ -16,7 +16,7 @@ from lambdas.confluent.finding import Ctx, in_container
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
-from lambdas.confluent.secret_fields import SERVICES, fields
+from lambdas.confluent.secret_fields import SERVICES, Connection, fields
 from lambdas.core import errors
 from lambdas.core.errors import NotYet, Vanished
 from lambdas.core.kind import Outputs
@@ -57,7 +57,7 @@ class Spec(Properties):
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    connection = key_services.connection(context.vendor, spec.target)
+    connection = _connection(context, spec)
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
@@ -83,7 +83,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise Vanished(errors.VANISHED, f"key {object_id} or its secret is not there")
-    wanted = fields(spec.service, live, key_services.connection(context.vendor, spec.target))
+    wanted = fields(spec.service, live, _connection(context, spec))
     if {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()} != wanted:
         context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")
 
@@ -114,6 +114,10 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
 
 def is_ours(display_name: str, name: str) -> bool:
     return display_name == name or display_name.startswith(name + ROTATED)
+
+
+def _connection(context: Ctx, spec: Spec) -> Connection:
+    return attrs.evolve(key_services.connection(context.vendor, spec.target), display_name=context.name)
 
 
 def _stored(context: Ctx, spec: Spec, listed: list[dict[str, Any]]) -> ApiKey | None:

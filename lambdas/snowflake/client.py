@@ -1,0 +1,192 @@
+"""The client: one statement a call over Snowflake's SQL API, logged in with a key pair.
+
+Role and warehouse go with each statement, because the API keeps no session. A statement whose answer got lost is sent again
+under the same request id, so that it runs once.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import attrs
+
+from lambdas.core.address import require_safe
+from lambdas.core.clock import Clock
+from lambdas.core.errors import Refused, Transient
+from lambdas.core.http import Session
+from lambdas.core.http_types import Answer
+from lambdas.core.redaction import Secret
+from lambdas.snowflake import account, error_rows
+from lambdas.snowflake.keypair import KeyPair
+from lambdas.snowflake.refusals import TRUNCATED, described, field, refusal
+from lambdas.snowflake.sql import Sql
+
+#: Seconds that a token holds, and after which another one is made: some logins take none that is older than a minute.
+TOKEN_SECONDS: Final = 600
+_TOKEN_AGE: Final = 30.0
+#: Seconds that Snowflake may work on one statement.
+STATEMENT_SECONDS: Final = 600
+_FIRST_POLL: Final = 0.5
+_LONGEST_POLL: Final = 5.0
+_STATEMENTS: Final = "/api/v2/statements"
+#: A difference of clocks below this is the Date header's own coarseness.
+_SMALLEST_SKEW: Final = 1.0
+
+Row = Mapping[str, str]
+
+
+@attrs.frozen
+class Login:
+    """Who logs in, and with what role and warehouse each statement runs; without a warehouse where it is ""."""
+
+    account: str
+    user: str
+    role: str
+    warehouse: str = ""
+
+
+class Snowflake:
+    """One account, seen by one user in one role."""
+
+    def __init__(self, session: Session, clock: Clock, login: Login, key: KeyPair, url: str = "") -> None:
+        self.url = (url or account.url(login.account)).rstrip("/")
+        require_safe(self.url)
+        self.login = login
+        self._session = session
+        self._clock = clock
+        self._key = key
+        self._skew = 0.0
+        self._corrected = False
+        self._token: tuple[float, Secret] | None = None
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    def logged_in(self, user: str, key: KeyPair, role: str) -> Snowflake:
+        """The same account as another user sees it, without a warehouse."""
+        other = Snowflake(self._session, self._clock, Login(self.login.account, user, role), key, self.url)
+        other._skew = self._skew
+        return other
+
+    def run(self, statement: Sql) -> list[Row]:
+        """The rows, by the names of their columns in small letters; "" stands for null. Raises LakeferryError."""
+        asked = _shown(statement)
+        body = {
+            "statement": statement.text,
+            "timeout": STATEMENT_SECONDS,
+            "role": self.login.role,
+            **({"warehouse": self.login.warehouse} if self.login.warehouse else {}),
+            "parameters": {"MULTI_STATEMENT_COUNT": "1"},
+        }
+        params = {"requestId": str(uuid.uuid4()), "async": "false", "nullable": "true"}
+        answer = self._call("POST", _STATEMENTS, asked, params, body)
+        return self._rows(self._finished(answer, asked), asked)
+
+    def value(self, statement: Sql) -> str:
+        """The one value of a statement that gives one; "" where it gives none."""
+        return next((value for row in self.run(statement) for value in row.values()), "")
+
+    def document(self, statement: Sql) -> Any:
+        """What the JSON in the one value says; None where there is no JSON."""
+        try:
+            return json.loads(self.value(statement))
+        except ValueError:
+            return None
+
+    def _finished(self, answer: Answer, asked: str) -> Answer:
+        """Polls until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
+        if answer.status != 202:
+            return answer
+        route, wait = _route(answer, asked), _FIRST_POLL
+        while answer.status == 202:
+            self._clock.sleep(wait)
+            wait = min(_LONGEST_POLL, wait * 2)
+            answer = self._call("GET", route, asked)
+        return answer
+
+    def _rows(self, answer: Answer, asked: str) -> list[Row]:
+        """Raises Transient for an answer that is not whole: rows that are missing would look like objects that are gone."""
+        if field(answer.body, "code") == TRUNCATED:
+            raise Refused(error_rows.TRUNCATED, described(answer, asked))
+        meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
+        names = [field(column, "name").lower() for column in _items(meta, "rowType")]
+        rows = list(_named(names, _items(answer.body, "data")))
+        for number in range(1, len(_items(meta, "partitionInfo"))):
+            part = self._call("GET", _route(answer, asked), asked, {"partition": str(number)})
+            rows += _named(names, _items(part.body, "data"))
+        if not names or field(meta, "numRows") != str(len(rows)):
+            raise Transient(error_rows.UNEXPECTED, f"{described(answer, asked)}: an answer without all of its rows")
+        return rows
+
+    def _call(self, method: str, route: str, asked: str, params: Mapping[str, str] | None = None, body: Any = None) -> Answer:
+        once = dict(params or {})
+        again = {"retry": "true"} if method == "POST" else {}
+        answer = self._send(method, route, once, again, body)
+        if answer.status == 401 and self._correct_skew(answer):
+            answer = self._send(method, route, {**once, **again}, again, body)
+        if answer.status in (200, 202):
+            return answer
+        raise refusal(answer, asked, self._clock, self._skew_told())
+
+    def _skew_told(self) -> str:
+        return f"; Snowflake's clock is {self._skew:+.0f} s from ours" if abs(self._skew) >= _SMALLEST_SKEW else ""
+
+    def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Answer:
+        headers = {
+            "Authorization": f"Bearer {self._fresh_token().reveal()}",
+            "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
+        }
+        return self._session.call(
+            method, self.url + route, headers=headers, params=params, body=body, repeatable=True, again=again
+        )
+
+    def _fresh_token(self) -> Secret:
+        now = self._clock.time()
+        if self._token is None or abs(now - self._token[0]) > _TOKEN_AGE:
+            login = self.login
+            claims = account.claim(login.account), login.user.upper()
+            self._token = now, self._key.token(*claims, now=now + self._skew, seconds=TOKEN_SECONDS)
+        return self._token[1]
+
+    def _correct_skew(self, refused: Answer) -> bool:
+        """Whether the clocks differ and nothing has been done about it: tokens then follow Snowflake's clock."""
+        try:
+            theirs = parsedate_to_datetime(refused.headers.get("Date", "")).timestamp()
+        except ValueError:
+            return False
+        skew = theirs - self._clock.time()
+        if self._corrected or abs(skew - self._skew) < _SMALLEST_SKEW:
+            return False
+        self._skew, self._corrected, self._token = skew, True, None
+        return True
+
+
+def _route(answer: Answer, asked: str) -> str:
+    """Only the handle is taken from the answer, not the address that it gives."""
+    handle = field(answer.body, "statementHandle")
+    if not handle or handle in (".", ".."):
+        raise Transient(error_rows.UNEXPECTED, f"{asked}: an answer without a statement handle")
+    return f"{_STATEMENTS}/{quote(handle, safe='')}"
+
+
+def _items(body: Any, name: str) -> list[Any]:
+    value = body.get(name) if isinstance(body, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
+    for values in data:
+        if isinstance(values, list):
+            yield {name: "" if value is None else str(value) for name, value in zip(names, values, strict=False)}
+
+
+def _shown(statement: Sql) -> str:
+    """The beginning of a statement, for messages: verb, kind and name."""
+    text = statement.text
+    return text if len(text) <= 80 else text[:79] + "…"

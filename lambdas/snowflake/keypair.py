@@ -1,0 +1,96 @@
+"""Key pairs: read, made, told by their fingerprint, and signed with for a login."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from functools import cached_property
+from typing import Final
+
+import attrs
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from lambdas.core.redaction import Secret
+
+BITS: Final = 3072
+_FEWEST_BITS: Final = 2048
+_PEM: Final = serialization.Encoding.PEM
+_DER: Final = serialization.Encoding.DER
+_MARK: Final = "-----BEGIN "
+
+
+class UnusableKey(ValueError):
+    """What is wrong with a private key, in words that hold nothing of it."""
+
+
+@attrs.define(slots=False, eq=False, repr=False)
+class KeyPair:
+    """An RSA key pair. `private_pem` is PKCS#8, without a passphrase."""
+
+    private_pem: Secret
+    _key: rsa.RSAPrivateKey
+
+    @cached_property
+    def public(self) -> str:
+        """The public key as Snowflake takes it: base64, without the lines around it."""
+        return base64.b64encode(self._public_der).decode()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """As DESC USER shows it: SHA256: and the hash of the public key in DER, in base64."""
+        return "SHA256:" + base64.b64encode(hashlib.sha256(self._public_der).digest()).decode()
+
+    @property
+    def public_pem(self) -> str:
+        return self._key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+    def token(self, account: str, user: str, *, now: float, seconds: int) -> Secret:
+        """A JWT for `user` of `account`, both as their claims want them, that holds for `seconds`."""
+        subject = f"{account}.{user}"
+        claims = {"iss": f"{subject}.{self.fingerprint}", "sub": subject, "iat": int(now), "exp": int(now) + seconds}
+        return Secret(jwt.encode(claims, self._key, algorithm="RS256"))
+
+    @cached_property
+    def _public_der(self) -> bytes:
+        return self._key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def make() -> KeyPair:
+    return _pair(rsa.generate_private_key(public_exponent=65537, key_size=BITS))
+
+
+def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
+    """From PKCS#8: PEM, PEM without the lines around it, or base64 of PEM. Raises UnusableKey."""
+    password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
+    try:
+        content = _content(text.reveal())
+        read = serialization.load_pem_private_key if content.startswith(_MARK.encode()) else serialization.load_der_private_key
+        key = read(content, password)
+    except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
+        raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise UnusableKey("it is not an RSA key")
+    if key.key_size < _FEWEST_BITS:
+        raise UnusableKey(f"it has {key.key_size} bits, and Snowflake wants {_FEWEST_BITS} at least")
+    return _pair(key)
+
+
+def _content(text: str) -> bytes:
+    """PEM or DER. A value that was pasted may have lost its line breaks."""
+    bare = text.strip()
+    if not bare.startswith(_MARK):
+        decoded = base64.b64decode("".join(bare.split()), validate=True)
+        return decoded.strip() if decoded.lstrip().startswith(_MARK.encode()) else decoded
+    head, _, rest = bare.removeprefix(_MARK).partition("-----")
+    body, _, _ = rest.partition("-----END ")
+    lines = [f"{_MARK}{head}-----", *body.split(), f"-----END {head}-----", ""]
+    return "\n".join(lines).encode()
+
+
+def _pair(key: rsa.RSAPrivateKey) -> KeyPair:
+    pem = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return KeyPair(Secret(pem.decode()), key)

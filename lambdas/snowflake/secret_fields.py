@@ -1,0 +1,93 @@
+"""What stands in the secret of a user: enough to connect with nothing else.
+
+First the fields of AWS's managed external secrets, so that a rotation by AWS could take over; then what drivers ask for,
+among it the names that the Terraform kickstarter of the same architecture uses.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from lambdas.core import errors
+from lambdas.core.errors import NotFound
+from lambdas.core.secret_store import SecretStore
+from lambdas.snowflake import keypair
+from lambdas.snowflake.keypair import KeyPair, UnusableKey
+
+ACCOUNT: Final = "account"
+USER: Final = "user"
+PRIVATE_KEY: Final = "privateKey"
+PUBLIC_KEY: Final = "publicKey"
+PASSPHRASE: Final = "passphrase"  # noqa: S105  (the name of a field)
+
+
+@attrs.frozen
+class Connection:
+    """Whose key it is and where it is for; "" where a user has no such thing."""
+
+    account: str
+    user: str
+    host: str
+    role: str = ""
+    warehouse: str = ""
+    namespace: str = ""
+
+
+def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
+    """The secret's whole JSON."""
+    pem = pair.private_pem.reveal()
+    return {
+        **_about(to),
+        PRIVATE_KEY: pem,
+        PUBLIC_KEY: pair.public_pem,
+        "fingerprint": pair.fingerprint,
+        "snowflake_rsa_public_key_1_pem": pair.public,
+        "snowflake_rsa_private_key_1_pem": base64.b64encode(pem.encode()).decode(),
+    }
+
+
+def is_about(held: Mapping[str, str], to: Connection) -> bool:
+    """Whether a secret that was read tells this connection; its key is not looked at."""
+    wanted = _about(to)
+    return all(held.get(name, "") == wanted.get(name, "") for name in _about(_EVERYTHING))
+
+
+def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
+    """Raises NotFound where the secret, its value or the key in it is missing or can't be used."""
+    found = held_pair(store, secret_id)
+    if found is None:
+        raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0)
+    return found
+
+
+def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
+    """None where the secret has no private key yet. Raises NotFound where it has one that can't be used."""
+    held = store.read(secret_id)
+    if PRIVATE_KEY not in held:
+        return None
+    try:
+        return keypair.load(held[PRIVATE_KEY], held.get(PASSPHRASE))
+    except UnusableKey as unusable:
+        raise NotFound(errors.SECRET_SHAPE, f"the private key in secret {secret_id}: {unusable}", patience=0.0) from None
+
+
+def _about(to: Connection) -> dict[str, str]:
+    """What is "" is left out."""
+    every = {
+        ACCOUNT: to.account,
+        USER: to.user,
+        "host": to.host,
+        "role": to.role,
+        "warehouse": to.warehouse,
+        "namespace": to.namespace,
+        "snowflake_account_identifier": to.account,
+        "snowflake_service_user": to.user,
+    }
+    return {name: value for name, value in every.items() if value}
+
+
+_EVERYTHING: Final = Connection("any", "any", "any", "any", "any", "any")

@@ -1,0 +1,125 @@
+"""The one place where SQL is put together: templates of ours, and values that can't be anything but what they stand for.
+
+A statement is made of a template that stands in the sources and of parts made here. The client takes nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from lambdas.core.errors import BadProperties
+
+NAME_LENGTH: Final = 255
+_PLAIN: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
+_UNQUOTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_WORDS: Final = re.compile(r"[A-Z][A-Z0-9_]*( [A-Z][A-Z0-9_]*)*")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
+#: Words that Snowflake takes for a name only in quotes.
+_RESERVED: Final = frozenset(
+    "ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT CREATE CROSS CURRENT "
+    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP ELSE EXISTS FALSE FOLLOWING FOR "
+    "FROM FULL GRANT GROUP GSCLUSTER HAVING ILIKE IN INCREMENT INNER INSERT INTERSECT INTO IS ISSUE JOIN LATERAL LEFT LIKE "
+    "LOCALTIME LOCALTIMESTAMP MINUS NATURAL NOT NULL OF ON OR ORDER ORGANIZATION QUALIFY REGEXP REVOKE RIGHT RLIKE ROW ROWS "
+    "SAMPLE SCHEMA SELECT SET SOME START TABLE TABLESAMPLE THEN TO TRIGGER TRUE TRY_CAST UNION UNIQUE UPDATE USING VALUES "
+    "VIEW WHEN WHENEVER WHERE WITH".split()
+)
+
+
+@attrs.frozen
+class Sql:
+    """Made by this module only."""
+
+    text: str
+
+
+def statement(template: str, **parts: Sql) -> Sql:
+    """`template` stands in the sources, never in a value; each {name} in it is replaced by the part of that name."""
+    return Sql(template.format(**{name: part.text for name, part in parts.items()}))
+
+
+def identifier(name: str) -> Sql:
+    """`name` exactly as it is, in double quotes. Raises BadProperties for what Snowflake can't take for a name."""
+    if problem := unfit(name):
+        raise BadProperties([("name", problem)])
+    return Sql('"' + name.replace('"', '""') + '"')
+
+
+def path(names: Iterable[str]) -> Sql:
+    """A name in full: of the database, the schema, the object."""
+    return Sql(".".join(identifier(name).text for name in names))
+
+
+def literal(text: str) -> Sql:
+    """Raises BadProperties where `text` holds control characters: no value of ours has any."""
+    if _CONTROL.search(text):
+        raise BadProperties([("value", f"{text!r} holds a control character")])
+    return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
+
+
+def reference(*names: str) -> Sql:
+    """A name in full as a literal, as EXTERNAL_VOLUME and the SYSTEM$ functions take it."""
+    return literal(dotted(names))
+
+
+def number(value: int) -> Sql:
+    return Sql(str(int(value)))
+
+
+def word(text: str, *, of: Iterable[str]) -> Sql:
+    """A keyword, one of `of`. Raises BadProperties for any other."""
+    if text not in set(of) or not _WORDS.fullmatch(text):
+        raise BadProperties([("value", f"{text!r} is none of {', '.join(of)}")])
+    return Sql(text)
+
+
+def listed(parts: Iterable[Sql], separator: str = ", ") -> Sql:
+    return Sql(separator.join(part.text for part in parts))
+
+
+def dotted(names: Iterable[str]) -> str:
+    """As Snowflake prints a name in full: in quotes only what needs them."""
+    return ".".join(name if is_plain(name) else identifier(name).text for name in names)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The exact names in a name in full, written as in SQL; () where it can't be read so."""
+    names: list[str] = []
+    at = 0
+    while at < len(text):
+        found = _PART.match(text, at)
+        if not found:
+            return ()
+        names.append(named(found[0]))
+        at = found.end()
+        if at < len(text) and text[at] != ".":
+            return ()
+        at += 1
+    return () if text.endswith(".") else tuple(names)
+
+
+def named(text: str) -> str:
+    """The exact name that `text` means in SQL: capitals, unless it stands in quotes or could only stand in quotes."""
+    if _UNQUOTED.fullmatch(text):
+        return text.upper()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('""', '"')
+    return text
+
+
+def is_plain(name: str) -> bool:
+    """Whether `name` means the same with and without quotes."""
+    return bool(_PLAIN.fullmatch(name)) and name not in _RESERVED
+
+
+def unfit(name: str) -> str:
+    """Why `name` can't be a name; "" where it can."""
+    if not name:
+        return "is empty"
+    if len(name) > NAME_LENGTH:
+        return f"has {len(name)} characters, and {NAME_LENGTH} are allowed"
+    return f"{name!r} holds a control character" if _CONTROL.search(name) else ""

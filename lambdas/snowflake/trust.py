@@ -1,0 +1,198 @@
+"""Both sides of the handshake between Snowflake and AWS: what Snowflake presents, and what is wrong where it isn't let in.
+
+Snowflake tells the failure in AWS's words, which don't say which of two values differs. So every message holds what
+Snowflake has, and the values that the role was made with are compared first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from lambdas.core.errors import DETAIL_LENGTH, Conflict, ErrorRow, Faulty, NotFound, Refused
+from lambdas.snowflake import error_rows, sql
+from lambdas.snowflake.client import Snowflake
+from lambdas.snowflake.refusals import says
+
+#: Of a storage location: where it leads, with which role and external id.
+PLACE: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
+#: Seconds for which a new role may not be known everywhere, and a policy may still be on its way.
+_ROLE_PATIENCE: Final = 600.0
+#: Tableflow makes the Glue database with its first table.
+_NAMESPACE_PATIENCE: Final = 1800.0
+#: A volume for reading only has nothing to write, and of some releases nothing to read, that could be tried.
+_WELL: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
+_ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
+_PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
+_DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
+_DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
+_VERIFY_VOLUME: Final = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({name}) AS RESULT"
+_VERIFY_INTEGRATION: Final = "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({name}) AS RESULT"
+_LIST_NAMESPACES: Final = "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({name}) AS RESULT"
+_TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
+
+
+@attrs.frozen
+class Side:
+    """A volume or an integration: who comes as what to which role, and where to."""
+
+    what: str
+    principal: str
+    external_id: str
+    role_arn: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.place})"
+
+    @property
+    def presents(self) -> str:
+        return f"role {self.role_arn or 'not told'}, Snowflake's user {self.principal}, external id {self.external_id}"
+
+
+@attrs.frozen
+class Volume:
+    locations: list[dict[str, Any]]
+    allow_writes: bool
+
+
+def described_volume(vendor: Snowflake, name: str) -> Volume:
+    rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
+    found = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
+    texts = [text for key, text in sorted(found.items()) if key.startswith("STORAGE_LOCATION_")]
+    return Volume([_object(text) for text in texts], found.get("ALLOW_WRITES", "").lower() == "true")
+
+
+def volume_side(vendor: Snowflake, name: str) -> Side:
+    location = next(iter(described_volume(vendor, name).locations), {})
+    url, role, external_id = (str(location.get(key) or "") for key in PLACE)
+    principal = str(location.get("STORAGE_AWS_IAM_USER_ARN") or "")
+    return Side(f"external volume {name}", principal, external_id, role, url)
+
+
+def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
+    rows = vendor.run(sql.statement(_DESC_INTEGRATION, name=sql.identifier(name)))
+    return {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
+
+
+def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
+    """Releases differ in how they call the two values."""
+    found = described if described is not None else described_integration(vendor, name)
+
+    def told(end: str) -> str:
+        return next((found[prefix + end] for prefix in _PREFIXES if found.get(prefix + end)), "")
+
+    role = _ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
+    place = re.search(r"https://[\w./-]+", found.get("REST_CONFIG", ""))
+    where = f"{place[0] if place else 'AWS Glue'}, namespace {found.get('CATALOG_NAMESPACE', 'not told')}"
+    return Side(f"catalog integration {name}", told("IAM_USER_ARN"), told("EXTERNAL_ID"), role[0] if role else "", where)
+
+
+def require_same(side: Side, principal: str, external_id: str) -> None:
+    """Raises Refused where the role was made to trust other values than `side` has; "" is not compared."""
+    if principal and side.principal and principal != side.principal:
+        what = f"{side}: the role trusts {principal}, and Snowflake comes as {side.principal}"
+        raise Refused(error_rows.TRUST_PRINCIPAL, what)
+    if external_id and side.external_id and external_id != side.external_id:
+        what = f"{side}: the role wants external id {external_id}, and Snowflake presents {side.external_id}"
+        raise Refused(error_rows.TRUST_EXTERNAL_ID, what)
+
+
+def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
+    """Raises Faulty until Snowflake can assume the role."""
+    found = _asked(vendor, _VERIFY_VOLUME, name)
+    results = {key: str(value) for key, value in found.items() if key.endswith("Result") and value is not None}
+    bad = {key: text for key, text in results.items() if not text.upper().startswith(_WELL)}
+    if len(bad) > 1:  # that no location could be chosen then only follows from the rest
+        bad.pop("storageLocationSelectionResult", None)
+    told = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(found.get("error", ""))
+    if bad or told or found.get("success") is False:
+        raise _faulty(side, _of_volume(told, bad), told)
+
+
+def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
+    """Raises Faulty until Snowflake gets an answer of the catalog."""
+    found = _asked(vendor, _VERIFY_INTEGRATION, name)
+    told = " ".join(str(found[key]) for key in ("errorCode", "errorMessage", "error") if found.get(key))
+    if told or found.get("success") is False:
+        raise _faulty(side, of_catalog(told), told)
+
+
+def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
+    """Raises Faulty until the catalog shows the Glue database."""
+    found = _asked(vendor, _LIST_NAMESPACES, name)
+    if "error" in found:
+        raise _faulty(side, of_catalog(str(found["error"])), str(found["error"]))
+    listed = [str(one) for one in found.get("list", [])]
+    if namespace in listed:
+        return
+    row = error_rows.TRUST_NAMESPACE if listed else error_rows.TRUST_REGION
+    shown = ", ".join(listed)[:DETAIL_LENGTH] or "none at all"
+    what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
+    raise Faulty(row, what, patience=_NAMESPACE_PATIENCE)
+
+
+def of_catalog(told: str) -> ErrorRow:
+    """Which row Snowflake's words about a catalog mean."""
+    if says(told, "assumerole", "assume role", "assume_role"):
+        return error_rows.TRUST_ROLE
+    if says(told, "s3:"):
+        return error_rows.TRUST_STORAGE
+    if says(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+        return error_rows.TRUST_CATALOG
+    if says(told, "region", "credential should be scoped", "unknownhost"):
+        return error_rows.TRUST_REGION
+    if says(told, "namespace", "database", "entitynotfound"):
+        return error_rows.TRUST_NAMESPACE
+    return error_rows.TRUST_CATALOG
+
+
+def require_unused(vendor: Snowflake, column: str, name: str) -> None:
+    """Raises Conflict where tables still read through the object. Snowflake shows only what the role may see."""
+    used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
+    if used:
+        names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
+        raise Conflict(error_rows.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
+
+
+def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
+    if not _ROLE_ARN.fullmatch(role_arn):
+        yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
+
+
+def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
+    if says(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+        return error_rows.TRUST_ROLE
+    if "storageLocationSelectionResult" in bad or says(told, "permanentredirect", "wrong region", "another region"):
+        return error_rows.TRUST_REGION
+    return error_rows.TRUST_STORAGE
+
+
+def _faulty(side: Side, row: ErrorRow, told: str) -> Faulty:
+    words = " ".join(told.split())[:DETAIL_LENGTH] or "no more than that it failed"
+    return Faulty(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
+
+
+def _asked(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
+    """The answer of a SYSTEM$ function; a refusal of the statement is an answer too. A list stands under `list`."""
+    try:
+        found = vendor.document(sql.statement(template, name=sql.reference(name)))
+    except NotFound:
+        raise
+    except Refused as refused:
+        return {"error": refused.what}
+    if isinstance(found, list):
+        return {"list": found}
+    return found if isinstance(found, dict) else {"error": "an answer that is no JSON"}
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

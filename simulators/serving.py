@@ -1,0 +1,75 @@
+"""What every simulator's server is made of: a bound port, a web server in a thread, and calls to its controls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import urllib.request
+from collections.abc import Sequence
+from typing import Any, Final
+
+import uvicorn
+
+from simulators.nemesis_faults import App
+
+HOST: Final = "127.0.0.1"
+#: What only a test asks for is below this path, on every address.
+CONTROLS: Final = "/_simulator"
+
+
+def bound(port: int = 0) -> socket.socket:
+    """Between binding and serving nobody else can take the port. Raises OSError."""
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, each answer waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    return f"http://{HOST}:{listener.getsockname()[1]}"
+
+
+def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
+    """With `own_date`, the application says what time it is."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            lifespan="off",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            date_header=not own_date,
+        )
+    )
+
+
+class ServingThread:
+    """Serves from a thread of this process until `stop`."""
+
+    def __init__(self, server: uvicorn.Server, sockets: Sequence[socket.socket]) -> None:
+        self._server, self._sockets = server, list(sockets)
+        self._thread = threading.Thread(target=asyncio.run, args=[server.serve(sockets=self._sockets)], daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        for each in self._sockets:
+            each.close()
+
+
+def control(url: str, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What the simulator at `url` answers. Raises urllib.error.HTTPError where it refuses."""
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url + CONTROLS + path, content, method=method)  # noqa: S310  (loopback)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request) as answer:
+        return json.load(answer)  # type: ignore[no-any-return]

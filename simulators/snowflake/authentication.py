@@ -1,0 +1,99 @@
+"""Who calls: a key-pair JWT, held against the user's two public keys. What fails is told by an id, and why only to an admin."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import Any, Final
+
+import jwt
+
+from simulators.snowflake import keys
+from simulators.snowflake.account import Account
+from simulators.snowflake.errors import CallRefused
+from simulators.snowflake.results import clock_time
+from simulators.snowflake.things import User
+
+_LIFE: Final = 3600
+#: How far ahead a client's clock may be.
+_AHEAD: Final = 60
+_MILLISECONDS: Final = 1e11
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
+_UNVERIFIED: Final[Any] = {name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")}
+
+
+class _Invalid(Exception):
+    """Snowflake's word for why."""
+
+
+def authenticate(account: Account, authorization: str, token_type: str) -> User:
+    """Raises CallRefused."""
+    if token_type not in ("", "KEYPAIR_JWT"):
+        raise CallRefused(401, "390101", f"not simulated: tokens of type {token_type}")
+    scheme, _, token = authorization.partition(" ")
+    if scheme != "Bearer" or not token:
+        raise CallRefused(401, "390103", "Authorization header is missing, or has no bearer token.")
+    claims: dict[str, Any] = {}
+    try:
+        claims = _claims(token)
+        return _user(account, token, claims)
+    except _Invalid as invalid:
+        raise _refused(account, str(invalid), str(claims.get("sub", ""))) from None
+
+
+def _claims(token: str) -> dict[str, Any]:
+    try:
+        return dict(jwt.decode(token, options=_UNVERIFIED))
+    except jwt.PyJWTError:
+        raise _Invalid("JWT_TOKEN_INVALID") from None
+
+
+def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
+    subject, issuer = str(claims.get("sub", "")), str(claims.get("iss", ""))
+    named, _, login = subject.partition(".")
+    if named not in (account.identifier, account.name):
+        raise _Invalid("JWT_TOKEN_INVALID_ACCOUNT_IN_ISSUER")
+    if not issuer.startswith(f"{subject}.SHA256:"):
+        raise _Invalid("JWT_TOKEN_INVALID_SUBJECT_ISSUER_MISMATCH")
+    user = next((each for each in account.all(User) if each.login_name == login), None)
+    if user is None:
+        raise _Invalid("JWT_TOKEN_INVALID_USER_IN_ISSUER")
+    fingerprint = issuer.removeprefix(f"{subject}.")
+    slot = next((each for each in user.keys.values() if each.fingerprint == fingerprint), None)
+    if slot is None:
+        raise _Invalid("JWT_TOKEN_INVALID_PUBLIC_KEY_FINGERPRINT_MISMATCH")
+    try:
+        jwt.decode(token, keys.of_slot(slot), algorithms=_ALGORITHMS, options=_UNVERIFIED | {"verify_signature": True})
+    except (jwt.PyJWTError, TypeError, ValueError):
+        raise _Invalid("JWT_TOKEN_INVALID_SIGNATURE") from None
+    _require_fresh(claims, account.clock.now())
+    if user.disabled:
+        raise CallRefused(401, "390101", "User access disabled. Contact your local system administrator.")
+    return user
+
+
+def _require_fresh(claims: dict[str, Any], now: float) -> None:
+    """An hour after it was issued it ends, whatever it says."""
+    issued, expires = _moment(claims, "iat"), _moment(claims, "exp")
+    if issued > now + _AHEAD:
+        raise _Invalid("JWT_TOKEN_INVALID_ISSUE_TIME")
+    if now >= min(expires, issued + _LIFE):
+        raise _Invalid("JWT_TOKEN_EXPIRED")
+
+
+def _moment(claims: dict[str, Any], name: str) -> float:
+    value = claims.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Invalid("JWT_TOKEN_INVALID")
+    return value / 1000 if value > _MILLISECONDS else float(value)
+
+
+def _refused(account: Account, reason: str, subject: str) -> CallRefused:
+    told = str(uuid.UUID(int=random.getrandbits(128), version=4))
+    account.failed_logins[told] = {
+        "clientType": "SQL_API",
+        "username": subject.partition(".")[2] or None,
+        "errorCode": reason,
+        "timestamp": clock_time(account.clock.now()),
+    }
+    return CallRefused(401, "390144", f"JWT token is invalid. [{told}]")

@@ -1,0 +1,77 @@
+"""One simulated account, what it was started with, its admin's key, and how to start it anew."""
+
+from __future__ import annotations
+
+import base64
+import random
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from simulators.confluent_cloud.clock import Clock
+from simulators.snowflake import keys, trust
+from simulators.snowflake.account import ADMIN, Account, Membership
+from simulators.snowflake.lake import Lake
+from simulators.snowflake.statements import Statements
+from simulators.snowflake.things import User
+
+REGION: Final = "eu-west-1"
+_USER: Final = "ADMIN"
+_KEY_FILE: Final = "admin_key.p8"
+
+
+class Simulation:
+    """`account` is replaced by `reset`; everything else stays, the admin's key too. It lies in `folder`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        time_scale: float = 1.0,
+        start: float | None = None,
+        seed: int | None = None,
+        region: str = REGION,
+        aws: Lake | None = None,
+    ) -> None:
+        self._time_scale, self._start, self._region, self._lake = time_scale, start, region, aws
+        # Goes on over resets: a name never comes twice. Keys don't come from it.
+        self._random = random.Random(seed)  # noqa: S311
+        self._key_file = folder / _KEY_FILE
+        self._public = self._new_key()
+        self.account: Account
+        self._begin()
+
+    def reset(self) -> None:
+        trust.forget(self.account)
+        self._begin()
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """What a newcomer needs. The key is the simulator's own, and opens nothing else."""
+        return {
+            "account": self.account.identifier,
+            "user": _USER,
+            "role": ADMIN,
+            "private_key_file": str(self._key_file),
+        }
+
+    def _begin(self) -> None:
+        """An account whose one user is an admin, with a key."""
+        name = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
+        clock = Clock(self._time_scale, self._start)
+        self.account = Account(name, clock, self._random, self._lake, self._region)
+        self.statements = Statements(self.account)
+        now = clock.now()
+        user = User(name=(_USER,), owner=ADMIN, created=now, login_name=_USER, default_role=ADMIN, secondary_roles=False)
+        user.keys[1] = keys.read(self._public, now)
+        self.account.add(user)
+        self.account.memberships.append(Membership(ADMIN, user.key, "", now))
+
+    def _new_key(self) -> str:
+        """Its public half, as SQL takes it. Nobody but the file's owner reads the private one."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key_file.touch(mode=0o600)
+        self._key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return base64.b64encode(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()

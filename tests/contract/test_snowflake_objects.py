@@ -1,0 +1,373 @@
+"""What an account is made of, over the SQL API: made, changed, shown in the vendor's columns, dropped, refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from snowflake_kit import Client, fingerprint, new_key, sql_key
+
+from simulators.snowflake.server import Snowflake
+
+ROLE_ARN = "arn:aws:iam::000000000000:role/reader"
+VOLUME = f"""STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='S3' STORAGE_BASE_URL='s3://lake/p/'
+  STORAGE_AWS_ROLE_ARN='{ROLE_ARN}' STORAGE_AWS_EXTERNAL_ID='mine')) ALLOW_WRITES=FALSE"""
+CATALOG = f"""CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE='lkc-1'
+  REST_CONFIG=(CATALOG_URI='https://glue.eu-west-1.amazonaws.com/iceberg' CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME='000000000000'
+    ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS)
+  REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE='{ROLE_ARN}' SIGV4_SIGNING_REGION='eu-west-1' SIGV4_EXTERNAL_ID='mine')
+  ENABLED=TRUE REFRESH_INTERVAL_SECONDS=60"""
+ICEBERG = "EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='t'"
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Snowflake(seed=5, start=1_793_610_000) as snowflake:
+        yield snowflake
+
+
+@pytest.fixture
+def admin(running):
+    running.reset()
+    return Client(running)
+
+
+@pytest.fixture
+def stocked(admin):
+    """One of each, without AWS."""
+    for statement in (
+        "CREATE WAREHOUSE W",
+        "CREATE DATABASE D",
+        "CREATE SCHEMA D.S",
+        "CREATE ROLE R",
+        f"CREATE USER U RSA_PUBLIC_KEY='{sql_key(new_key())}'",
+        f"CREATE EXTERNAL VOLUME V {VOLUME}",
+        f"CREATE CATALOG INTEGRATION C {CATALOG}",
+    ):
+        admin.run(statement)
+    admin.warehouse = "W"
+    admin.run(f"CREATE ICEBERG TABLE D.S.T {ICEBERG}")
+    return admin
+
+
+#: Kind, what follows its name when it is made, and how it is called in `objects`.
+KINDS = [
+    ("WAREHOUSE", "X", ""),
+    ("DATABASE", "X", ""),
+    ("SCHEMA", "D.X", ""),
+    ("ROLE", "X", ""),
+    ("USER", "X", ""),
+    ("EXTERNAL VOLUME", "X", VOLUME),
+    ("CATALOG INTEGRATION", "X", CATALOG),
+    ("ICEBERG TABLE", "D.S.X", ICEBERG),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "rest"), KINDS, ids=[each[0] for each in KINDS])
+def test_the_life_of_a_thing(stocked, kind, name, rest):
+    domain = kind.replace("CATALOG ", "")
+    before = stocked.snowflake.objects()
+    assert stocked.one(f"CREATE {kind} {name} {rest} COMMENT='it''s'").endswith("successfully created.")
+    assert name in stocked.snowflake.objects()[domain]
+    assert "already exists" in stocked.refused(f"CREATE {kind} {name} {rest}", "002002")
+    assert "statement succeeded" in stocked.one(f"CREATE {kind} IF NOT EXISTS {name} {rest} COMMENT='other'")
+    (row,) = stocked.rows(f"SHOW {kind}S LIKE 'x'" + (" IN ACCOUNT" if "." in name else ""))
+    assert (row["name"], row["comment"]) == ("X", "it's")
+    stocked.run(f"ALTER {kind} {name} SET COMMENT='new'")
+    assert stocked.rows(f"SHOW {kind}S LIKE 'X'" + (" IN ACCOUNT" if "." in name else ""))[0]["comment"] == "new"
+    stocked.run(f"ALTER {kind} IF EXISTS {name}_ SET COMMENT='new'")
+    assert stocked.one(f"CREATE OR REPLACE {kind} {name} {rest}").endswith("successfully created.")
+    stocked.refused(f"CREATE OR REPLACE {kind} IF NOT EXISTS {name} {rest}", "001003")
+    assert stocked.one(f"DROP {kind} {name}") == "X successfully dropped."
+    stocked.refused(f"DROP {kind} {name}", "002003")
+    assert "already dropped" in stocked.one(f"DROP {kind} IF EXISTS {name}")
+    assert stocked.snowflake.objects() == before
+
+
+def test_a_dropped_database_takes_everything_in_it_along(stocked):
+    stocked.run("CREATE ROLE X")
+    stocked.run("GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.S TO ROLE X")
+    stocked.run("GRANT SELECT ON ICEBERG TABLE D.S.T TO ROLE X")
+    assert stocked.snowflake.objects()["GRANT"] == ["SELECT ON ICEBERG TABLE D.S.T TO X"]
+    stocked.run("DROP DATABASE D")
+    left = stocked.snowflake.objects()
+    assert [left[kind] for kind in ("DATABASE", "SCHEMA", "ICEBERG TABLE", "GRANT", "FUTURE GRANT")] == [[]] * 5
+
+
+@pytest.mark.parametrize("statement", ["DROP {} {}", "CREATE OR REPLACE {} {} {}"])
+def test_a_volume_or_integration_in_use_stays(stocked, statement):
+    for kind, name, rest in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
+        assert "used by Iceberg table D.S.T" in stocked.refused(statement.format(kind, name, rest), "090106")
+    stocked.run("DROP ICEBERG TABLE D.S.T")
+    for kind, name, rest in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
+        stocked.run(statement.format(kind, name, rest))
+
+
+# --- names and literals
+
+
+def test_names_are_in_upper_case_unless_quoted(admin):
+    for name in ("lower", '"lower"', '"a.b"', '"say ""hi"""', '"лес"'):
+        admin.run(f"CREATE ROLE {name}")
+    assert admin.snowflake.objects()["ROLE"] == sorted(["LOWER", "lower", "a.b", 'say "hi"', "лес"])
+    admin.refused('DROP ROLE "Lower"', "002003")
+    admin.run('DROP ROLE "LOWER"')
+
+
+@pytest.mark.parametrize("word", ["TABLE", "select", "Order", "GRANT", "NULL"])
+def test_a_reserved_word_is_a_name_only_in_quotes(admin, word):
+    admin.refused(f"CREATE ROLE {word}", "001003")
+    admin.refused(f"CREATE ROLE {word} COMMENT='x'", "001003")
+    admin.run(f'CREATE ROLE "{word}"')
+    assert admin.snowflake.objects()["ROLE"] == [word]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("'it''s'", "it's"),
+        (r"'it\'s'", "it's"),
+        (r"'a\\b'", r"a\b"),
+        (r"'a\nb'", "a\nb"),
+        ("'a\nb'", "a\nb"),
+        ("$$it's \\ raw$$", "it's \\ raw"),
+        (r"'\u0041'", "A"),
+        ("'; DROP ROLE X; --'", "; DROP ROLE X; --"),
+        ("'/* no */'", "/* no */"),
+    ],
+)
+def test_strings_are_read_as_snowflake_reads_them(admin, written, meant):
+    admin.run(f"CREATE ROLE X /* a comment */ COMMENT={written} -- another")
+    assert admin.rows("SHOW ROLES LIKE 'X'")[0]["comment"] == meant
+
+
+@pytest.mark.parametrize("pattern", ["a\\_b", "A\\_B", "a__", "a%", "%"])
+def test_like_takes_wildcards_and_escapes(admin, pattern):
+    admin.run('CREATE ROLE "A_B"')
+    admin.run('CREATE ROLE "AxB"')
+    found = [each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")]
+    assert ("A_B" in found, "AxB" in found) == (True, "\\" not in pattern)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREAT ROLE X",
+        "CREATE ROLE",
+        "CREATE ROLE X Y",
+        "CREATE ROLE 'X'",
+        "CREATE ROLE X COMMENT 'x'",
+        "CREATE ROLE X COMMENT='x' COMMENT='y'",
+        "CREATE ROLE X COMMENT='x",
+        'CREATE ROLE "X',
+        'CREATE ROLE ""',
+        "CREATE ROLE X.Y COMMENT=(",
+        "DROP ROLE X Y",
+        "DROP IF EXISTS ROLE X",
+        "SHOW ROLES LIKE X",
+        "GRANT ROLE X",
+        "GRANT USAGE ON DATABASE D ROLE R",
+        "DESC ROLE X",
+        "ALTER ROLE PUBLIC",
+        "ALTER ROLE PUBLIC SET",
+        "CREATE WAREHOUSE X AUTO_SUSPEND==1",
+        "SELECT FROM WHERE",
+        "`x`",
+    ],
+)
+def test_what_is_no_snowflake_sql_is_a_syntax_error(admin, statement):
+    before = admin.snowflake.objects()
+    code = admin.post(statement).json()["code"]
+    assert code in ("001003", "002003") if statement.startswith("ALTER") else code == "001003"
+    assert admin.snowflake.objects() == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE T (A INT)",
+        "CREATE DATABASE X CLONE D",
+        "CREATE WAREHOUSE X MAX_CLUSTER_COUNT=2",
+        "CREATE USER X PASSWORD='x'",
+        "CREATE CATALOG INTEGRATION X CATALOG_SOURCE=GLUE TABLE_FORMAT=ICEBERG GLUE_AWS_ROLE_ARN='x' ENABLED=TRUE",
+        "CREATE CATALOG INTEGRATION X CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG ENABLED=TRUE "
+        "REST_CONFIG=(CATALOG_URI='https://x') REST_AUTHENTICATION=(TYPE=OAUTH OAUTH_CLIENT_SECRET='x')",
+        "CREATE EXTERNAL VOLUME X STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='GCS' STORAGE_BASE_URL='gcs://x/'))",
+        "ALTER USER ADMIN ADD KEY PAIR K PUBLIC_KEY='x'",
+        "INSERT INTO T VALUES (1)",
+        "UNDROP EXTERNAL VOLUME X",
+        "GRANT SELECT ON ALL VIEWS IN SCHEMA D.S TO ROLE PUBLIC",
+        "SELECT SYSTEM$NEW_THING('x')",
+        "SHOW TABLES",
+    ],
+)
+def test_what_the_simulator_does_not_know_it_says(admin, statement):
+    assert admin.refused(statement, "000000").startswith("not simulated: ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("CREATE WAREHOUSE X WAREHOUSE_SIZE='HUGE'", "001008"),
+        ("CREATE WAREHOUSE X SIZE='SMALL'", "001420"),
+        ("CREATE WAREHOUSE X AUTO_RESUME=MAYBE", "001008"),
+        ("CREATE USER X TYPE=ROBOT", "001008"),
+        ("CREATE USER X RSA_PUBLIC_KEYS='x'", "001420"),
+        ("CREATE EXTERNAL VOLUME X", "002029"),
+        (f"CREATE EXTERNAL VOLUME X {VOLUME.replace('s3://lake', 's3://la.ke')}", "001008"),
+        (f"CREATE EXTERNAL VOLUME X {VOLUME.replace('arn:aws', 'arn')}", "001008"),
+        (f"CREATE EXTERNAL VOLUME X {VOLUME.replace('NAME=', 'LABEL=')}", "001420"),
+        (f"CREATE CATALOG INTEGRATION X {CATALOG.replace('=60', '=29')}", "001008"),
+        (f"CREATE CATALOG INTEGRATION X {CATALOG.replace('https://glue', 'http://glue')}", "001008"),
+        (f"CREATE CATALOG INTEGRATION X {CATALOG.replace('SIGV4_IAM_ROLE', 'SIGV4_ROLE')}", "001420"),
+        (f"CREATE CATALOG INTEGRATION X {CATALOG.replace('ENABLED=TRUE', '')}", "002029"),
+        ("CREATE SCHEMA NONE_SUCH.S", "002003"),
+        ("CREATE SCHEMA S", "090105"),
+        (f"CREATE ICEBERG TABLE D.S.X {ICEBERG}", "002003"),
+    ],
+)
+def test_wrong_properties_are_refused_by_number(admin, statement, code):
+    admin.refused(statement, code)
+    assert admin.snowflake.objects()["WAREHOUSE"] == []
+
+
+# --- each kind's own
+
+
+def test_warehouses_suspend_themselves_and_resume(admin):
+    admin.run("CREATE WAREHOUSE W WAREHOUSE_SIZE=XXLARGE AUTO_SUSPEND=60 INITIALLY_SUSPENDED=TRUE")
+    shown = admin.rows("SHOW WAREHOUSES LIKE 'W'")[0]
+    assert {name: shown[name] for name in ("state", "size", "auto_suspend", "auto_resume")} == {
+        "state": "SUSPENDED",
+        "size": "2X-Large",
+        "auto_suspend": "60",
+        "auto_resume": "true",
+    }
+    admin.run("ALTER WAREHOUSE W RESUME")
+    admin.refused("ALTER WAREHOUSE W RESUME", "090063")
+    admin.run("ALTER WAREHOUSE W RESUME IF SUSPENDED")
+    assert admin.rows("SHOW WAREHOUSES")[0]["state"] == "STARTED"
+    admin.snowflake.advance(61)
+    assert admin.rows("SHOW WAREHOUSES")[0]["state"] == "SUSPENDED"
+    admin.run("ALTER WAREHOUSE W UNSET COMMENT, AUTO_SUSPEND")
+    admin.run("ALTER WAREHOUSE W RENAME TO X")
+    assert [each["auto_suspend"] for each in admin.rows("SHOW WAREHOUSES")] == ["600"]
+
+
+def test_a_database_comes_with_a_schema_and_managed_access_is_shown(admin):
+    admin.run("CREATE DATABASE D")
+    admin.run("CREATE SCHEMA D.S WITH MANAGED ACCESS COMMENT='c'")
+    shown = {each["name"]: each["options"] for each in admin.rows("SHOW SCHEMAS IN DATABASE D")}
+    assert shown == {"PUBLIC": "", "S": "MANAGED ACCESS"}
+    admin.run("ALTER SCHEMA D.PUBLIC ENABLE MANAGED ACCESS")
+    admin.run("ALTER SCHEMA D.S DISABLE MANAGED ACCESS")
+    shown = {each["name"]: each["options"] for each in admin.rows("SHOW SCHEMAS IN DATABASE D")}
+    assert shown == {"PUBLIC": "MANAGED ACCESS", "S": ""}
+
+
+def test_a_user_is_shown_by_property(admin):
+    key = new_key()
+    admin.run(
+        'CREATE USER U TYPE=SERVICE DEFAULT_ROLE="R" DEFAULT_WAREHOUSE=\'W\' DEFAULT_NAMESPACE="D"."S" '
+        f"RSA_PUBLIC_KEY='{sql_key(key)}'"
+    )
+    shown = admin.properties("DESC USER U")
+    assert {name: shown[name] for name in ("TYPE", "DEFAULT_ROLE", "DEFAULT_WAREHOUSE", "DEFAULT_NAMESPACE", "COMMENT")} == {
+        "TYPE": "SERVICE",
+        "DEFAULT_ROLE": "R",
+        "DEFAULT_WAREHOUSE": "W",
+        "DEFAULT_NAMESPACE": "D.S",
+        "COMMENT": "null",
+    }
+    assert shown["RSA_PUBLIC_KEY_FP"] == fingerprint(key)
+    assert shown["RSA_PUBLIC_KEY_LAST_SET_TIME"] == "2026-11-02 09:00:00.000"
+    assert shown["RSA_PUBLIC_KEY_2_LAST_SET_TIME"] == "null"
+    admin.snowflake.advance(60)
+    admin.run(f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(new_key('two'))}' DEFAULT_ROLE=X")
+    shown = admin.properties("DESC USER U")
+    assert (shown["RSA_PUBLIC_KEY_2_LAST_SET_TIME"], shown["DEFAULT_ROLE"]) == ("2026-11-02 09:01:00.000", "X")
+
+
+def test_a_user_that_is_wrong_in_one_property_is_left_as_it_was(admin):
+    admin.run("CREATE USER U")
+    admin.refused("ALTER USER U SET DEFAULT_ROLE=R RSA_PUBLIC_KEY='x'", "003544")
+    assert admin.properties("DESC USER U")["DEFAULT_ROLE"] == "null"
+
+
+def test_a_volume_keeps_the_id_that_was_chosen_and_makes_up_another_each_time_else(admin):
+    def ids():
+        shown = admin.properties("DESC EXTERNAL VOLUME V", "property_value")
+        place = json.loads(shown["STORAGE_LOCATION_1"])
+        return place["STORAGE_AWS_EXTERNAL_ID"], place["STORAGE_AWS_IAM_USER_ARN"]
+
+    admin.run(f"CREATE EXTERNAL VOLUME V {VOLUME}")
+    chosen, user = ids()
+    assert chosen == "mine"
+    assert user.startswith("arn:aws:iam::000000000000:user/vendor/")
+    made_up = set()
+    for _ in range(3):
+        admin.run(f"CREATE OR REPLACE EXTERNAL VOLUME V {VOLUME.replace(chr(39) + 'mine' + chr(39), chr(39) * 2)}")
+        made_up.add(ids()[0])
+        assert ids()[1] == user
+    assert len(made_up) == 3
+    assert all("_SFCRole=" in each for each in made_up)
+
+
+def test_a_volume_is_described_by_row(admin):
+    admin.run(f"CREATE EXTERNAL VOLUME V {VOLUME}")
+    rows = admin.rows("DESC EXTERNAL VOLUME V")
+    assert [(each["parent_property"], each["property"]) for each in rows] == [
+        ("", "ALLOW_WRITES"),
+        ("STORAGE_LOCATIONS", "STORAGE_LOCATION_1"),
+        ("STORAGE_LOCATIONS", "ACTIVE"),
+        ("", "COMMENT"),
+    ]
+    assert json.loads(rows[1]["property_value"])["STORAGE_ALLOWED_LOCATIONS"] == ["s3://lake/p/*"]
+    other = VOLUME.partition("((")[2].partition("))")[0].replace("'l'", "'m'")
+    admin.run(f"ALTER EXTERNAL VOLUME V ADD STORAGE_LOCATION=({other})")
+    admin.refused("ALTER EXTERNAL VOLUME V REMOVE STORAGE_LOCATION 'l'", "091346")
+    admin.run("ALTER EXTERNAL VOLUME V REMOVE STORAGE_LOCATION 'm'")
+    admin.run("ALTER EXTERNAL VOLUME V SET ALLOW_WRITES=TRUE")
+    assert admin.rows("SHOW EXTERNAL VOLUMES")[0]["allow_writes"] == "true"
+
+
+@pytest.mark.parametrize("prefix", ["GLUE", "API"])
+def test_an_integration_is_described_by_row_and_never_tells_its_external_id_in_its_configuration(admin, prefix):
+    admin.snowflake.ways(prefix=prefix)
+    admin.run(f"CREATE CATALOG INTEGRATION C {CATALOG}")
+    shown = admin.properties("DESC CATALOG INTEGRATION C", "property_value")
+    assert shown[f"{prefix}_AWS_EXTERNAL_ID"] == "mine"
+    assert shown[f"{prefix}_AWS_IAM_USER_ARN"].startswith("arn:aws:iam::")
+    assert json.loads(shown["REST_AUTHENTICATION"])["SIGV4_IAM_ROLE"] == ROLE_ARN
+    assert "mine" not in shown["REST_AUTHENTICATION"]
+    assert (shown["ENABLED"], shown["REFRESH_INTERVAL_SECONDS"]) == ("true", "60")
+    admin.run("ALTER CATALOG INTEGRATION C SET REFRESH_INTERVAL_SECONDS=30 ENABLED=FALSE")
+    admin.refused("ALTER CATALOG INTEGRATION C SET CATALOG_NAMESPACE='x'", "001420")
+    shown = admin.properties("DESC CATALOG INTEGRATION C", "property_value")
+    assert (shown["ENABLED"], shown["REFRESH_INTERVAL_SECONDS"]) == ("false", "30")
+
+
+def test_a_table_needs_a_warehouse(stocked):
+    stocked.warehouse = None
+    stocked.refused(f"CREATE ICEBERG TABLE D.S.X {ICEBERG}", "000606")
+    stocked.run("ALTER WAREHOUSE W SET AUTO_RESUME=FALSE")
+    stocked.run("ALTER WAREHOUSE W SUSPEND")
+    stocked.refused(f"CREATE ICEBERG TABLE D.S.X {ICEBERG}", "000606", warehouse="W")
+
+
+def test_a_table_is_shown_with_its_volume_and_catalog(stocked):
+    (row,) = stocked.rows("SHOW ICEBERG TABLES IN SCHEMA D.S")
+    wanted = ("database_name", "schema_name", "name", "external_volume_name", "catalog_name", "catalog_table_name")
+    assert [row[each] for each in wanted] == ["D", "S", "T", "V", "C", "t"]
+    assert (row["catalog_namespace"], row["auto_refresh_status"]) == ("lkc-1", None)
+    assert stocked.rows("SHOW ICEBERG TABLES LIKE 'T' IN DATABASE D") == stocked.rows("SHOW ICEBERG TABLES IN ACCOUNT")
+
+
+def test_what_a_dropped_role_owned_goes_to_who_dropped_it(admin):
+    admin.run("CREATE ROLE X")
+    admin.run("GRANT CREATE DATABASE ON ACCOUNT TO ROLE X")
+    admin.run("GRANT ROLE X TO ROLE ACCOUNTADMIN")
+    admin.run("CREATE DATABASE D", role="X")
+    assert admin.rows("SHOW DATABASES")[0]["owner"] == "X"
+    admin.run("DROP ROLE X")
+    assert {each["owner"] for each in admin.rows("SHOW DATABASES")} == {"ACCOUNTADMIN"}

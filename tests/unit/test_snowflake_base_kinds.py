@@ -1,0 +1,169 @@
+"""Warehouse, database, schema, role: found by name, told from others' by the comment, changed only where they differ."""
+
+from __future__ import annotations
+
+import pytest
+from snowflake_context import DONE, MARK, MISSING, NAME, OWN, context, failure, result, row, script, spec, written
+
+from lambdas.core.errors import BadProperties, Conflict, NotFound, Refused, Vanished
+from lambdas.core.kind import Context
+from lambdas.snowflake import naming
+from lambdas.snowflake.kinds import database, role, schema, warehouse
+
+SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
+#: Kind, its properties, what its SHOW begins with, its row, and the two statements.
+OBJECTS = {
+    "warehouse": (
+        warehouse,
+        {},
+        "SHOW WAREHOUSES",
+        row(**SIZED),
+        f"CREATE WAREHOUSE \"{OWN}\" WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE INITIALLY_SUSPENDED=TRUE "
+        f"COMMENT='{MARK}'",
+        f'DROP WAREHOUSE IF EXISTS "{OWN}"',
+    ),
+    "database": (
+        database,
+        {},
+        "SHOW DATABASES",
+        row(),
+        f"CREATE DATABASE \"{OWN}\" COMMENT='{MARK}'",
+        f'DROP DATABASE IF EXISTS "{OWN}"',
+    ),
+    "schema": (
+        schema,
+        {"database": "SALES"},
+        "SHOW SCHEMAS",
+        row(options="MANAGED ACCESS"),
+        f'CREATE SCHEMA "SALES"."{OWN}" WITH MANAGED ACCESS COMMENT=\'{MARK}\'',
+        f'DROP SCHEMA IF EXISTS "SALES"."{OWN}"',
+    ),
+    "role": (role, {}, "SHOW ROLES", row(), f"CREATE ROLE \"{OWN}\" COMMENT='{MARK}'", f'DROP ROLE IF EXISTS "{OWN}"'),
+}
+FOREIGN = {"comment": "somebody else's"}
+
+
+@pytest.fixture(params=OBJECTS)
+def thing(request):
+    return OBJECTS[request.param]
+
+
+def object_id(kind):
+    return f"SALES.{OWN}" if kind is schema else OWN
+
+
+def test_it_is_made_with_a_mark_of_ours(server, thing):
+    kind, given, _, _, create, _ = thing
+    assert kind.create(context(script(server)), spec(kind, **given)) == object_id(kind)
+    assert written(server) == [create]
+
+
+def test_one_that_is_as_wanted_is_left_alone(server, thing):
+    kind, given, show, found, _, _ = thing
+    held = context(script(server, **{show: result(found)}))
+    kind.update(held, spec(kind, **given), object_id(kind))
+    assert kind.is_ready(held, spec(kind, **given), object_id(kind))["name"] == OWN
+    assert kind.adopt(held, spec(kind, **given), None) == [object_id(kind)]
+    assert written(server) == []
+
+
+def test_one_that_is_gone_is_told(server, thing):
+    kind, given, *_ = thing
+    held = context(script(server))
+    assert kind.adopt(held, spec(kind, **given), object_id(kind)) == []
+    for verb in (kind.is_ready, kind.update):
+        with pytest.raises(Vanished):
+            verb(held, spec(kind, **given), object_id(kind))
+
+
+def test_one_of_somebody_else_is_refused_and_never_dropped(server, thing):
+    kind, given, show, found, _, _ = thing
+    script(server, **{show: result({**found, **FOREIGN})})
+    for verb in (
+        lambda held: kind.adopt(held, spec(kind, **given), None),
+        lambda held: kind.update(held, spec(kind, **given), OWN),
+    ):
+        with pytest.raises(Refused) as refused:
+            verb(context(server))
+        assert refused.value.row.code == "SNF-FOREIGN"
+        assert MARK in refused.value.what
+    deleting = context(server, deleting=True)
+    assert kind.adopt(deleting, spec(kind, **given), object_id(kind)) == []
+    kind.delete(deleting, spec(kind, **given), object_id(kind))
+    assert written(server) == []
+
+
+def test_a_name_that_merely_looks_alike_is_not_ours(server, thing):
+    """`_` in a pattern of SHOW stands for any sign, and case doesn't count."""
+    kind, given, show, found, _, _ = thing
+    script(server, **{show: result({**found, "name": OWN.replace("_", "X")}, {**found, "name": OWN.lower()})})
+    assert kind.adopt(context(server), spec(kind, **given), None) == []
+
+
+def test_it_is_dropped_and_a_second_time_quietly(server, thing):
+    kind, given, show, found, _, drop = thing
+    script(server, **{show: [result(found), result(found), result(columns=("name",))], "DROP": [DONE, MISSING]})
+    deleting = context(server, deleting=True)
+    for _ in range(3):
+        kind.delete(deleting, spec(kind, **given), object_id(kind))
+    assert written(server) == [drop, drop]
+
+
+def test_a_create_that_finds_the_name_taken_is_settled_by_looking(server, thing):
+    kind, given, *_ = thing
+    script(server, CREATE=failure("002002", "Object already exists."))
+    with pytest.raises(Conflict):
+        kind.create(context(server), spec(kind, **given))
+
+
+@pytest.mark.parametrize("kind", [warehouse, database, role])
+def test_a_name_of_the_user_s_own(server, kind):
+    script(server)
+    assert kind.create(context(server), spec(kind, name="sales_2026")) == "SALES_2026"
+    assert '"SALES_2026"' in written(server)[0]
+    assert kind.REPLACE_ON == ("name",)
+
+
+@pytest.mark.parametrize("name", ["a-b", "1a", "a b", 'a"b', "a.b", "x" * 256, "ä"])
+def test_a_name_that_would_need_quotes_is_refused(name):
+    with pytest.raises(BadProperties, match="letters, digits and underscores"):
+        spec(database, name=name)
+
+
+def test_words_added_to_the_comment_don_t_make_it_somebody_else_s(server):
+    script(server, **{"SHOW ROLES": result(row(comment=f"ask the data team; {MARK}"))})
+    assert role.adopt(context(server), spec(role), None) == [OWN]
+
+
+@pytest.mark.parametrize("differs", [{"size": "Large"}, {"auto_suspend": "600"}, {"auto_suspend": ""}, {"auto_resume": "false"}])
+def test_a_warehouse_is_brought_to_what_is_wanted(server, differs):
+    script(server, **{"SHOW WAREHOUSES": result(row(**{**SIZED, **differs}))})
+    warehouse.update(context(server), spec(warehouse), OWN)
+    assert written(server) == [f"ALTER WAREHOUSE \"{OWN}\" SET WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE"]
+
+
+def test_a_warehouse_that_never_sleeps_is_refused():
+    with pytest.raises(BadProperties, match="costs all the time"):
+        spec(warehouse, auto_suspend_seconds="0")
+
+
+def test_a_schema_gets_managed_access_back(server):
+    script(server, **{"SHOW SCHEMAS": result(row(options=""))})
+    schema.update(context(server), spec(schema, database="sales"), f"SALES.{OWN}")
+    assert written(server) == [f'ALTER SCHEMA "SALES"."{OWN}" ENABLE MANAGED ACCESS']
+
+
+def test_a_schema_is_gone_with_its_database_and_only_then(server):
+    given = spec(schema, database="SALES")
+    script(server, **{"SHOW SCHEMAS": MISSING})
+    assert schema.adopt(context(server, deleting=True), given, f"SALES.{OWN}") == []
+    with pytest.raises(NotFound):
+        schema.adopt(context(server), given, None)
+    script(server, **{"SHOW SCHEMAS": MISSING, "SHOW DATABASES": result(row("SALES", ""))})
+    with pytest.raises(NotFound):
+        schema.adopt(context(server, deleting=True), given, f"SALES.{OWN}")
+
+
+def test_names_fit_into_snowflake_s_unquoted_form():
+    for name, made in [(NAME, OWN), ("3m-dev-x-1", "_3M_DEV_X_1")]:
+        assert naming.own(Context(None, name, None, None, {})) == made

@@ -1,0 +1,390 @@
+"""The SQL API: what is sent, what an answer means, and what is done when one is lost or the clocks differ."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from email.utils import formatdate
+
+import pytest
+from authlib.jose import jwt as other_jwt
+from hypothesis import given
+from hypothesis import strategies as st
+from resource_world import TurnedClock
+from scripted_server import cut_short, reset
+from snowflake_context import DONE, POST, failure, pair, result, script, vendor
+
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
+from lambdas.core.http import Session
+from lambdas.core.http_types import Answer
+from lambdas.snowflake import account, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+SHOW = sql.statement("SHOW ROLES")
+HANDLE = "01b2-q"
+POLL = f"GET /api/v2/statements/{HANDLE}"
+RUNNING = (202, {"code": "333334", "message": "running", "statementHandle": HANDLE})
+
+
+def bearer(sent):
+    return sent.headers["authorization"].removeprefix("Bearer ")
+
+
+def claims(sent, key=None):
+    return other_jwt.decode(bearer(sent), (key or pair()).public_pem)
+
+
+def test_a_statement_goes_with_role_and_warehouse_and_alone(server):
+    server.answers[POST] = DONE
+    vendor(server).run(SHOW)
+    (sent,) = server.sent
+    assert sent.body == {
+        "statement": "SHOW ROLES",
+        "timeout": 600,
+        "role": "DEPLOYER",
+        "warehouse": "DEPLOYING",
+        "parameters": {"MULTI_STATEMENT_COUNT": "1"},
+    }
+    assert sent.query == {"requestId": sent.query["requestId"], "async": "false", "nullable": "true"}
+    assert sent.headers["x-snowflake-authorization-token-type"] == "KEYPAIR_JWT"
+    assert sent.headers["user-agent"].startswith("Lakeferry/")
+    assert (sent.headers["content-type"], sent.headers["accept"]) == ("application/json", "application/json")
+
+
+def test_the_token_names_account_user_and_key(server):
+    server.answers[POST] = DONE
+    clock = TurnedClock()
+    vendor(server, clock, account="xy12345.us-east-2.aws", user="some.user").run(SHOW)
+    told = claims(server.sent[0])
+    assert told["iss"] == f"XY12345.SOME.USER.{pair().fingerprint}"
+    assert told["sub"] == "XY12345.SOME.USER"
+    assert told["iat"] == int(clock.now)
+    assert 0 < told["exp"] - told["iat"] <= 3600
+
+
+def test_a_token_is_used_for_half_a_minute_at_most(server):
+    server.answers[POST] = DONE
+    clock = TurnedClock()
+    client = vendor(server, clock, left=900)
+    for _ in range(3):
+        client.run(SHOW)
+        clock.now += 20
+    assert [claims(sent)["iat"] - server_start(server) for sent in server.sent] == [0, 0, 40]
+
+
+def server_start(server):
+    return claims(server.sent[0])["iat"]
+
+
+def test_rows_are_read_by_the_names_of_their_columns(server):
+    server.answers[POST] = result({"NAME": "A", "comment": None}, {"NAME": "B", "comment": "x"})
+    assert vendor(server).run(SHOW) == [{"name": "A", "comment": ""}, {"name": "B", "comment": "x"}]
+
+
+def test_a_value_and_a_document(server):
+    script(
+        server,
+        **{"SELECT 1": result({"RESULT": '{"a": [1]}'}), "SELECT 2": result(columns=("RESULT",)), "SELECT 3": result({"R": "x"})},
+    )
+    client = vendor(server)
+    assert client.document(sql.statement("SELECT 1")) == {"a": [1]}
+    assert client.value(sql.statement("SELECT 2")) == ""
+    assert client.document(sql.statement("SELECT 3")) is None
+
+
+def test_a_long_statement_is_polled_with_growing_waits(server):
+    server.answers[POST] = RUNNING
+    server.answers[POLL] = [RUNNING, RUNNING, RUNNING, RUNNING, RUNNING, result({"a": "1"})]
+    clock = TurnedClock()
+    assert vendor(server, clock).run(SHOW) == [{"a": "1"}]
+    assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_a_polled_statement_that_fails_is_told_with_its_code(server):
+    server.answers[POST] = RUNNING
+    server.answers[POLL] = [RUNNING, failure("002003", "gone")]
+    with pytest.raises(NotFound, match=r"SHOW ROLES: HTTP 422, 002003 gone \(query id 01b2-failed\)"):
+        vendor(server).run(SHOW)
+
+
+def test_polling_ends_with_the_invocation(server):
+    server.answers[POST] = RUNNING
+    server.answers[POLL] = RUNNING
+    with pytest.raises(OutOfTime):
+        vendor(server, left=60).run(SHOW)
+
+
+@pytest.mark.parametrize("handle", [None, "", ".", "..", {}, 7])
+def test_a_handle_never_leads_elsewhere(server, handle):
+    server.answers[POST] = (202, {"statementHandle": handle})
+    with pytest.raises((Transient, NotFound)):
+        vendor(server).run(SHOW)
+    assert all(route.startswith(("POST /api/v2/statements", "GET /api/v2/statements/7")) for route in server.routes)
+
+
+def test_a_handle_stays_one_segment_of_the_path(server):
+    server.answers[POST] = (202, {"statementHandle": "../../evil?x=1"})
+    with pytest.raises(NotFound):
+        vendor(server).run(SHOW)
+    assert server.routes[1:] == ["GET /api/v2/statements/..%2F..%2Fevil%3Fx%3D1"]
+
+
+def test_all_partitions_are_read_in_order_and_unpacked(server):
+    status, body = result({"n": "0"})
+    body["resultSetMetaData"]["partitionInfo"] = [{"rowCount": 1}] * 3
+    body["resultSetMetaData"]["numRows"] = 3
+    server.answers[POST] = (status, body)
+    packed = {number: gzip.compress(json.dumps({"data": [[number]]}).encode()) for number in ("1", "2")}
+    server.answers[POLL] = lambda sent: (200, packed[sent.query["partition"]])
+    assert vendor(server).run(SHOW) == [{"n": "0"}, {"n": "1"}, {"n": "2"}]
+
+
+@pytest.mark.parametrize("lost", [reset, cut_short, (503, None), (200, b"<html>")])
+def test_a_statement_whose_answer_is_lost_is_sent_again_under_its_own_id(server, lost):
+    server.answers[POST] = [lost, DONE]
+    vendor(server).run(SHOW)
+    first, second = server.sent
+    assert "retry" not in first.query
+    assert second.query == {**first.query, "retry": "true"}
+    assert first.body == second.body
+
+
+def test_each_statement_has_an_id_of_its_own(server):
+    server.answers[POST] = DONE
+    client = vendor(server)
+    client.run(SHOW)
+    client.run(SHOW)
+    assert len({sent.query["requestId"] for sent in server.sent}) == 2
+
+
+def test_a_refused_statement_is_not_sent_again(server):
+    server.answers[POST] = failure("001003", "syntax error")
+    with pytest.raises(Refused):
+        vendor(server).run(SHOW)
+    assert len(server.sent) == 1
+
+
+def test_what_was_turned_away_is_repeated_after_the_wait(server):
+    server.answers[POST] = [(429, None, {"Retry-After": "7"}), DONE]
+    clock = TurnedClock()
+    vendor(server, clock).run(SHOW)
+    assert 7 <= clock.slept[0] <= 8
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "row"),
+    [
+        (422, "002003", NotFound, "SNF-MISSING"),
+        (422, "002043", NotFound, "SNF-MISSING"),
+        (422, "002002", Conflict, "SNF-EXISTS"),
+        (422, "003001", Denied, "SNF-PRIVILEGE"),
+        (422, "001003", Refused, "SNF-INVALID"),
+        (422, "000606", Refused, "SNF-WAREHOUSE"),
+        (422, "091968", Refused, "SNF-EQUALITY-DELETES"),
+        (422, "000604", Transient, "SNF-UNAVAILABLE"),
+        (422, "390189", Denied, "SNF-ROLE"),
+        (401, "390144", Denied, "SNF-AUTH"),
+        (403, "390422", Refused, "SNF-NETWORK-POLICY"),
+        (403, "", Denied, "SNF-AUTH"),
+        (400, "", Refused, "SNF-INVALID"),
+        (404, "", NotFound, "SNF-MISSING"),
+        (405, "", Refused, "SNF-UNEXPECTED"),
+        (408, "", Transient, "SNF-UNAVAILABLE"),
+        (429, "", RateLimited, "SNF-RATE"),
+        (500, "", Transient, "SNF-UNAVAILABLE"),
+        (501, "", Refused, "SNF-UNEXPECTED"),
+    ],
+)
+def test_each_refusal_has_its_meaning(server, status, code, kind, row):
+    server.answers[POST] = failure(code, "words  of\nSnowflake", status)
+    with pytest.raises(LakeferryError) as refused:
+        vendor(server).run(SHOW)
+    assert type(refused.value) is kind
+    assert refused.value.row.code == row
+    assert "SHOW ROLES: HTTP" in refused.value.what
+    assert "words of Snowflake (query id 01b2-failed)" in refused.value.what
+    assert code in refused.value.what
+
+
+def test_a_drop_of_what_is_in_use_is_told_as_that(server):
+    server.answers[POST] = failure("009999", "Cannot drop V because it is used by 1 table(s).")
+    with pytest.raises(Conflict) as refused:
+        vendor(server).run(sql.statement("DROP EXTERNAL VOLUME IF EXISTS V"))
+    assert refused.value.row.code == "SNF-IN-USE"
+    with pytest.raises(Refused) as refused:
+        vendor(server).run(sql.statement("ALTER EXTERNAL VOLUME V"))
+    assert refused.value.row.code == "SNF-INVALID"
+
+
+@pytest.mark.parametrize(
+    "incomplete",
+    [
+        {},
+        [],
+        {"data": []},
+        {"resultSetMetaData": {"numRows": 0, "rowType": []}, "data": []},
+        {"resultSetMetaData": {"numRows": 2, "rowType": [{"name": "name"}]}, "data": [["A"]]},
+        {"resultSetMetaData": {"numRows": 1, "rowType": [{"name": "name"}]}, "data": None},
+        {"resultSetMetaData": {"rowType": [{"name": "name"}]}, "data": []},
+    ],
+)
+def test_an_answer_without_all_of_its_rows_is_never_a_short_list(server, incomplete):
+    """It would look as if objects were gone."""
+    server.answers[POST] = (200, incomplete)
+    with pytest.raises(Transient) as broken:
+        vendor(server).run(SHOW)
+    assert broken.value.row.code == "SNF-UNEXPECTED"
+
+
+def test_a_truncated_result_is_an_error_and_no_short_list(server):
+    server.answers[POST] = result({"name": "A"}, code="391908")
+    with pytest.raises(Refused) as refused:
+        vendor(server).run(SHOW)
+    assert refused.value.row.code == "SNF-TRUNCATED"
+    assert HANDLE in refused.value.what
+
+
+class Door:
+    """A server with a clock of its own, which takes tokens made in the last minute by `key` only."""
+
+    def __init__(self, clock, ahead, key=None, date=True):
+        self.clock, self.ahead, self.key, self.date = clock, ahead, key or pair(), date
+
+    def __call__(self, sent):
+        now = self.clock.time() + self.ahead
+        headers = {"Date": formatdate(now, usegmt=True)} if self.date else {"Date": "no date"}
+        try:
+            told = claims(sent, self.key)
+        except Exception:
+            return (401, {"code": "394304", "message": "fingerprint mismatch"}, headers)
+        if not now - 60 <= told["iat"] <= now + 60:
+            return (401, {"code": "390144", "message": "JWT token is invalid."}, headers)
+        return (*DONE, headers)
+
+
+@pytest.mark.parametrize("ahead", [sign * seconds for seconds in (1, 30, 59, 61, 300, 3599, 3601, 7200) for sign in (1, -1)])
+def test_a_clock_that_differs_is_measured_and_followed(server, ahead):
+    clock = TurnedClock()
+    server.answers[POST] = Door(clock, ahead)
+    client = vendor(server, clock)
+    client.run(SHOW)
+    calls = 1 if abs(ahead) < 60 else 2
+    assert len(server.sent) == calls
+    assert len({sent.query["requestId"] for sent in server.sent}) == 1
+    client.run(SHOW)
+    assert len(server.sent) == calls + 1, "the second statement knows the difference"
+
+
+def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(server):
+    clock = TurnedClock()
+    server.answers[POST] = Door(clock, 300, key=pair(2))
+    client = vendor(server, clock)
+    with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from ours"):
+        client.run(SHOW)
+    assert len(server.sent) == 2
+    server.answers[POST].ahead = 600
+    with pytest.raises(Denied):
+        client.run(SHOW)
+    assert len(server.sent) == 3
+
+
+@pytest.mark.parametrize("date", [True, False])
+def test_a_wrong_key_is_not_tried_again(server, date):
+    clock = TurnedClock()
+    server.answers[POST] = Door(clock, 0, key=pair(2), date=date)
+    with pytest.raises(Denied, match="394304 fingerprint mismatch") as denied:
+        vendor(server, clock).run(SHOW)
+    assert len(server.sent) == 1
+    assert "clock" not in denied.value.what
+
+
+def test_another_user_logs_in_with_his_own_key_and_role(server):
+    server.answers[POST] = DONE
+    vendor(server).logged_in("READER", pair(2), "PUBLIC").run(SHOW)
+    (sent,) = server.sent
+    assert claims(sent, pair(2))["sub"] == "MYORG-ACCT.READER"
+    assert sent.body["role"] == "PUBLIC"
+    assert "warehouse" not in sent.body
+
+
+def test_no_error_holds_token_or_key(server):
+    token = []
+    server.answers[POST] = lambda sent: (
+        token.append(bearer(sent)) or failure("001003", f"near {bearer(sent)} {pair().private_pem.reveal()}")
+    )
+    with pytest.raises(Refused) as refused:
+        vendor(server).run(SHOW)
+    assert token[0] not in str(refused.value)
+    assert pair().private_pem.reveal().splitlines()[3] not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "claim", "host"),
+    [
+        ("myorg-acct", "MYORG-ACCT", "myorg-acct"),
+        ("MyOrg-my_acct", "MYORG-MY_ACCT", "myorg-my-acct"),
+        ("xy12345", "XY12345", "xy12345"),
+        ("xy12345.us-east-2", "XY12345", "xy12345.us-east-2"),
+        ("xy12345.us-east-2.aws", "XY12345", "xy12345.us-east-2.aws"),
+        ("xy12345.us-gov-west-1.fhplus.aws", "XY12345", "xy12345.us-gov-west-1.fhplus.aws"),
+        ("xy12345.west-europe.azure", "XY12345", "xy12345.west-europe.azure"),
+        ("xy12345.us-east-2.privatelink", "XY12345", "xy12345.us-east-2.privatelink"),
+        ("myorg-acct.privatelink", "MYORG-ACCT", "myorg-acct.privatelink"),
+        ("myorg.acct", "MYORG-ACCT", "myorg-acct"),
+        ("myorg.my_acct", "MYORG-MY_ACCT", "myorg-my-acct"),
+        ("acct-ext123.global", "ACCT", "acct-ext123.global"),
+    ],
+)
+def test_accounts_as_users_write_them(given, claim, host):
+    assert account.claim(given) == claim
+    assert account.url(given) == f"https://{host}.snowflakecomputing.com"
+
+
+@pytest.mark.parametrize("given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"])
+def test_what_could_lead_to_another_host_is_no_account(given):
+    for read in (account.claim, account.url):
+        with pytest.raises(LakeferryError):
+            read(given)
+
+
+@given(st.text(max_size=30))
+def test_every_account_leads_to_a_host_of_the_vendor(text):
+    try:
+        url = account.url(text)
+    except LakeferryError:
+        return
+    host = url.removeprefix("https://")
+    assert host.endswith(".snowflakecomputing.com")
+    assert not set(host) & set("/@:#?\\ ")
+    assert "." not in account.claim(text)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://acct.snowflakecomputing.com", "http://localhost:1", "ftp://127.0.0.1", "https://u:p@127.0.0.1"]
+)
+def test_no_key_goes_over_an_unsafe_address(url):
+    with pytest.raises(LakeferryError) as refused:
+        Snowflake(None, None, Login("a", "u", "R"), pair(), url)
+    assert refused.value.row.code == "NET-ADDRESS"
+
+
+NAMES = st.sampled_from(["code", "data", "resultSetMetaData", "rowType", "name", "partitionInfo", "statementHandle"])
+BODIES = st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(NAMES, x), max_leaves=8)
+
+
+@given(BODIES)
+def test_any_answer_is_rows_or_an_error_of_ours(body):
+    class Wire(Session):
+        """Answers the statement with `body`, and every further call with no more rows."""
+
+        def call(self, method, url, **given):
+            return Answer(200, {}, body if method == "POST" else {"data": []})
+
+    clock = TurnedClock()
+    client = Snowflake(Wire(Deadline(clock, clock.now + 90)), clock, Login("a", "u", "R"), pair())
+    try:
+        rows = client.run(SHOW)
+    except LakeferryError:
+        return
+    assert all(isinstance(value, str) for row in rows for value in row.values())

@@ -1,0 +1,198 @@
+"""Grants: looked at before they are made, in the forms that Snowflake shows them in; taken back in the same form."""
+
+from __future__ import annotations
+
+import pytest
+from snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
+
+from lambdas import contract
+from lambdas.core.errors import BadProperties, NotFound, Vanished
+from lambdas.snowflake import privileges
+from lambdas.snowflake.kinds import grant
+
+ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
+
+
+def to_role(on, name, privilege="USAGE", role="READER"):
+    return spec(grant, on=on, name=name, privilege=privilege, to_role=role)
+
+
+def shown(privilege, granted_on, name):
+    return {"privilege": privilege, "granted_on": granted_on, "name": name}
+
+
+#: What is granted, what SHOW GRANTS TO ROLE shows of it, and the words between GRANT and TO.
+SINGLE = [
+    (to_role("WAREHOUSE", "w"), [("WAREHOUSE", "W")], 'USAGE ON WAREHOUSE "W"'),
+    (to_role("DATABASE", "SALES"), [("DATABASE", "SALES")], 'USAGE ON DATABASE "SALES"'),
+    (to_role("SCHEMA", "SALES.PUBLIC"), [("SCHEMA", "SALES.PUBLIC")], 'USAGE ON SCHEMA "SALES"."PUBLIC"'),
+    (to_role("SCHEMA", 'L."lkc-1"'), [("SCHEMA", 'L."lkc-1"')], 'USAGE ON SCHEMA "L"."lkc-1"'),
+    (
+        to_role("EXTERNAL VOLUME", "V"),
+        [("EXTERNAL_VOLUME", "V"), ("VOLUME", "V"), ("EXTERNAL VOLUME", "V")],
+        'USAGE ON EXTERNAL VOLUME "V"',
+    ),
+    (to_role("INTEGRATION", "C"), [("INTEGRATION", "C")], 'USAGE ON INTEGRATION "C"'),
+    (
+        to_role("ICEBERG TABLE", "SALES.PUBLIC.T", "SELECT"),
+        [("ICEBERG_TABLE", "SALES.PUBLIC.T"), ("TABLE", "SALES.PUBLIC.T")],
+        'SELECT ON ICEBERG TABLE "SALES"."PUBLIC"."T"',
+    ),
+    (to_role("USER", "U", ROTATE), [("USER", "U")], f'{ROTATE} ON USER "U"'),
+    (to_role("DATABASE", "Data Team"), [("DATABASE", "Data Team"), ("DATABASE", '"Data Team"')], 'USAGE ON DATABASE "Data Team"'),
+]
+NEAR = [("WAREHOUSE", "W2"), ("SCHEMA", "SALES"), ("DATABASE", "W"), ("ROLE", "C"), ("USER", "OTHER")]
+
+
+@pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
+def test_what_isn_t_granted_is_granted(server, wanted, rows, words):
+    near = [shown("USAGE", *one) for one in NEAR] + [shown("OWNERSHIP", *rows[0])]
+    script(server, **{"SHOW GRANTS": result(*near)})
+    grant.create(context(server), wanted)
+    assert written(server) == [f'GRANT {words} TO ROLE "READER"']
+
+
+@pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
+def test_what_is_granted_is_not_granted_again(server, wanted, rows, words):
+    for one in rows:
+        script(server, **{"SHOW GRANTS": result(shown(wanted.privilege, *one))})
+        held = context(server)
+        object_id = grant.create(held, wanted)
+        grant.update(held, wanted, object_id)
+        assert grant.is_ready(held, wanted, object_id) == {"id": object_id}
+        assert grant.adopt(held, wanted, None) == [object_id]
+    assert written(server) == []
+    assert set(sent(server)) == {'SHOW GRANTS TO ROLE "READER"'}
+
+
+@pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
+def test_what_is_taken_back_is_taken_back_once(server, wanted, rows, words):
+    script(server, REVOKE=[DONE, MISSING])
+    for _ in range(2):
+        grant.delete(context(server, deleting=True), wanted, "x")
+    assert written(server) == [f'REVOKE {words} FROM ROLE "READER"'] * 2
+
+
+@pytest.mark.parametrize("grantee", ["ROLE", "USER"])
+def test_a_role_of_a_role_or_a_user(server, grantee):
+    wanted = spec(grant, on="ROLE", name="READER", **{f"to_{grantee.lower()}": "somebody"})
+    other = "USER" if grantee == "ROLE" else "ROLE"
+    script(server, **{"SHOW GRANTS OF ROLE": result({"granted_to": other, "grantee_name": "SOMEBODY"})})
+    grant.create(context(server), wanted)
+    assert written(server) == [f'GRANT ROLE "READER" TO {grantee} "SOMEBODY"']
+    script(server, **{"SHOW GRANTS OF ROLE": result({"granted_to": grantee, "grantee_name": "SOMEBODY"})})
+    assert grant.adopt(context(server), wanted, None) == [f"USAGE ON ROLE READER TO {grantee} SOMEBODY"]
+    grant.create(context(server), wanted)
+    grant.delete(context(server, deleting=True), wanted, "x")
+    assert written(server)[1:] == [f'REVOKE ROLE "READER" FROM {grantee} "SOMEBODY"']
+
+
+TABLES = to_role("ICEBERG TABLES IN SCHEMA", "SALES.PUBLIC", "SELECT")
+COMING = {"privilege": "SELECT", "grant_on": "ICEBERG_TABLE", "name": "SALES.PUBLIC.<ICEBERG_TABLE>"}
+TABLE = {"database_name": "SALES", "schema_name": "PUBLIC", "name": "T"}
+FUTURE = 'GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA "SALES"."PUBLIC" TO ROLE "READER"'
+ALL = 'GRANT SELECT ON ALL ICEBERG TABLES IN SCHEMA "SALES"."PUBLIC" TO ROLE "READER"'
+
+
+def schema_script(server, coming=(), tables=(), granted=()):
+    return script(
+        server,
+        **{
+            "SHOW FUTURE GRANTS": result(*coming, columns=tuple(COMING)),
+            "SHOW ICEBERG TABLES": result(*tables, columns=tuple(TABLE)),
+            "SHOW GRANTS": result(*granted, columns=("privilege", "granted_on", "name")),
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("coming", "tables", "granted", "statements"),
+    [
+        ([], [], [], [FUTURE]),
+        ([], [TABLE], [], [FUTURE, ALL]),
+        ([COMING], [TABLE], [], [ALL]),
+        ([COMING], [TABLE], [shown("SELECT", "ICEBERG_TABLE", "SALES.PUBLIC.T")], []),
+        ([COMING], [], [], []),
+        ([{**COMING, "name": "SALES.OTHER.<ICEBERG_TABLE>"}], [], [], [FUTURE]),
+        ([{**COMING, "grant_on": "VIEW"}], [], [], [FUTURE]),
+    ],
+)
+def test_tables_of_a_schema_and_those_to_come(server, coming, tables, granted, statements):
+    schema_script(server, coming, tables, granted)
+    for verb in (lambda held: grant.create(held, TABLES), lambda held: grant.update(held, TABLES, "x")):
+        server.sent.clear()
+        verb(context(server))
+        assert written(server) == statements
+
+
+def test_tables_of_a_schema_are_taken_back_whole(server):
+    schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
+    deleting = context(server, deleting=True)
+    assert grant.adopt(deleting, TABLES, None), "one half is left over"
+    grant.delete(deleting, TABLES, "x")
+    assert written(server) == [
+        'REVOKE SELECT ON FUTURE ICEBERG TABLES IN SCHEMA "SALES"."PUBLIC" FROM ROLE "READER"',
+        'REVOKE SELECT ON ALL ICEBERG TABLES IN SCHEMA "SALES"."PUBLIC" FROM ROLE "READER"',
+    ]
+
+
+def test_half_a_grant_is_completed_not_taken_for_a_whole_one(server):
+    schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
+    assert grant.adopt(context(server), TABLES, None) == []
+    with pytest.raises(Vanished):
+        grant.is_ready(context(server), TABLES, "x")
+
+
+def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
+    wanted = to_role("SCHEMAS IN DATABASE", "LINKED")
+    script(server, **{"SHOW SCHEMAS": result({"name": "lkc-1"}, {"name": "INFORMATION_SCHEMA"})})
+    grant.create(context(server), wanted)
+    assert written(server) == ['GRANT USAGE ON ALL SCHEMAS IN DATABASE "LINKED" TO ROLE "READER"']
+    granted = shown("USAGE", "SCHEMA", 'LINKED."lkc-1"')
+    script(server, **{"SHOW SCHEMAS": result({"name": "lkc-1"}, {"name": "INFORMATION_SCHEMA"}), "SHOW GRANTS": result(granted)})
+    server.sent.clear()
+    grant.create(context(server), wanted)
+    assert written(server) == []
+    assert grant.is_ready(context(script(server)), wanted, "x") == {"id": "x"}
+
+
+def test_a_grant_is_gone_with_its_role_and_only_then(server):
+    wanted = to_role("WAREHOUSE", "W")
+    script(server, **{"SHOW GRANTS": MISSING})
+    assert grant.adopt(context(server, deleting=True), wanted, "x") == []
+    with pytest.raises(NotFound):
+        grant.adopt(context(server), wanted, None)
+    script(server, **{"SHOW GRANTS": MISSING, "SHOW ROLES": result(row("READER", ""))})
+    with pytest.raises(NotFound):
+        grant.adopt(context(server, deleting=True), wanted, "x")
+
+
+def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
+    script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW FUTURE GRANTS": result(columns=tuple(COMING))})
+    assert grant.adopt(context(server, deleting=True), TABLES, "x") == []
+    with pytest.raises(NotFound):
+        grant.update(context(server), TABLES, "x")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"on": "WAREHOUSE", "name": "W", "privilege": "SELECT", "to_role": "R"}, "SELECT can't be granted on WAREHOUSE"),
+        ({"on": "SCHEMA", "name": "S", "to_role": "R"}, "no name of 2 parts"),
+        ({"on": "WAREHOUSE", "name": "A.B", "to_role": "R"}, "no name of 1 parts"),
+        ({"on": "WAREHOUSE", "name": "W"}, "either to_role or to_user"),
+        ({"on": "ROLE", "name": "R", "to_role": "R", "to_user": "U"}, "either to_role or to_user"),
+        ({"on": "WAREHOUSE", "name": "W", "to_user": "U"}, "only roles are granted to users"),
+        ({"on": "ACCOUNT", "name": "W", "to_role": "R"}, "is none of"),
+        ({"on": "WAREHOUSE", "name": "W", "privilege": "OWNERSHIP", "to_role": "R"}, "is none of"),
+    ],
+)
+def test_grants_that_make_no_sense_are_refused(given, told):
+    with pytest.raises(BadProperties, match=told):
+        spec(grant, **given)
+
+
+def test_the_least_privileges_are_ones_that_can_be_granted():
+    for one in contract.SNOWFLAKE_GRANTS:
+        assert one.privilege in privileges.ON[one.on]
+    assert {one.role for one in contract.SNOWFLAKE_GRANTS} == set(contract.SNOWFLAKE_ROLES)

@@ -1,0 +1,117 @@
+"""Key pairs: what others make of our keys and tokens, and which keys of others we take."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+
+import pytest
+from authlib.jose import jwt as other_jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from snowflake_context import pair
+
+from lambdas.core.redaction import SHOWN, Secret
+from lambdas.snowflake import keypair
+from lambdas.snowflake.keypair import UnusableKey
+
+NOW = 1_790_000_000.0
+OPENSSL = shutil.which("openssl")
+
+
+def pem(key, passphrase=None, form=serialization.PrivateFormat.PKCS8):
+    encryption = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, form, encryption).decode()
+
+
+@pytest.fixture(scope="module")
+def key():
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def openssl(*arguments, given):
+    return subprocess.run([OPENSSL, *arguments], input=given, capture_output=True, check=True).stdout
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="there is no openssl command here")
+def test_the_fingerprint_is_what_openssl_makes_of_the_key(key):
+    loaded = keypair.load(Secret(pem(key)))
+    der = openssl("rsa", "-pubout", "-outform", "DER", given=pem(key).encode())
+    digest = openssl("dgst", "-sha256", "-binary", given=der)
+    assert loaded.fingerprint == "SHA256:" + base64.b64encode(digest).decode()
+    assert base64.b64decode(loaded.public) == der
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="there is no openssl command here")
+def test_openssl_reads_the_keys_that_are_made():
+    shown = openssl("rsa", "-noout", "-text", given=pair().private_pem.reveal().encode()).decode()
+    assert "3072 bit" in shown
+    assert pair().private_pem.reveal().startswith("-----BEGIN PRIVATE KEY-----")
+
+
+def test_another_library_verifies_the_token():
+    token = pair().token("MYORG-ACCT", "SOME.USER", now=NOW + 0.9, seconds=600)
+    claims = other_jwt.decode(token.reveal(), pair().public_pem)
+    subject = "MYORG-ACCT.SOME.USER"
+    assert claims == {"iss": f"{subject}.{pair().fingerprint}", "sub": subject, "iat": int(NOW), "exp": int(NOW) + 600}
+    assert claims.header["alg"] == "RS256"
+
+
+def test_another_key_doesn_t_verify_the_token():
+    token = pair().token("A", "U", now=NOW, seconds=60)
+    with pytest.raises(Exception, match="bad_signature"):
+        other_jwt.decode(token.reveal(), pair(2).public_pem)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: text,
+        lambda text: f"\n  {text}\n\n",
+        lambda text: "".join(text.splitlines()[1:-1]),
+        lambda text: "\n".join(text.splitlines()[1:-1]),
+        lambda text: base64.b64encode(text.encode()).decode(),
+        lambda text: text.replace("\n", " "),
+        lambda text: text.replace("\n", "\r\n"),
+    ],
+    ids=["pem", "blanks", "one-line-without-marks", "without-marks", "base64-of-pem", "spaces-for-lines", "crlf"],
+)
+def test_a_private_key_is_read_however_it_was_pasted(key, written):
+    assert keypair.load(Secret(written(pem(key)))).fingerprint == keypair.load(Secret(pem(key))).fingerprint
+
+
+def test_a_key_with_a_passphrase_is_read_with_it_only(key):
+    text = Secret(pem(key, b"canary-of-the-passphrase"))
+    loaded = keypair.load(text, Secret("canary-of-the-passphrase"))
+    assert loaded.fingerprint == keypair.load(Secret(pem(key))).fingerprint
+    assert "ENCRYPTED" not in loaded.private_pem.reveal()
+    for wrong in (None, Secret(""), Secret("canary-of-another")):
+        with pytest.raises(UnusableKey) as unusable:
+            keypair.load(text, wrong)
+        assert "canary" not in str(unusable.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no key", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AAAA", "ü", "{}", "-----BEGIN X-----\nAAAA"]
+)
+def test_what_is_no_private_key_is_told_in_words_without_it(text):
+    with pytest.raises(UnusableKey) as unusable:
+        keypair.load(Secret(text))
+    assert not text or text not in str(unusable.value)
+    assert unusable.value.__suppress_context__
+
+
+def test_keys_that_snowflake_would_not_take_are_refused():
+    with pytest.raises(UnusableKey, match="not an RSA key"):
+        keypair.load(Secret(pem(ec.generate_private_key(ec.SECP256R1()))))
+    with pytest.raises(UnusableKey, match="1024 bits"):
+        keypair.load(Secret(pem(rsa.generate_private_key(public_exponent=65537, key_size=1024))))
+
+
+def test_a_pair_shows_nothing_of_its_private_half():
+    token = pair().token("A", "U", now=NOW, seconds=60)
+    shown = f"{pair()!r} {pair().private_pem} {token} {[pair()]}"
+    assert SHOWN in shown
+    assert not re.search(r"PRIVATE KEY|eyJ", shown)

@@ -1,0 +1,253 @@
+"""Tables and linked databases: fresh or made fresh, never writable, and never in place of somebody else's."""
+
+from __future__ import annotations
+
+import pytest
+from snowflake_context import MARK, MISSING, OWN, context, failure, result, row, script, spec, value, written
+
+from lambdas import contract
+from lambdas.core.errors import BadProperties, Faulty, NotFound, Outdated, Refused, Vanished
+from lambdas.snowflake.kinds import iceberg_table, linked_database
+
+TABLE = {
+    "database": "SALES",
+    "schema": "PUBLIC",
+    "name": "stock_trades",
+    "volume": "V",
+    "integration": "C",
+    "table": "stock_trades",
+}
+FULL = "SALES.PUBLIC.STOCK_TRADES"
+PATH = '"SALES"."PUBLIC"."STOCK_TRADES"'
+SHOWN = row(
+    "STOCK_TRADES", external_volume_name="V", catalog_name="C", catalog_table_name="stock_trades", catalog_namespace="lkc-1"
+)
+STATUS = "SELECT SYSTEM$AUTO_REFRESH_STATUS"
+RUNNING = value({"executionState": "RUNNING", "pendingSnapshotCount": 0})
+
+
+def table(server, **answers):
+    return script(server, **{"SHOW ICEBERG TABLES": result(SHOWN), "SELECT SYSTEM$": RUNNING, **answers})
+
+
+def test_a_table_is_made_to_follow_its_source(server):
+    assert iceberg_table.create(context(script(server)), spec(iceberg_table, **TABLE)) == FULL
+    iceberg_table.create(context(server), spec(iceberg_table, **TABLE, namespace="lkc-2"))
+    made = f"CREATE ICEBERG TABLE {PATH} EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='stock_trades'"
+    assert written(server) == [
+        f"{made} AUTO_REFRESH=TRUE COMMENT='{MARK}'",
+        f"{made} CATALOG_NAMESPACE='lkc-2' AUTO_REFRESH=TRUE COMMENT='{MARK}'",
+    ]
+
+
+def test_one_that_follows_is_ready_and_left_alone(server):
+    held = context(table(server))
+    given = spec(iceberg_table, **TABLE, namespace="lkc-1")
+    assert iceberg_table.adopt(held, given, None) == [FULL]
+    iceberg_table.update(held, given, FULL)
+    assert iceberg_table.is_ready(held, given, FULL) == {"name": "STOCK_TRADES", "full_name": FULL}
+    assert written(server) == []
+
+
+@pytest.mark.parametrize(
+    "status", [value("null"), value(""), result(columns=("RESULT",)), failure("001009", "AUTO_REFRESH is off")]
+)
+def test_a_frozen_table_is_set_to_follow(server, status):
+    table(server, **{"SELECT SYSTEM$": status})
+    with pytest.raises(Faulty) as faulty:
+        iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
+    assert faulty.value.row.code == "SNF-REFRESH"
+    assert written(server) == [f"ALTER ICEBERG TABLE {PATH} SET AUTO_REFRESH=TRUE"]
+
+
+def test_a_table_that_stopped_is_refreshed_by_hand_and_set_going_every_two_minutes(server):
+    table(server, **{"SELECT SYSTEM$": value({"executionState": "STOPPED", "lastErrorMessage": "no access"})})
+    held = context(server, left=900)
+    for _ in range(3):
+        with pytest.raises(Faulty, match=r"STOPPED: .*no access"):
+            iceberg_table.is_ready(held, spec(iceberg_table, **TABLE), FULL)
+        held.clock.now += 60
+    cure = [f"ALTER ICEBERG TABLE {PATH} {what}" for what in ("SET AUTO_REFRESH=FALSE", "REFRESH", "SET AUTO_REFRESH=TRUE")]
+    assert written(server) == cure + cure
+
+
+def test_a_refresh_that_fails_never_leaves_a_table_switched_off(server):
+    stopped = value({"executionState": "STOPPED"})
+    table(server, **{"SELECT SYSTEM$": stopped, f"ALTER ICEBERG TABLE {PATH} REFRESH": failure("099999", "no")})
+    with pytest.raises(Faulty):
+        iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
+    assert written(server)[-1].endswith("SET AUTO_REFRESH=TRUE")
+
+
+def test_a_table_that_recovers_by_itself_is_only_waited_for(server):
+    table(server, **{"SELECT SYSTEM$": value({"executionState": "STALLED"})})
+    with pytest.raises(Faulty, match="STALLED"):
+        iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
+    assert written(server) == []
+
+
+@pytest.mark.parametrize("column", ["external_volume_name", "catalog_name", "catalog_table_name", "catalog_namespace"])
+def test_a_view_of_something_else_is_made_anew(server, column):
+    table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, column: "ANOTHER"})})
+    with pytest.raises(Outdated, match=column):
+        iceberg_table.update(context(server), spec(iceberg_table, **TABLE, namespace="lkc-1"), FULL)
+    assert written(server) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "code"),
+    [
+        (failure("093665", "Iceberg table not found in the catalog"), NotFound, "SNF-TABLE-MISSING"),
+        (failure("093665", "EntityNotFoundException: Entity"), NotFound, "SNF-TABLE-MISSING"),
+        (failure("004139", "Insufficient Lake Formation permission(s): access denied"), NotFound, "SNF-TRUST-CATALOG"),
+        (failure("093665", "is not authorized to perform: sts:AssumeRole"), NotFound, "SNF-TRUST-ROLE"),
+        (failure("093665", "is not authorized to perform: s3:GetObject on resource"), NotFound, "SNF-TRUST-STORAGE"),
+        (failure("091968", "Equality deletes on Iceberg tables are not supported"), Refused, "SNF-EQUALITY-DELETES"),
+        (failure("000606", "No active warehouse selected"), Refused, "SNF-WAREHOUSE"),
+        (failure("001003", "syntax error"), Refused, "SNF-INVALID"),
+    ],
+)
+def test_what_keeps_a_table_from_being_made_is_told_by_its_cause(server, answer, kind, code):
+    script(server, CREATE=answer)
+    with pytest.raises(Refused) as refused:
+        iceberg_table.create(context(server), spec(iceberg_table, **TABLE))
+    assert type(refused.value) is kind
+    assert refused.value.row.code == code
+    assert (refused.value.patience > 0) == (kind is NotFound), "what may still be on its way is waited for"
+
+
+def test_a_table_is_dropped_in_snowflake_only(server):
+    table(server)
+    iceberg_table.delete(context(server, deleting=True), spec(iceberg_table, **TABLE), FULL)
+    assert written(server) == [f"DROP ICEBERG TABLE IF EXISTS {PATH}"]
+
+
+def test_a_table_of_somebody_else_is_neither_taken_nor_dropped(server):
+    table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, "comment": ""})})
+    with pytest.raises(Refused, match="comment doesn't hold"):
+        iceberg_table.adopt(context(server), spec(iceberg_table, **TABLE), None)
+    iceberg_table.delete(context(server, deleting=True), spec(iceberg_table, **TABLE), FULL)
+    assert written(server) == []
+
+
+def test_a_table_is_gone_with_its_schema_or_database(server):
+    given = spec(iceberg_table, **TABLE)
+    deleting = context(server, deleting=True)
+    script(server, **{"SHOW ICEBERG TABLES": MISSING})
+    assert iceberg_table.adopt(deleting, given, FULL) == []
+    script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW DATABASES": result(row("SALES", ""))})
+    assert iceberg_table.adopt(deleting, given, FULL) == []
+    schema = result(row("PUBLIC", ""))
+    script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW DATABASES": result(row("SALES", "")), "SHOW SCHEMAS": schema})
+    with pytest.raises(NotFound):
+        iceberg_table.adopt(deleting, given, FULL)
+
+
+@pytest.mark.parametrize("mode", ["UPSERT", "UPSERT_HISTORY", "upsert", "SOMETHING_NEW"])
+def test_a_table_of_upserts_is_refused_with_the_reason(mode):
+    with pytest.raises(BadProperties, match="equality deletes"):
+        spec(iceberg_table, **TABLE, write_mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["APPEND", "append", ""])
+def test_a_table_of_appends_is_taken(mode):
+    assert contract.snowflake_refuses(mode) == ""
+
+
+LINKED = {"volume": "V", "integration": "C", "namespaces": ["lkc-1"]}
+LINK = "SELECT SYSTEM$CATALOG_LINK_STATUS"
+CONFIG = "SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG"
+
+
+def config(**given):
+    every = {
+        "catalog_integration": "C",
+        "external_volume": "V",
+        "sync_interval_seconds": 300,
+        "allowed_write_operations": "NONE",
+        "allowed_namespaces": ["lkc-1"],
+    }
+    return value({**every, **given})
+
+
+def answers(server, status=None, told=None):
+    state = status or value({"executionState": "RUNNING", "failureDetails": []})
+    schemas = result({"name": "INFORMATION_SCHEMA"}, {"name": "lkc-1"})
+    return script(server, **{"SHOW DATABASES": result(row()), "SHOW SCHEMAS": schemas, LINK: state, CONFIG: told or config()})
+
+
+def test_a_linked_database_can_t_write_and_shows_only_what_is_named(server):
+    given = spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc'2"]})
+    assert linked_database.create(context(script(server)), given) == OWN
+    assert written(server) == [
+        f"CREATE DATABASE \"{OWN}\" LINKED_CATALOG=(CATALOG='C', ALLOWED_NAMESPACES=('lkc-1', 'lkc''2'), "
+        f"ALLOWED_WRITE_OPERATIONS=NONE, SYNC_INTERVAL_SECONDS=300) EXTERNAL_VOLUME='V' COMMENT='{MARK}'"
+    ]
+
+
+def test_a_linked_database_that_runs_is_ready_and_left_alone(server):
+    held = context(answers(server))
+    linked_database.update(held, spec(linked_database, **LINKED), OWN)
+    assert linked_database.is_ready(held, spec(linked_database, **LINKED), OWN) == {"name": OWN}
+    assert written(server) == []
+
+
+def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
+    with pytest.raises(Faulty, match="doesn't show lkc-2") as faulty:
+        linked_database.is_ready(
+            context(answers(server)), spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc-2"]}), OWN
+        )
+    assert faulty.value.row.code == "SNF-TRUST-NAMESPACE"
+
+
+@pytest.mark.parametrize(
+    ("told", "changes"),
+    [
+        (config(allowed_namespaces=[]), ["ADD ('lkc-1') TO ALLOWED_NAMESPACES"]),
+        (config(allowed_namespaces=["lkc-1", "old", "older"]), ["REMOVE ('old', 'older') FROM ALLOWED_NAMESPACES"]),
+        (config(sync_interval_seconds=30), ["SET SYNC_INTERVAL_SECONDS=300"]),
+        (config(allowed_write_operations="ALL"), ["SET ALLOWED_WRITE_OPERATIONS=NONE"]),
+        (value({"allowedNamespaces": ["lkc-1"], "allowedWriteOperations": "all"}), ["SET ALLOWED_WRITE_OPERATIONS=NONE"]),
+        (value({}), []),
+    ],
+)
+def test_a_linked_database_is_altered_where_it_differs(server, told, changes):
+    linked_database.update(context(answers(server, told=told)), spec(linked_database, **LINKED), OWN)
+    assert written(server) == [f'ALTER DATABASE "{OWN}" UPDATE LINKED_CATALOG {change}' for change in changes]
+
+
+@pytest.mark.parametrize("changed", [{"catalog_integration": "D"}, {"external_volume": "W"}])
+def test_a_linked_database_on_another_catalog_is_made_anew(server, changed):
+    with pytest.raises(Outdated):
+        linked_database.update(context(answers(server, told=config(**changed))), spec(linked_database, **LINKED), OWN)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (value({"executionState": "FAILED", "failureDetails": [{"error": "no access"}]}), "FAILED: .*no access"),
+        (value({"executionState": "RUNNING", "failureDetails": [{"error": "one table"}]}), "one table"),
+        (value({"executionState": "SUSPENDED"}), "SUSPENDED"),
+        (value("no json"), "no state"),
+        (failure("099999", "no link"), "no link"),
+    ],
+)
+def test_a_linked_database_that_doesn_t_follow_is_told_and_waited_for(server, status, told):
+    with pytest.raises(Faulty, match=told) as faulty:
+        linked_database.is_ready(context(answers(server, status=status)), spec(linked_database, **LINKED), OWN)
+    assert faulty.value.patience == 900
+
+
+def test_a_linked_database_is_dropped_and_found_by_its_name(server):
+    deleting = context(answers(server), deleting=True)
+    assert linked_database.adopt(deleting, spec(linked_database, **LINKED), None) == [OWN]
+    linked_database.delete(deleting, spec(linked_database, **LINKED), OWN)
+    assert written(server) == [f'DROP DATABASE IF EXISTS "{OWN}"']
+    with pytest.raises(Vanished):
+        linked_database.is_ready(context(script(server)), spec(linked_database, **LINKED), OWN)
+
+
+@pytest.mark.parametrize(("given", "told"), [({"namespaces": []}, "at least one"), ({"sync_seconds": "29"}, "30 to 86400")])
+def test_a_linked_database_of_everything_is_refused(given, told):
+    with pytest.raises(BadProperties, match=told):
+        spec(linked_database, **{**LINKED, **given})

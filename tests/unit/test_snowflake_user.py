@@ -1,0 +1,233 @@
+"""Users: the key pair goes to Secrets Manager before the user is made, and a user is ready once the key logs in."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from resource_world import MemorySecrets
+from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
+
+from lambdas.core.errors import BadProperties, NotFound, NotYet, Transient, Vanished
+from lambdas.core.redaction import Secret
+from lambdas.core.secret_store import SecretStore
+from lambdas.snowflake import keypair, secret_fields
+from lambdas.snowflake.kinds import user
+from lambdas.snowflake.secret_fields import Connection
+
+GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
+SETTINGS = 'TYPE=SERVICE DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" DEFAULT_NAMESPACE="SALES"."PUBLIC"'
+AS_WANTED = {"TYPE": "SERVICE", "DEFAULT_ROLE": "READER", "DEFAULT_WAREHOUSE": "W", "DEFAULT_NAMESPACE": "SALES.PUBLIC"}
+
+
+def held(of=None, name=OWN, **given):
+    """What the secret holds once the user was made."""
+    to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
+    return json.dumps({**secret_fields.fields(of or pair(), to), **given})
+
+
+def described(**properties):
+    every = {**AS_WANTED, "RSA_PUBLIC_KEY_FP": pair().fingerprint, "RSA_PUBLIC_KEY_2_FP": "null", **properties}
+    return result(*({"property": name, "value": text} for name, text in every.items()))
+
+
+def there(server, **answers):
+    return script(server, **{"SHOW USERS": result(row()), "DESC USER": described(), **answers})
+
+
+def kept(held_context):
+    return held_context.secrets.client.fields("reader")
+
+
+def test_a_pair_is_made_stored_and_registered(server):
+    held_context = context(script(server))
+    assert user.create(held_context, spec(user, **GIVEN)) == OWN
+    fields = kept(held_context)
+    made = keypair.load(Secret(fields["privateKey"]))
+    assert written(server) == [f"CREATE USER \"{OWN}\" {SETTINGS} RSA_PUBLIC_KEY='{made.public}' COMMENT='{MARK}'"]
+    assert {name: fields[name] for name in ("account", "user", "role", "warehouse", "namespace", "host", "fingerprint")} == {
+        "account": "myorg-acct",
+        "user": OWN,
+        "role": "reader",
+        "warehouse": "W",
+        "namespace": "SALES.PUBLIC",
+        "host": "127.0.0.1",
+        "fingerprint": made.fingerprint,
+    }
+    assert fields["publicKey"] == made.public_pem
+    assert base64.b64decode(fields["snowflake_rsa_private_key_1_pem"]).decode() == fields["privateKey"]
+
+
+def test_settings_that_aren_t_given_are_left_to_snowflake(server):
+    user.create(context(script(server)), spec(user, secret="reader"))
+    assert written(server)[0].startswith(f'CREATE USER "{OWN}" TYPE=SERVICE RSA_PUBLIC_KEY=')
+
+
+def test_the_private_key_is_in_no_statement(server):
+    held_context = context(script(server))
+    user.create(held_context, spec(user, **GIVEN))
+    private = "".join(kept(held_context)["privateKey"].splitlines()[1:-1])
+    assert private[:64] not in json.dumps([one.body for one in server.sent])
+
+
+def test_a_create_that_got_lost_finds_its_own_pair_again(server):
+    script(server, CREATE=[failure("000604", "cancelled"), DONE])
+    held_context = context(server)
+    with pytest.raises(Transient):
+        user.create(held_context, spec(user, **GIVEN))
+    stored = kept(held_context)
+    user.create(held_context, spec(user, **GIVEN))
+    assert kept(held_context) == stored
+    assert len(set(written(server))) == 1
+
+
+def test_a_pair_of_another_user_is_not_taken_over(server):
+    held_context = context(script(server), reader=held(name="OTHER"))
+    user.create(held_context, spec(user, **GIVEN))
+    assert kept(held_context)["user"] == OWN
+    assert kept(held_context)["fingerprint"] != pair().fingerprint
+
+
+def test_without_its_secret_no_user_is_made(server):
+    with pytest.raises(NotFound, match="secret nowhere does not exist"):
+        user.create(context(script(server)), spec(user, secret="nowhere"))
+    assert sent(server) == []
+
+
+def test_a_key_that_can_t_be_used_is_told_without_it(server):
+    held_context = context(script(server), reader=held(privateKey="canary-of-a-broken-key"))
+    with pytest.raises(NotFound) as broken:
+        user.create(held_context, spec(user, **GIVEN))
+    assert "canary" not in str(broken.value)
+    assert broken.value.row.code == "AWS-SECRET-SHAPE"
+
+
+def test_it_is_ready_once_it_has_logged_in_with_its_own_key(server):
+    there(server, SELECT=value(OWN))
+    held_context = context(server, reader=held())
+    assert user.is_ready(held_context, spec(user, **GIVEN), OWN) == {"name": OWN, "secret": "reader"}
+    (probe,) = server.sent
+    assert (probe.body["role"], probe.body["statement"]) == ("PUBLIC", "SELECT CURRENT_USER() AS RESULT")
+    assert "warehouse" not in probe.body
+
+
+def test_a_key_that_isn_t_known_yet_is_waited_for(server):
+    there(server, SELECT=failure("390144", "JWT token is invalid.", 401))
+    with pytest.raises(NotYet) as waiting:
+        user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
+    assert waiting.value.row.code == "SNF-KEY-NOT-READY"
+    script(server, SELECT=failure("390144", "JWT token is invalid.", 401))
+    with pytest.raises(Vanished):
+        user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
+
+
+def test_a_key_of_somebody_else_is_no_proof(server):
+    there(server, SELECT=value("OTHER"))
+    with pytest.raises(NotYet, match="logs in as 'OTHER'"):
+        user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
+
+
+def test_one_that_is_as_wanted_is_left_alone(server):
+    held_context = context(there(server), reader=held())
+    before = kept(held_context)
+    user.update(held_context, spec(user, **GIVEN), OWN)
+    assert written(server) == []
+    assert kept(held_context) == before
+
+
+@pytest.mark.parametrize(
+    ("differs", "setting"),
+    [
+        ({"TYPE": "PERSON"}, "TYPE=SERVICE"),
+        ({"DEFAULT_ROLE": "null"}, 'DEFAULT_ROLE="READER"'),
+        ({"DEFAULT_WAREHOUSE": "OTHER"}, 'DEFAULT_WAREHOUSE="W"'),
+        ({"DEFAULT_NAMESPACE": "SALES"}, 'DEFAULT_NAMESPACE="SALES"."PUBLIC"'),
+    ],
+)
+def test_only_what_differs_is_set(server, differs, setting):
+    there(server, **{"DESC USER": described(**differs)})
+    user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
+    assert written(server) == [f'ALTER USER "{OWN}" SET {setting}']
+
+
+@pytest.mark.parametrize("slot", ["RSA_PUBLIC_KEY_FP", "RSA_PUBLIC_KEY_2_FP"])
+def test_the_secret_s_key_may_be_in_either_slot(server, slot):
+    keys = {"RSA_PUBLIC_KEY_FP": "SHA256:other", "RSA_PUBLIC_KEY_2_FP": "SHA256:other", slot: pair().fingerprint}
+    there(server, **{"DESC USER": described(**keys)})
+    user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
+    assert written(server) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "slot"),
+    [
+        ({"RSA_PUBLIC_KEY_FP": "null"}, "RSA_PUBLIC_KEY"),
+        ({"RSA_PUBLIC_KEY_FP": "SHA256:a"}, "RSA_PUBLIC_KEY_2"),
+        (
+            {
+                "RSA_PUBLIC_KEY_FP": "SHA256:a",
+                "RSA_PUBLIC_KEY_LAST_SET_TIME": "2026-02-01 00:00:00.000",
+                "RSA_PUBLIC_KEY_2_FP": "SHA256:b",
+                "RSA_PUBLIC_KEY_2_LAST_SET_TIME": "2026-01-01 00:00:00.000",
+            },
+            "RSA_PUBLIC_KEY_2",
+        ),
+        (
+            {
+                "RSA_PUBLIC_KEY_FP": "SHA256:a",
+                "RSA_PUBLIC_KEY_LAST_SET_TIME": "2025-12-31 00:00:00.000",
+                "RSA_PUBLIC_KEY_2_FP": "SHA256:b",
+                "RSA_PUBLIC_KEY_2_LAST_SET_TIME": "2026-01-01 00:00:00.000",
+            },
+            "RSA_PUBLIC_KEY",
+        ),
+    ],
+)
+def test_a_key_that_was_taken_away_is_put_back_where_it_hurts_least(server, keys, slot):
+    there(server, **{"DESC USER": described(**keys)})
+    user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
+    assert written(server) == [f"ALTER USER \"{OWN}\" SET {slot}='{pair().public}'"]
+
+
+def test_what_else_stands_in_the_secret_follows_the_properties(server):
+    held_context = context(there(server), reader=held(warehouse="OLD"))
+    user.update(held_context, spec(user, **GIVEN), OWN)
+    assert kept(held_context)["warehouse"] == "W"
+    assert kept(held_context)["fingerprint"] == pair().fingerprint
+
+
+def test_a_new_secret_gets_a_new_pair_and_the_user_keeps_living(server):
+    held_context = context(there(server), reader=held(), moved=None)
+    user.update(held_context, spec(user, **{**GIVEN, "secret": "moved"}), OWN)
+    made = held_context.secrets.client.fields("moved")
+    assert made["fingerprint"] != pair().fingerprint
+    assert written(server)[0].startswith(f'ALTER USER "{OWN}" SET RSA_PUBLIC_KEY_2=\'MII')
+    assert user.REPLACE_ON == ("name",)
+
+
+def test_it_is_dropped_and_its_secret_stays(server):
+    held_context = context(there(server), deleting=True, reader=held())
+    user.delete(held_context, spec(user, **GIVEN), OWN)
+    assert written(server) == [f'DROP USER IF EXISTS "{OWN}"']
+    assert kept(held_context)["user"] == OWN
+
+
+def test_a_user_whose_comment_snowflake_hides_is_not_ours(server):
+    """Of others' users it shows the names only."""
+    script(server, **{"SHOW USERS": result(row(comment=None))})
+    assert user.adopt(context(server, deleting=True), spec(user, **GIVEN), OWN) == []
+
+
+@pytest.mark.parametrize("namespace", ["a.b.c", "a..b", "."])
+def test_a_namespace_is_a_database_or_a_schema(namespace):
+    with pytest.raises(BadProperties, match="neither a database nor"):
+        spec(user, secret="reader", namespace=namespace)
+
+
+def test_a_pair_that_is_missing_is_told(server):
+    store = SecretStore(MemorySecrets(empty="{}"))
+    for secret in ("empty", "nowhere"):
+        with pytest.raises(NotFound) as missing:
+            secret_fields.read_pair(store, secret)
+        assert missing.value.row.code == "AWS-SECRET-MISSING"

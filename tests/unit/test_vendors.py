@@ -1,0 +1,74 @@
+"""Connecting to the vendors: lazily, once an invocation, and each without the other's variables."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from resource_world import MemorySecrets, TurnedClock
+from snowflake_context import pair
+from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
+
+from lambdas import contract
+from lambdas.confluent.client import Confluent
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import LakeferryError, NotFound
+from lambdas.core.secret_store import SecretStore
+from lambdas.handlers import settings, vendors
+from lambdas.resources import registry
+from lambdas.snowflake.client import Snowflake
+
+KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
+
+
+def connections(environment, **secrets):
+    clock = TurnedClock()
+    store = SecretStore(MemorySecrets(**secrets))
+    return vendors.connections(settings.read({**ENVIRONMENT, **environment}), store, Deadline(clock, clock.now + 90))
+
+
+def snowflake_secret():
+    return json.dumps({"account": "myorg-acct", "user": "LAKEFERRY", "privateKey": pair().private_pem.reveal()})
+
+
+def test_one_vendor_needs_nothing_of_the_other():
+    confluent = connections(CONFLUENT, **{"cloud-key": KEY})[registry.CONFLUENT]
+    assert isinstance(confluent(), Confluent)
+    snowflake = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]
+    assert isinstance(snowflake(), Snowflake)
+
+
+def test_what_a_vendor_lacks_is_told_when_it_is_asked_for():
+    made = connections({})
+    for vendor, needed in ((registry.CONFLUENT, CONFLUENT), (registry.SNOWFLAKE, SNOWFLAKE)):
+        with pytest.raises(LakeferryError) as missing:
+            made[vendor]()
+        assert missing.value.row.code == "LF-SETTINGS"
+        assert all(name in missing.value.what for name in needed)
+        assert "_URL" not in missing.value.what, "addresses are for tests"
+
+
+@pytest.mark.parametrize("name", SNOWFLAKE)
+def test_each_of_snowflake_s_variables_is_needed(name):
+    some = {other: value for other, value in SNOWFLAKE.items() if other != name}
+    with pytest.raises(LakeferryError, match=f"^.*{name} not set"):
+        connections(some, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
+
+
+def test_a_client_is_made_once():
+    connect = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]
+    assert connect() is connect()
+
+
+def test_snowflake_s_client_is_what_the_settings_say():
+    client = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
+    assert client.url == "https://myorg-acct.snowflakecomputing.com"
+    assert (client.login.role, client.login.warehouse) == ("LAKEFERRY", "LAKEFERRY"), "as SHOW prints them"
+    local = {**SNOWFLAKE, contract.SNOWFLAKE_URL: "http://127.0.0.1:9/"}
+    assert connections(local, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]().url == "http://127.0.0.1:9"
+
+
+def test_a_key_that_is_missing_is_told():
+    with pytest.raises(NotFound) as missing:
+        connections(SNOWFLAKE)[registry.SNOWFLAKE]()
+    assert missing.value.row.code == "AWS-SECRET-MISSING"
