@@ -1,20 +1,25 @@
 # Thin names for real commands. Each target does its own set-up, from the lock file, into this tree.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+STAGE ?= dev
 
-.PHONY: demo test lint bench setup lock clean
+.PHONY: demo test lint synth bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
 
 test:
 	@$(PYTHON) -m lakeferry.bootstrap flink
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m pytest tests/infra
+
+synth: setup
+	@$(BIN)/python -m lakeferry.cdk synth --quiet --context stage=$(STAGE)
 
 bench: setup
 	@$(BIN)/python -m benchmarks
@@ -30,4 +35,4 @@ lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent_cloud/flink_worker/requirements.in --output-file simulators/confluent_cloud/flink_worker/requirements.txt
 
 clean:
-	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build *.egg-info
+	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build node_modules *.egg-info

@@ -22,6 +22,20 @@ settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATI
 settings.load_profile("steady")
 
 
+#: Fixtures that are dear to make, the dearest first: all tests that share one run in one process (`-n 2 --dist loadgroup`).
+_SHARED = ("spark", "lake_aws", "flink", "aws", "stock_aws")
+
+
+def pytest_collection_modifyitems(items):
+    """Groups for two processes. What has no dear fixture stays together by file."""
+    for item in items:
+        shared = next((name for name in _SHARED if name in item.fixturenames), None)
+        group = "spark" if shared == "lake_aws" else shared or item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+    # The largest group first, so that the other process has everything else to fill the time with.
+    items.sort(key=lambda item: "spark" not in item.get_closest_marker("xdist_group").args)
+
+
 @pytest.fixture(scope="session")
 def lake_aws():
     """From here to the end of the run, the environment leads to this embedded AWS."""

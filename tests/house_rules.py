@@ -41,7 +41,7 @@ _LAMBDAS_BOTTOM = "lambdas.core lambdas.contract"
 #: against it.
 ROOMS = {
     "app": _room("app.py", "stacks deployments", "aws_cdk"),
-    "stacks": _room("stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk constructs attrs"),
+    "stacks": _room("stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk cdk_nag constructs attrs"),
     "deployments": _room("deployments", "deployments exports", "attrs cattrs"),
     "exports": _room("exports", "exports", "attrs cattrs"),
     "exports.check": _room("exports", "exports", "attrs cattrs sqlglot"),
@@ -56,6 +56,7 @@ ROOMS = {
     "lambdas.rotation": _room(
         "rotation", f"{_LAMBDAS_BOTTOM} lambdas.rotation lambdas.confluent lambdas.snowflake exports", "attrs cattrs"
     ),
+    "lambdas.purge": _room("purge", f"{_LAMBDAS_BOTTOM} lambdas.purge", "attrs cattrs boto3"),
     "lambdas.notification": _room("notification", f"{_LAMBDAS_BOTTOM} lambdas.notification exports", "attrs cattrs"),
     "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs cattrs boto3 requests"),
     "glue_jobs.transforms": _room("glue_jobs/transforms", "glue_jobs.transforms exports", "attrs pyspark.sql"),
@@ -81,7 +82,7 @@ _COMES_WITH = {
     "attrs": {"attr"},
 }
 #: Only those who check what authors write may ask for it: it needs sqlglot, which doesn't ship.
-_AUTHORS_ONLY = ("exports.check", {"stacks", "lakeferry", "exports"})
+_AUTHORS_ONLY = ("exports.check", {"stacks", "deployments.sources", "lakeferry", "exports"})
 #: The one module that asks for others by computed names: it replaces functions inside MiniStack.
 _COMPUTES_NAMES = "simulators.aws.hooks"
 _COMPUTED = "a module whose name is computed"
@@ -168,7 +169,7 @@ def _may(room: Room, module: str, wanted: str, own: set[str]) -> bool:
         return "*" in room.others or any(
             _is_below(wanted, allowed) or top in _COMES_WITH.get(allowed, ()) for allowed in room.others
         )
-    if _is_below(wanted, _AUTHORS_ONLY[0]) and module.partition(".")[0] not in _AUTHORS_ONLY[1]:
+    if _is_below(wanted, _AUTHORS_ONLY[0]) and not any(_is_below(module, one) for one in _AUTHORS_ONLY[1]):
         return False
     return any(_is_below(wanted, allowed) for allowed in room.ours)
 

@@ -8,10 +8,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
+from deployments import forms
 from exports import contract as contracts
 from exports.contract import Contract
 from exports.contract_rules import RULES
-from exports.toml_model import default_of, is_optional, setting_name, settings
+from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
@@ -23,6 +24,11 @@ _PATTERNS = {
     contracts.NAME: "a name: lower case, digits and underscores",
     contracts.PATH: "a field, inside records with dots",
     contracts.TYPE: "see meaning",
+    forms.NAME: "2 to 20 small letters, digits and hyphens",
+    forms.STAGE: "2 to 12 small letters and digits",
+    forms.REGION: "see meaning",
+    forms.SECRET_NAME: "a secret's name",
+    forms.SNOWFLAKE_NAME: "a name in Snowflake",
 }
 #: What each rule beyond single keys asks for.
 _RULES = {
@@ -87,7 +93,7 @@ def text() -> str:
     return markdown.page(
         TITLE,
         _INTRO,
-        *_sections(Contract, "", "The file"),
+        *sections(Contract, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
         f"## Treatments of personal data\n\n{treatments}\n\nText that isn't ASCII is brought to Unicode's NFKC form first.\n\n"
         f"{spellings}",
@@ -98,7 +104,7 @@ def schema() -> dict[str, Any]:
     return json_schema(Contract, title="Lakeferry export contract", description="What an export delivers, from which events.")
 
 
-def _sections(model: type, path: str, title: str) -> Iterator[str]:
+def sections(model: type, path: str, title: str) -> Iterator[str]:
     """A section for the model, then one for each model inside it, in the order of the keys."""
     hints = get_type_hints(model)
     rows = [_row(field, hints[field.name], path) for field in settings(model)]
@@ -108,7 +114,7 @@ def _sections(model: type, path: str, title: str) -> Iterator[str]:
         if inner is not None:
             below = f"{path}.{setting_name(field)}" if path else setting_name(field)
             heading = _heading(below, many)
-            yield from _sections(inner, below, heading)
+            yield from sections(inner, below, heading)
 
 
 def _heading(path: str, many: bool) -> str:
@@ -125,10 +131,13 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
         below = f"{path}.{setting_name(field)}" if path else setting_name(field)
         return f"[{'tables' if many else 'table'}](#{slug(_heading(below, many))})"
     bare = next(one for one in get_args(kind) if one is not type(None)) if is_optional(kind) else kind
+    if is_map(bare):
+        return f"table of {_KINDS[get_args(bare)[1]]}s"
     many = get_origin(bare) is list
     bare = get_args(bare)[0] if many else bare
     if get_origin(bare) is Literal:
-        return ", ".join(code(str(choice)) for choice in get_args(bare))
+        choices = ", ".join(code(str(choice)) for choice in get_args(bare))
+        return f"list of {choices}" if many else choices
     return ("list of " if many else "") + _KINDS[bare] + _limits(field)
 
 

@@ -14,6 +14,7 @@ from lakeferry.reference import causes, markdown
 from lakeferry.reference.markdown import code
 from lambdas.core.errors import ErrorRow
 from lambdas.resources.reference import all_errors
+from lambdas.rotation import error_rows as rotation
 
 TITLE = "Error codes"
 EXIT_TITLE = "Exit codes"
@@ -38,6 +39,11 @@ These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the co
 the vendor said with its HTTP status and its own request id, the likely cause and what to do. What may pass by itself is waited
 for first, so an error here has lasted. The function's log in CloudWatch holds the same, and every wait before it."""
 
+_OF_ROTATION = """\
+These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
+in CloudTrail as `RotationFailed`; the function's log in CloudWatch holds the whole message. Whatever fails, the current key
+stays as it is and readers notice nothing. What a vendor says comes with a code of its own from the section above."""
+
 #: What each exit code means: of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS = [
     (console.DONE, "done", "done; also where a window waits for data"),
@@ -60,6 +66,7 @@ def text() -> str:
         _section("Exports", causes.EXPORT, codes),
         _section("Commands", causes.COMMANDS, codes),
         _rows("Resources of a deployment", _OF_RESOURCES, all_errors()),
+        _rows("Rotation", _OF_ROTATION, sorted(rotation.ERRORS)),
     )
 
 

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from lakeferry.bootstrap import ROOT
-from lakeferry.reference import commands, contract, documents, errors, expressions, permissions, resources, snowflake
+from lakeferry.reference import (
+    commands,
+    contract,
+    deployment,
+    documents,
+    errors,
+    expressions,
+    permissions,
+    resources,
+    secrets,
+    snowflake,
+)
 
 FOLDER: Final = ROOT / "docs" / "reference"
 #: Made pages among those that are written by hand.
@@ -18,6 +29,8 @@ def pages() -> dict[str, str]:
     """Text by file name. Raises LookupError where the code has something that no page explains."""
     return {
         "command-line.md": commands.text(),
+        "deployment-file.md": deployment.text(),
+        "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
         "errors.md": errors.text(),
         "exit-codes.md": errors.exit_text(),
         "export-contract.md": contract.text(),
@@ -28,6 +41,7 @@ def pages() -> dict[str, str]:
         "manifest.md": documents.manifest_text(),
         "resources.md": resources.text(),
         "run-record.md": documents.run_text(),
+        "secrets.md": secrets.text(),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -33,6 +33,17 @@ class CloudFormation(Protocol):
 
 def error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
+    """Raises what `error` makes of AWS's code where that is one of `codes`; every other error passes."""
+    try:
+        yield
+    except ClientError as refused:
+        if (code := error_code(refused)) in codes:
+            raise error(code) from None
+        raise
 
 
 @contextmanager

@@ -26,6 +26,8 @@ _ROLE_PATIENCE: Final = 600.0
 _NAMESPACE_PATIENCE: Final = 1800.0
 #: A volume for reading only has nothing to write, and of some releases nothing to read, that could be tried.
 _WELL: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
+#: Of AWS's own words, as Snowflake passes them on for several checks at once: the action that is missing comes late in each.
+_WORDS: Final = 900
 _ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
@@ -173,7 +175,7 @@ def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
 
 
 def _faulty(side: Side, row: ErrorRow, told: str) -> Faulty:
-    words = " ".join(told.split())[:DETAIL_LENGTH] or "no more than that it failed"
+    words = " ".join(told.split())[:_WORDS] or "no more than that it failed"
     return Faulty(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 

@@ -14,10 +14,12 @@ REGION: Final = "eu-west-1"
 ACCESS_KEY_ID: Final = "test"
 SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every local AWS uses)
 #: Only these answer. Add one here when the work at hand needs it.
-SERVICES: Final = ("s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation")
+SERVICES: Final = ("s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda")
 #: How long the server may take to flush its state once it is told to stop, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0
 
+#: In which functions run.
+LAMBDA_PYTHON: Final = Path(__file__).resolve().parents[2] / ".venv" / "bin" / "python"
 _REQUIREMENTS = Path(__file__).with_name("requirements.in")
 
 

@@ -24,7 +24,8 @@ EXIT_NOT_STARTED: Final = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
-        sys.stderr.write("the simulator did not start: Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m lakeferry.bootstrap flink`\n")
+        remedy = "Run `.venv/bin/python -m lakeferry.bootstrap flink`"
+        sys.stderr.write(f"the simulator did not start: Flink is not installed (.venv-flink is missing). {remedy}\n")
         return EXIT_NOT_STARTED
     try:
         listening = Listening(given.port)
@@ -44,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         engine=FlinkEngine(worker) if worker else None,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
-    _announce(listening, simulation, as_json=given.json)
     try:
+        _announce(listening, simulation, as_json=given.json)
         asyncio.run(listening.serve(listening.server(simulation)))
     except KeyboardInterrupt:
         pass

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 from aws_clients import PART, error_of, policy, sha256
+from rotation_kit import echo, echoing_secret, invoked, steps_told
 
 MIB = 1024 * 1024
 
@@ -191,6 +192,47 @@ def has_no_value_where_none_was_given(aws):
     return error_of(aws.secrets.get_secret_value, SecretId=name) == "ResourceNotFoundException"
 
 
+def calls_the_function_in_four_steps(aws):
+    name, token = echoing_secret(aws), "v" * 32
+    aws.secrets.rotate_secret(SecretId=name, ClientRequestToken=token, RotationLambdaARN=echo(aws))
+    return steps_told(aws, name) == ["createSecret", "setSecret", "testSecret", "finishSecret"]
+
+
+def tests_without_rotating(aws):
+    """Only one step; its version is gone afterwards."""
+    name = echoing_secret(aws)
+    aws.secrets.rotate_secret(SecretId=name, RotationLambdaARN=echo(aws), RotateImmediately=False)
+    told = steps_told(aws, name)
+    return told == ["testSecret"] and len(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]) == 1
+
+
+def refuses_a_second_rotation(aws):
+    name = echoing_secret(aws)
+    aws.secrets.put_secret_value(SecretId=name, SecretString="p", ClientRequestToken="w" * 32, VersionStages=["AWSPENDING"])
+    return error_of(aws.secrets.rotate_secret, SecretId=name, RotationLambdaARN=echo(aws)) == "InvalidRequestException"
+
+
+def refuses_a_function_that_it_may_not_call(aws):
+    arn = echo(aws, open_to="events.amazonaws.com")
+    return error_of(aws.secrets.rotate_secret, SecretId=echoing_secret(aws), RotationLambdaARN=arn) == "AccessDeniedException"
+
+
+def refuses_to_rotate_without_a_function(aws):
+    return error_of(aws.secrets.rotate_secret, SecretId=echoing_secret(aws)) == "InvalidRequestException"
+
+
+def keeps_a_label_on_one_version(aws):
+    name = echoing_secret(aws)
+    for token in ("x" * 32, "y" * 32):
+        aws.secrets.put_secret_value(SecretId=name, SecretString=token, ClientRequestToken=token, VersionStages=["AWSPENDING"])
+    stages = aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]
+    return [version for version, held in stages.items() if "AWSPENDING" in held] == ["y" * 32]
+
+
+def runs_functions_with_the_packages_that_ship(aws):
+    return invoked(aws, "def handler(event, context):\n    import attrs, tenacity\n    return 'well'\n") == "well"
+
+
 PROBES = {
     "s3_bodies": [holds_no_object_in_memory, holds_no_version_in_memory, sends_a_range_of_a_version],
     "s3_multipart": [
@@ -217,6 +259,15 @@ PROBES = {
         replaces_the_whole_table,
     ],
     "glue_permissions": [wants_the_catalog_and_the_database_too, finds_a_database_by_its_own_arn],
+    "secrets_rotation": [
+        calls_the_function_in_four_steps,
+        tests_without_rotating,
+        refuses_a_second_rotation,
+        refuses_a_function_that_it_may_not_call,
+        refuses_to_rotate_without_a_function,
+        keeps_a_label_on_one_version,
+    ],
+    "lambda_interpreter": [runs_functions_with_the_packages_that_ship],
     "secrets_versions": [
         keeps_a_version_that_has_a_token,
         names_the_first_version_by_its_token,

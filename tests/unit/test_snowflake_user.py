@@ -17,8 +17,16 @@ from lambdas.snowflake.kinds import user
 from lambdas.snowflake.secret_fields import Connection
 
 GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
-SETTINGS = 'TYPE=SERVICE DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" DEFAULT_NAMESPACE="SALES"."PUBLIC"'
-AS_WANTED = {"TYPE": "SERVICE", "DEFAULT_ROLE": "READER", "DEFAULT_WAREHOUSE": "W", "DEFAULT_NAMESPACE": "SALES.PUBLIC"}
+SETTINGS = (
+    'TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" DEFAULT_NAMESPACE="SALES"."PUBLIC"'
+)
+AS_WANTED = {
+    "TYPE": "SERVICE",
+    "DEFAULT_SECONDARY_ROLES": "[]",
+    "DEFAULT_ROLE": "READER",
+    "DEFAULT_WAREHOUSE": "W",
+    "DEFAULT_NAMESPACE": "SALES.PUBLIC",
+}
 
 
 def held(of=None, name=OWN, **given):
@@ -61,7 +69,7 @@ def test_a_pair_is_made_stored_and_registered(server):
 
 def test_settings_that_aren_t_given_are_left_to_snowflake(server):
     user.create(context(script(server)), spec(user, secret="reader"))
-    assert written(server)[0].startswith(f'CREATE USER "{OWN}" TYPE=SERVICE RSA_PUBLIC_KEY=')
+    assert written(server)[0].startswith(f'CREATE USER "{OWN}" TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() RSA_PUBLIC_KEY=')
 
 
 def test_the_private_key_is_in_no_statement(server):
@@ -140,6 +148,7 @@ def test_one_that_is_as_wanted_is_left_alone(server):
     ("differs", "setting"),
     [
         ({"TYPE": "PERSON"}, "TYPE=SERVICE"),
+        ({"DEFAULT_SECONDARY_ROLES": '["ALL"]'}, "DEFAULT_SECONDARY_ROLES=()"),
         ({"DEFAULT_ROLE": "null"}, 'DEFAULT_ROLE="READER"'),
         ({"DEFAULT_WAREHOUSE": "OTHER"}, 'DEFAULT_WAREHOUSE="W"'),
         ({"DEFAULT_NAMESPACE": "SALES"}, 'DEFAULT_NAMESPACE="SALES"."PUBLIC"'),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from confluent_world import ROLE, SCHEMA, WIDER
+from lives import Life
 
 from simulators.confluent_cloud.simulation import REGION
 
@@ -13,18 +12,6 @@ OTHER_STATEMENT = "CREATE TABLE `totals` AS SELECT `id` AS `number` FROM `orders
 #: Milliseconds between two records: they are not what is looked at here.
 SELDOM = 100_000
 UNDO = "DROP TABLE IF EXISTS `totals`"
-
-
-class Life(NamedTuple):
-    """`properties` makes what the kind needs and tells its first properties; `changed` are other values of some of them,
-    `moved` such that make another object. `shown` are kinds of the simulator's objects that one resource is, and `beside`
-    those that come with it and stay for others."""
-
-    properties: object
-    changed: dict[str, object]
-    moved: dict[str, object]
-    shown: dict[str, int]
-    beside: tuple[str, ...] = ()
 
 
 def environment(org):
@@ -131,7 +118,13 @@ def _connector(org):
     where, admin = kafka(org)
     org.make("topic", "Trades", topic="stock_trades", partitions=1, **where)
     del where["credentials"]
-    return {**where, "service_account_id": admin, "topic": "stock_trades", "quickstart": "STOCK_TRADES", "max_interval_ms": SELDOM}
+    return {
+        **where,
+        "service_account_id": admin,
+        "topic": "stock_trades",
+        "quickstart": "STOCK_TRADES",
+        "max_interval_ms": SELDOM,
+    }
 
 
 def _pool(org):

@@ -10,6 +10,7 @@ import asyncio
 import http.client
 import io
 import json
+import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -30,6 +31,16 @@ class Sent(NamedTuple):
     path: str
     status: int
     has_list: bool
+    statement: str
+
+    @property
+    def reads(self):
+        return self.method == "GET" or self.statement.startswith(("SHOW ", "DESC ", "SELECT "))
+
+    @property
+    def sort(self):
+        """The same for calls that are alike: what only names this one call is left out."""
+        return self.method, re.sub(r"requestId=[^&]+|/statements/[0-9a-f-]+", "", self.path), self.statement, self.status
 
 
 class _Here(ThreadPoolExecutor):
@@ -119,13 +130,13 @@ class InProcessWire(BaseAdapter):
         number, moment = self.killed_at
         dies = number == len(self.calls) + 1 and moment
         if dies == "before":
-            self.calls.append(Sent(request.method, request.path_url, 0, False))
+            self.calls.append(Sent(request.method, request.path_url, 0, False, _statement(request)))
             raise Killed
         try:
             return self._answered(request, timeout, connection)
         finally:
             status = connection.start["status"] if connection.start else 0
-            self.calls.append(Sent(request.method, request.path_url, status, _holds_list(connection.body)))
+            self.calls.append(Sent(request.method, request.path_url, status, _holds_list(connection.body), _statement(request)))
             if dies:
                 raise Killed
 
@@ -165,6 +176,11 @@ def _holds_list(body):
         return bool(json.loads(body)["data"])
     except (ValueError, TypeError, LookupError):
         return False
+
+
+def _statement(request):
+    """Of Snowflake's SQL API."""
+    return json.loads(request.body)["statement"] if request.path_url.startswith("/api/v2/statements?") else ""
 
 
 def _content(request):

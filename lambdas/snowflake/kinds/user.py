@@ -36,6 +36,8 @@ _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has, and that may do nothing.
 _ANYBODY: Final = "PUBLIC"
 _UNSET: Final = ("", "null")
+#: As DESC USER shows what every user of ours is. Without secondary roles, a session can do what its one role can and no more.
+_ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
 
 @attrs.frozen
@@ -126,13 +128,19 @@ def _settings(spec: Spec) -> dict[str, Sql]:
         "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
         "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace)) if spec.namespace else None,
     }
-    return {"TYPE": sql.statement("TYPE=SERVICE"), **{setting: part for setting, part in given.items() if part}}
+    always = {
+        "TYPE": sql.statement("TYPE=SERVICE"),
+        "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
+    }
+    return {**always, **{setting: part for setting, part in given.items() if part}}
 
 
 def _is(setting: str, described: dict[str, str], spec: Spec) -> bool:
     wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
     now = described.get(setting, "")
-    return now == "SERVICE" if setting == "TYPE" else sql.split(now) == sql.split(wanted[setting])
+    if setting in _ALWAYS:
+        return now.replace(" ", "") == _ALWAYS[setting]
+    return sql.split(now) == sql.split(wanted[setting])
 
 
 def _slot(described: dict[str, str]) -> str:

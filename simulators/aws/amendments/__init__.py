@@ -11,10 +11,12 @@ from typing import Final
 from simulators.aws.amendments import (
     glue_catalog,
     glue_permissions,
+    lambda_interpreter,
     s3_bodies,
     s3_limits,
     s3_missing_key,
     s3_multipart,
+    secrets_rotation,
     secrets_versions,
     secure_transport,
 )
@@ -29,4 +31,6 @@ AMENDMENTS: Final[tuple[Amendment, ...]] = (
     glue_catalog.AMENDMENT,
     glue_permissions.AMENDMENT,
     secrets_versions.AMENDMENT,
+    secrets_rotation.AMENDMENT,
+    lambda_interpreter.AMENDMENT,
 )

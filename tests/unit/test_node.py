@@ -1,0 +1,70 @@
+"""Which Node runs CDK: the machine's where CDK supports it, else the one among the Python packages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lakeferry import cdk, node
+from lakeferry.bootstrap import ROOT
+
+
+def fake(folder, version):
+    """Something that tells a version as Node does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    binary = folder / "node"
+    binary.write_text(f"#!/bin/sh\necho {version}\n")
+    binary.chmod(0o755)
+    return binary
+
+
+@pytest.mark.parametrize("version", ["v22.1.0", "v24.19.0"])
+def test_the_machine_s_own(tmp_path, version):
+    binary = fake(tmp_path / "own", version)
+    found = node.find(str(binary), tmp_path / "none")
+    assert found.binary == binary
+    assert found.npm == (str(tmp_path / "own" / "npm"),)
+
+
+@pytest.mark.parametrize("version", ["v20.20.2", "v18.0.0", "v23.0.0", "rubbish", ""])
+def test_another_version_is_passed_over(tmp_path, version):
+    own, packaged = fake(tmp_path / "own", version), fake(tmp_path / "package" / "bin", "v24.0.0")
+    found = node.find(str(own), tmp_path / "package")
+    assert found.binary == packaged
+    assert found.npm[1].endswith("npm-cli.js")
+
+
+def test_none_at_all(tmp_path):
+    with pytest.raises(node.NoNode, match="make setup"):
+        node.find(str(tmp_path / "missing"), tmp_path / "none")
+
+
+def test_the_package_that_is_installed_is_one_that_cdk_supports():
+    assert node.find("").version in node.SUPPORTED
+
+
+def test_a_command_line_that_is_there_is_not_fetched_again(tmp_path):
+    """No network the second time: npm would fail here."""
+    (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
+    there = tmp_path / "node_modules" / "aws-cdk"
+    there.mkdir(parents=True)
+    (there / "package.json").write_text(json.dumps({"version": cdk.pinned()}))
+    dead = node.Node(tmp_path / "node", ("/nowhere/npm",), 24)
+    assert cdk.command_line(dead, tmp_path) == there / "bin" / "cdk"
+
+
+def test_one_that_can_t_be_fetched_is_told_in_one_sentence(tmp_path):
+    (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
+    offline = node.Node(tmp_path / "node", ("sh", "-c", "echo no route >&2; false"), 24)
+    with pytest.raises(cdk.NoCommandLine, match="no route"):
+        cdk.command_line(offline, tmp_path)
+
+
+def test_the_pin_is_exact_and_the_lock_has_its_hash_and_no_place():
+    """The newest by number was published by accident and doesn't work."""
+    lock = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]
+    assert lock["version"] == cdk.pinned()
+    assert cdk.pinned().startswith("2.")
+    assert lock["integrity"].startswith("sha512-")
+    assert "resolved" not in lock

@@ -1,0 +1,95 @@
+"""What the rotation function makes of its environment and of errors: one message, and no secret in it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lambdas import contract
+from lambdas.core.errors import LakeferryError
+from lambdas.core.redaction import Secret
+from lambdas.handlers import rotation
+from lambdas.rotation.holdings import DAY, Policy
+
+
+class Invocation:
+    def get_remaining_time_in_millis(self):
+        return contract.ROTATION_TIMEOUT_SECONDS * 1000
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in (contract.ROTATION_KEEP, contract.ROTATION_GRACE_DAYS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+
+
+def logged(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_settings_have_defaults():
+    read = rotation.read({})
+    assert (read.policy, read.confluent_url) == (Policy(2, 7 * DAY), "https://api.confluent.cloud")
+    given = {contract.ROTATION_KEEP: "3", contract.ROTATION_GRACE_DAYS: "0.5", contract.CONFLUENT_URL: "http://127.0.0.1:1"}
+    assert (rotation.read(given).policy, rotation.read(given).confluent_url) == (Policy(3, DAY / 2), "http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {contract.ROTATION_KEEP: "1"},
+        {contract.ROTATION_KEEP: "two"},
+        {contract.ROTATION_GRACE_DAYS: "0"},
+        {contract.ROTATION_GRACE_DAYS: "-1"},
+        {contract.ROTATION_GRACE_DAYS: "inf"},
+        {contract.ROTATION_GRACE_DAYS: "nan"},
+    ],
+)
+def test_settings_that_rotation_can_not_keep_to_are_refused(given, monkeypatch, capsys):
+    with pytest.raises(LakeferryError):
+        rotation.read(given)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(rotation.Failed, match="LF-SETTINGS"):
+        rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
+    (entry,) = logged(capsys)
+    assert (entry["code"], entry["secret"], entry["step"]) == ("LF-SETTINGS", "s", "createSecret")
+
+
+def test_an_event_of_another_form_is_told_in_one_message(capsys):
+    with pytest.raises(rotation.Failed) as failed:
+        rotation.rotate({"Step": "createSecret"}, Invocation())
+    assert str(failed.value).startswith("ROT-EVENT  the event lacks SecretId, ClientRequestToken")
+    assert failed.value.__suppress_context__
+    assert logged(capsys)[-1]["code"] == "ROT-EVENT"
+
+
+def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
+    secret = Secret("canary-of-the-handler")
+
+    class Dying(Invocation):
+        def get_remaining_time_in_millis(self):
+            raise RuntimeError(f"with {secret.reveal()} in it")
+
+    with pytest.raises(rotation.Failed) as failed:
+        rotation.rotate({}, Dying())
+    assert str(failed.value).startswith("LF-INTERNAL  RuntimeError. ")
+    assert "canary" not in str(failed.value)
+    text = json.dumps(logged(capsys)[-1])
+    assert "RuntimeError" in text
+    assert "canary" not in text
+
+
+def test_what_secrets_manager_refuses_is_told_by_its_code(server, monkeypatch, capsys):
+    server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "canary"})
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    rotation._client.cache_clear()
+    with pytest.raises(rotation.Failed, match="AWS-REFUSED  describing secret s: AccessDeniedException") as failed:
+        rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
+    rotation._client.cache_clear()
+    assert "canary" not in str(failed.value)

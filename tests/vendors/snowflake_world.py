@@ -1,0 +1,87 @@
+"""Snowflake's client and its simulator: an account in which an admin has run the script of the guide."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from resource_world import START
+from world import STEADY, World
+
+from lakeferry.reference import snowflake as guide
+from lambdas.core.http import Session
+from lambdas.core.redaction import Secret
+from lambdas.resources.registry import KINDS
+from lambdas.snowflake import keypair, sql
+from lambdas.snowflake.client import Login, Snowflake
+from simulators.snowflake.application import Application
+from simulators.snowflake.simulation import Simulation
+
+DEPLOYER = "LAKEFERRY"
+
+
+@cache
+def deployer_key():
+    """Two thousand bits: a login is signed in each of thousands of invocations."""
+    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return keypair.load(Secret(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()))
+
+
+class Account(World):
+    """One that is new. `lake` is the embedded AWS, where tables are to be read."""
+
+    url = "http://127.0.0.1:7011"
+    SECRET_FIELD = "privateKey"
+
+    def __init__(self, seed=1, kinds=KINDS, lake=None):
+        self._folder = tempfile.TemporaryDirectory()
+        self.simulation = Simulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake)
+        self.lake = lake
+        super().__init__(Application(self.simulation), kinds)
+        self._prepare()
+
+    @property
+    def account(self):
+        return self.simulation.account
+
+    def _prepare(self):
+        """What docs/how-to/prepare-snowflake.md has an admin do."""
+        told = self.simulation.credentials
+        key = keypair.load(Secret(Path(told["private_key_file"]).read_text()))
+        login = Login(told["account"], told["user"], told["role"])
+        lifecycle = self.invocations.lifecycle()
+        admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, wire=self.wire), self.clock, login, key, self.url)
+        for line in guide.script().replace(guide.PUBLIC_KEY, deployer_key().public).splitlines():
+            admin.run(sql.statement(line.removesuffix(";")))
+
+    def connect(self, deadline, clock, store):
+        login = Login(self.account.identifier, DEPLOYER, DEPLOYER, DEPLOYER)
+        session = Session(deadline, retry=STEADY, wire=self.wire)
+        return Snowflake(session, clock, login, deployer_key(), self.url)
+
+    def close(self):
+        super().close()
+        self._folder.cleanup()
+
+    def pass_time(self, seconds):
+        self.account.clock.advance(seconds)
+
+    def objects(self):
+        """The simulator's own word for what there is: (kind, name) of each object and of each grant."""
+        self.account.clock.run_due()
+        return {(kind, each) for kind, names in self.account.objects().items() for each in names}
+
+    def known(self):
+        return super().known() | {deployer_key().private_pem.reveal()}
+
+    def state(self):
+        return self.simulation.account, self.simulation.statements
+
+    def take(self, state):
+        self.simulation.account, self.simulation.statements = state
+
+    def uncopied(self):
+        return {id(self.lake): self.lake} if self.lake else {}
