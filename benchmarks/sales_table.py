@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.table import Table
 
 from benchmarks.shapes import Shape
@@ -56,9 +57,12 @@ def write(catalog: Catalog, database: str, location: str, shape: Shape) -> Table
     table = catalog.create_table((database, name), ARROW_SCHEMA, location=f"{location}/{name}", properties=properties)
     batches = _files(shape.rows, shape.files)
     for number in range(shape.commits):
-        with table.transaction() as transaction:
-            for _ in range(shape.files * number // shape.commits, shape.files * (number + 1) // shape.commits):
-                transaction.append(next(batches))
+        files = range(shape.files * number // shape.commits, shape.files * (number + 1) // shape.commits)
+        # One snapshot for all of them, as Tableflow does; appending to a transaction would make one for each.
+        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as appended:
+            for _ in files:
+                for file in _dataframe_to_data_files(transaction.table_metadata, next(batches), table.io):
+                    appended.append_data_file(file)
     return table
 
 
