@@ -225,6 +225,12 @@ STORAGE: Final = ErrorRow(
     "The function's role lacks a permission, or the service is throttled.",
     "Look at the error's own code above; deploy again once it is mended.",
 )
+DOCUMENT: Final = ErrorRow(
+    "AWS-DOCUMENT",
+    "An object in the bucket can't be read",
+    "Somebody wrote it by hand, or another program keeps its files below our prefix.",
+    "Look at the object named above; a version of before can be restored, because the bucket keeps them.",
+)
 
 INTERNAL: Final = ErrorRow(
     "LF-INTERNAL",
@@ -235,5 +241,5 @@ INTERNAL: Final = ErrorRow(
 
 ERRORS: Final = (
     PROPERTIES, OVERTAKEN, FOREIGN, SETTINGS, WAITING, OUT_OF_TIME, OUTDATED, VANISHED, UNREACHABLE, TLS, UNREADABLE, ADDRESS,
-    SECRET_MISSING, SECRET_SHAPE, STORAGE, INTERNAL,
+    SECRET_MISSING, SECRET_SHAPE, STORAGE, DOCUMENT, INTERNAL,
 )  # fmt: skip

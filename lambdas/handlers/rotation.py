@@ -1,0 +1,125 @@
+"""Rotation. Secrets Manager sends its four steps; an operator may send {"operation": "revoke" or "status", "secret": id}."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+import boto3
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.core import errors
+from lambdas.core.clock import Deadline, SystemClock
+from lambdas.core.errors import LakeferryError, Refused
+from lambdas.core.http import Session
+from lambdas.core.log import Log, open_log
+from lambdas.core.secret_store import SecretStore
+from lambdas.rotation import ages, error_rows, strategy
+from lambdas.rotation.confluent_api_key import ConfluentApiKey
+from lambdas.rotation.engine import Engine
+from lambdas.rotation.holdings import DAY, Policy
+from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
+from lambdas.rotation.strategy import Strategy
+from lambdas.rotation.versions import RotatedSecrets
+from lambdas.snowflake.client import Snowflake
+
+_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+class LambdaContext(Protocol):
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class Failed(Exception):
+    """The one message that Secrets Manager notes in CloudTrail: without a secret or a trace of ours."""
+
+
+@attrs.frozen
+class Settings:
+    cloud_key_secret: str
+    confluent_url: str
+    snowflake_url: str
+    policy: Policy
+
+
+def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    log = open_log()
+    try:
+        clock = SystemClock()
+        left = context.get_remaining_time_in_millis() / 1000 - contract.ROTATION_MARGIN_SECONDS
+        deadline = Deadline(clock, clock.time() + left)
+        return answer(build(read(os.environ), _client(), Session(deadline), deadline, log), event)
+    except LakeferryError as error:
+        log.error("failed", code=error.row.code, reason=str(error), secret=_shown(event), step=event.get("Step"))
+        raise Failed(str(error)) from None
+    except Exception as error:
+        log.error("failed unexpectedly", trace=True)
+        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+
+
+def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
+    if "operation" not in event:
+        return {"outcome": engine.run(event)}
+    operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
+    if operation is None or not secret:
+        raise Refused(error_rows.EVENT, f"an operation is {' or '.join(_OPERATIONS)}, of a secret")
+    return operation(engine, secret)
+
+
+def build(read: Settings, client: RotatedSecrets, session: Session, deadline: Deadline, log: Log) -> Engine:
+    """The composition: the only place that chooses what stands behind the ports."""
+
+    @functools.cache
+    def confluent() -> Confluent:
+        if not read.cloud_key_secret:
+            raise LakeferryError(errors.SETTINGS, f"{contract.CLOUD_KEY_SECRET} not set")
+        key = SecretStore(client).read_key(read.cloud_key_secret)
+        return Confluent(session, deadline.clock, key, read.confluent_url)
+
+    strategies: dict[str, Callable[[], Strategy]] = {
+        strategy.CONFLUENT: lambda: ConfluentApiKey(confluent),
+        strategy.SNOWFLAKE: lambda: SnowflakeKeyPair(
+            lambda login, key: Snowflake(session, deadline.clock, login, key, read.snowflake_url)
+        ),
+    }
+    return Engine(client, lambda kind: strategies[kind](), read.policy, deadline, log)
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """Raises LakeferryError for numbers that rotation can't keep to."""
+    try:
+        keep = int(environment.get(contract.ROTATION_KEEP) or contract.KEYS_KEPT)
+        grace = float(environment.get(contract.ROTATION_GRACE_DAYS) or contract.GRACE_DAYS)
+    except ValueError:
+        keep, grace = 0, 0.0
+    if keep < contract.KEYS_KEPT or not 0 < grace < float("inf"):
+        wanted = f"{contract.ROTATION_KEEP} must be {contract.KEYS_KEPT} or more, {contract.ROTATION_GRACE_DAYS} more than 0"
+        raise LakeferryError(errors.SETTINGS, wanted)
+    return Settings(
+        cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),
+        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
+        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+        policy=Policy(keep, grace * DAY),
+    )
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[Engine, str], dict[str, Any]]]] = {
+    "revoke": Engine.revoke,
+    "status": lambda engine, secret: ages.told(ages.of(*engine.hold(secret))),
+}
+
+
+@functools.cache
+def _client() -> Any:
+    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
+    session: Any = boto3.session.Session()
+    return session.client("secretsmanager", config=_AWS)
+
+
+def _shown(event: Mapping[str, Any]) -> str:
+    return str(event.get("SecretId") or event.get("secret") or "")

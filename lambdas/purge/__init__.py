@@ -1,0 +1,1 @@
+"""Removing what others left in places of ours, when a deployment goes. Everything may be asked for again."""

@@ -1,0 +1,156 @@
+"""Secrets Manager's four steps, once for all credentials: createSecret, setSecret, testSecret, finishSecret.
+
+Every step may come again, also after the end, and each may be the second try of one that died half-way. The move of
+AWSCURRENT in the last step is the commit: before it nobody reads the new key, after it nothing is done any more. A replaced key
+stays alive; the next rotation revokes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import Refused, Transient
+from lambdas.core.log import Log
+from lambdas.core.redaction import Secret
+from lambdas.rotation import error_rows, holdings, proof, strategy
+from lambdas.rotation.holdings import Holdings, Policy
+from lambdas.rotation.strategy import Revoked, Strategy
+from lambdas.rotation.versions import CURRENT, PENDING, Described, RotatedSecrets, SecretVersions, Version
+
+_NEEDED: Final = ("Step", "SecretId", "ClientRequestToken")
+ALREADY: Final = "already current"
+
+
+@attrs.frozen
+class Engine:
+    """One invocation's. `connect` gives the strategy of a kind of credential."""
+
+    client: RotatedSecrets
+    connect: Callable[[str], Strategy]
+    policy: Policy
+    deadline: Deadline
+    log: Log
+
+    def run(self, event: Mapping[str, Any]) -> str:
+        """What came of the step. Raises LakeferryError; then nothing that anybody uses has changed."""
+        step, versions, token = self._asked(event)
+        described = versions.describe()
+        log = self.log.bind(secret=described.name, step=step, version=token)
+        if _is_done(described, token):
+            outcome = ALREADY
+        else:
+            held = holdings.read(versions, described, token, self.policy, self.deadline.clock.time)
+            acting = self.connect(strategy.kind_of(held.current))
+            outcome = _STEPS[step](self, held, acting, event)
+        log.info(outcome)
+        return outcome
+
+    def hold(self, secret_id: str) -> tuple[Holdings, Strategy]:
+        """For what an operator asks of a secret, outside of a rotation."""
+        versions = SecretVersions(self.client, secret_id)
+        held = holdings.read(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
+        return held, self.connect(strategy.kind_of(held.current))
+
+    def revoke(self, secret_id: str) -> dict[str, Any]:
+        """Every key but the current one (and the one that is being rotated to) is gone at once, in grace or not."""
+        held, acting = self.hold(secret_id)
+        if not acting.works(held.current):
+            raise Refused(error_rows.NOTHING_LEFT, f"secret {held.described.name}")
+        revoked: Revoked = acting.revoke(held)
+        told = {
+            "secret": held.described.name,
+            "revoked": revoked.gone,
+            "not_ours": revoked.left,
+            "kept": acting.id_of(held.current),
+        }
+        self.log.info("revoked", **told)
+        return told
+
+    def create(self, held: Holdings, acting: Strategy, event: Mapping[str, Any]) -> str:
+        if held.pending is not None:
+            return self._kept(held, acting, held.pending)
+        fields = acting.fresh(held)
+        passed = event.get("RotationToken")
+        try:
+            held.versions.put_pending(held.token, fields, Secret(str(passed)) if passed else None)
+        except Refused:
+            acting.abandon(held, fields)
+            raise
+        return "created"
+
+    def set(self, held: Holdings, acting: Strategy, event: Mapping[str, Any]) -> str:
+        acting.install(held, _with_value(held))
+        return "set"
+
+    def test(self, held: Holdings, acting: Strategy, event: Mapping[str, Any]) -> str:
+        """A version without a value is Secrets Manager's way of asking whether rotation would work: the current key tells."""
+        self._prove(held, acting, held.pending or held.current)
+        return "tested" if held.pending else "tested the current key"
+
+    def finish(self, held: Holdings, acting: Strategy, event: Mapping[str, Any]) -> str:
+        """Proves the key once more: nobody promises that the step before was this one's."""
+        pending = _with_value(held)
+        self._prove(held, acting, pending)
+        if held.needs_mark(pending):
+            held.versions.mark(held.token, held.now())
+        try:
+            held.versions.make_current(held.token, held.current.id)
+        except Transient:
+            if CURRENT not in held.versions.describe().stages.get(held.token, ()):
+                raise
+        return "current"
+
+    def _kept(self, held: Holdings, acting: Strategy, pending: Version) -> str:
+        """A value is never made twice for a version. Where nothing can come of it, the version is given up."""
+        if not acting.is_spoiled(pending):
+            return "created before"
+        held.versions.give_up(held.token)
+        raise Refused(error_rows.DISCARDED, f"version {held.token} of secret {held.described.name}")
+
+    def _prove(self, held: Holdings, acting: Strategy, version: Version) -> None:
+        proof.prove(
+            lambda: acting.works(version),
+            lambda: acting.is_there(held, version),
+            self.deadline,
+            f"the key of version {version.id} of secret {held.described.name}",
+        )
+
+    def _asked(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
+        if missing := [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]:
+            raise Refused(error_rows.EVENT, f"the event lacks {', '.join(missing)}")
+        if event["Step"] not in _STEPS:
+            raise Refused(error_rows.EVENT, f"there is no step {event['Step']!r}")
+        return event["Step"], SecretVersions(self.client, event["SecretId"]), event["ClientRequestToken"]
+
+
+def _is_done(described: Described, token: str) -> bool:
+    """Raises Refused where there is nothing to rotate, in the order in which AWS's own templates look."""
+    if described.deleted:
+        raise Refused(error_rows.DELETED, f"secret {described.name}")
+    if not described.enabled:
+        raise Refused(error_rows.NOT_ENABLED, f"secret {described.name}")
+    if token not in described.stages:
+        raise Refused(error_rows.UNKNOWN_TOKEN, f"version {token} of secret {described.name}")
+    if CURRENT in described.stages[token]:
+        return True
+    if PENDING not in described.stages[token]:
+        raise Refused(error_rows.NOT_PENDING, f"version {token} of secret {described.name}")
+    return False
+
+
+def _with_value(held: Holdings) -> Version:
+    if held.pending is None:
+        raise Refused(error_rows.EMPTY, f"version {held.token} of secret {held.described.name}")
+    return held.pending
+
+
+_STEPS: Final[Mapping[str, Callable[[Engine, Holdings, Strategy, Mapping[str, Any]], str]]] = {
+    "createSecret": Engine.create,
+    "setSecret": Engine.set,
+    "testSecret": Engine.test,
+    "finishSecret": Engine.finish,
+}

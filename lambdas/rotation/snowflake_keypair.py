@@ -1,0 +1,204 @@
+"""Key pairs of Snowflake users: the user's two slots take turns, and Snowflake itself tells which one is free.
+
+The slot to write is the one whose fingerprint is not the current key's; no counter says so. A key that neither belongs to the
+secret nor may go by now is never overwritten. The user logs in with its own key, in a role that may set keys and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from lambdas import contract
+from lambdas.core.errors import Denied, Refused
+from lambdas.core.redaction import Secret
+from lambdas.rotation import error_rows
+from lambdas.rotation.holdings import Holdings
+from lambdas.rotation.strategy import LiveKey, Revoked
+from lambdas.rotation.versions import Version
+from lambdas.snowflake import keypair, secret_fields, soundness, sql
+from lambdas.snowflake.client import Login, Snowflake
+from lambdas.snowflake.keypair import KeyPair, UnusableKey
+from lambdas.snowflake.secret_fields import ACCOUNT, PASSPHRASE, PRIVATE_KEY, USER, Connection
+
+SLOTS: Final = ("RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2")
+_DESC: Final = "DESC USER {name}"
+_SET: Final = {
+    "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
+    "RSA_PUBLIC_KEY_2": "ALTER USER {name} SET RSA_PUBLIC_KEY_2={key}",
+}
+_UNSET: Final = {
+    "RSA_PUBLIC_KEY": "ALTER USER {name} UNSET RSA_PUBLIC_KEY",
+    "RSA_PUBLIC_KEY_2": "ALTER USER {name} UNSET RSA_PUBLIC_KEY_2",
+}
+_WHO: Final = "SELECT CURRENT_USER() AS RESULT"
+#: A role that every user has, and that may do nothing: it proves the key alone.
+_ANYBODY: Final = "PUBLIC"
+_EMPTY: Final = ("", "null")
+
+#: From the text of a private key and its passphrase. Raises UnusableKey.
+Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
+
+
+@attrs.frozen
+class _User:
+    """As Snowflake describes it: of each slot the fingerprint, "" where it is empty, and when it was set."""
+
+    client: Snowflake
+    slots: Mapping[str, str]
+    since: Mapping[str, str]
+
+
+@attrs.frozen
+class _Keys:
+    """The versions' key pairs, each read once in an invocation: reading one checks its numbers, which takes its time."""
+
+    load: Load
+    _read: dict[str, KeyPair] = attrs.field(factory=dict, init=False, repr=False)
+
+    def of(self, version: Version) -> KeyPair:
+        """Raises Refused where the version has no key that can be used."""
+        if version.id not in self._read:
+            self._read[version.id] = self._loaded(version)
+        return self._read[version.id]
+
+    def readable(self, version: Version | None) -> KeyPair | None:
+        try:
+            return self.of(version) if version else None
+        except Refused:
+            return None
+
+    def fingerprint(self, version: Version | None) -> str:
+        """Empty where there is no key that can be read."""
+        pair = self.readable(version)
+        return pair.fingerprint if pair else ""
+
+    def _loaded(self, version: Version) -> KeyPair:
+        try:
+            return self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
+        except (KeyError, UnusableKey) as unusable:
+            why = str(unusable) if isinstance(unusable, UnusableKey) else f"there is no {PRIVATE_KEY}"
+            raise Refused(error_rows.BAD_KEY, f"the private key of version {version.id}: {why}") from None
+
+
+@attrs.frozen
+class SnowflakeKeyPair:
+    """`connect` gives a client of the account for whoever logs in. Making a key and reading one take the most time of all."""
+
+    connect: Callable[[Login, KeyPair], Snowflake]
+    make: Callable[[], KeyPair] = keypair.make
+    load: Load = keypair.load
+    _keys: _Keys = attrs.field(default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False)
+
+    def id_of(self, version: Version) -> str:
+        return self._keys.of(version).fingerprint
+
+    def fresh(self, held: Holdings) -> dict[str, str]:
+        """Made in memory; that there will be a slot for it is seen first."""
+        self._keys.of(held.current)
+        self._slot_for_new(held, self._user(held).slots)
+        try:
+            pair = soundness.require_sound(self.make())
+        except UnusableKey as unusable:
+            raise Refused(error_rows.BAD_KEY, f"a new key pair: {unusable}") from None
+        kept = {name: value for name, value in held.current.fields.items() if name != PASSPHRASE}
+        return {**kept, **secret_fields.fields(pair, _connection(held.current))}
+
+    def abandon(self, held: Holdings, fields: Mapping[str, str]) -> None:
+        """Nobody but this process ever saw it."""
+
+    def install(self, held: Holdings, pending: Version) -> None:
+        user, pair = self._user(held), self._keys.of(pending)
+        if pair.fingerprint not in user.slots.values():
+            slot = self._slot_for_new(held, user.slots)
+            user.client.run(sql.statement(_SET[slot], name=_name(held), key=sql.literal(pair.public)))
+
+    def works(self, version: Version) -> bool:
+        client = self.connect(_login(version, _ANYBODY), self._keys.of(version))
+        try:
+            return client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
+        except Denied:
+            return False
+
+    def is_there(self, held: Holdings, pending: Version) -> bool:
+        return self._keys.of(pending).fingerprint in self._user(held).slots.values()
+
+    def is_spoiled(self, pending: Version) -> bool:
+        """A key that was taken out of its slot can be set again; one that can't be read, never."""
+        return self._keys.readable(pending) is None
+
+    def revoke(self, held: Holdings) -> Revoked:
+        kept = {self._keys.fingerprint(version) for version in (held.current, held.pending)}
+        user = self._user(held)
+        others = set(user.slots.values()) - kept - {""}
+        ours = {each for each in others if each == self._keys.fingerprint(held.previous) or self._was_ours(held, each)}
+        for slot in [slot for slot, found in user.slots.items() if found in ours]:
+            user.client.run(sql.statement(_UNSET[slot], name=_name(held)))
+        return Revoked(sorted(ours), sorted(others - ours))
+
+    def live(self, held: Holdings) -> list[LiveKey]:
+        user = self._user(held)
+        return [LiveKey(found, slot, user.since[slot]) for slot, found in user.slots.items() if found]
+
+    def _user(self, held: Holdings) -> _User:
+        """Described by itself, with whichever of the secret's keys logs in, the current one first."""
+        denied = ""
+        for version in held.labelled:
+            if (pair := self._keys.readable(version)) is None:
+                continue
+            client = self.connect(_login(version, _rotation_role(held)), pair)
+            try:
+                rows = client.run(sql.statement(_DESC, name=_name(held)))
+            except Denied as error:
+                denied = denied or error.what
+                continue
+            found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+            slots = {slot: found.get(f"{slot}_FP", "") for slot in SLOTS}
+            since = {slot: found.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
+            return _User(client, {slot: "" if text in _EMPTY else text for slot, text in slots.items()}, since)
+        raise Refused(error_rows.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
+
+    def _slot_for_new(self, held: Holdings, slots: Mapping[str, str]) -> str:
+        """An empty one, otherwise the one that the current key is not in, if what it holds may go. Raises Refused."""
+        for slot, found in slots.items():
+            if not found:
+                return slot
+        current, whose = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
+        if current not in slots.values():
+            raise Refused(error_rows.FOREIGN_KEY, f"neither slot of {whose} holds the current key")
+        others = [(slot, found) for slot, found in slots.items() if found != current]
+        if not others:
+            return SLOTS[1]
+        slot, found = others[0]
+        if found == self._keys.fingerprint(held.previous):
+            may_go = held.previous_may_go
+        elif self._was_ours(held, found):
+            may_go = held.older_may_go
+        else:
+            raise Refused(error_rows.FOREIGN_KEY, f"{slot} of {whose} holds {found}")
+        if not may_go:
+            raise Refused(error_rows.IN_GRACE, f"{slot} of {whose}")
+        return slot
+
+    def _was_ours(self, held: Holdings, fingerprint: str) -> bool:
+        """Whether a version without a label holds it: a rotation that was given up, or one of long ago."""
+        return any(self._keys.fingerprint(version) == fingerprint for version in held.versions.unlabelled())
+
+
+def _login(version: Version, role: str) -> Login:
+    return Login(version.text(ACCOUNT), version.text(USER), role)
+
+
+def _rotation_role(held: Holdings) -> str:
+    return sql.named(held.described.tags.get(contract.ROTATION_ROLE_TAG, "") or held.current.text("role") or _ANYBODY)
+
+
+def _connection(version: Version) -> Connection:
+    names = ("account", "user", "host", "role", "warehouse", "namespace")
+    return Connection(**{name: version.text(name) for name in names})
+
+
+def _name(held: Holdings) -> sql.Sql:
+    return sql.identifier(held.current.text(USER))

@@ -1,0 +1,198 @@
+"""A secret's versions and their labels, as Secrets Manager keeps them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import attrs
+
+from lambdas.core.aws import SecretsManager, told, unless
+from lambdas.core.errors import ErrorRow, Refused
+from lambdas.core.redaction import Secret
+from lambdas.rotation import error_rows
+
+CURRENT: Final = "AWSCURRENT"
+PREVIOUS: Final = "AWSPREVIOUS"
+PENDING: Final = "AWSPENDING"
+#: Fields that may be shown. What isn't named here, also what somebody added, is a secret.
+_SHOWN: Final = frozenset(
+    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
+    "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
+    "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
+    "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
+)
+_MARK: Final = "LAKEFERRY-SINCE-"
+_MISSING: Final = "ResourceNotFoundException"
+#: Answers after which nothing was written, and would not be the next time.
+_FINAL: Final = frozenset(
+    "AccessDeniedException EncryptionFailure InvalidParameterException InvalidRequestException LimitExceededException "
+    "MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException ResourceNotFoundException".split()
+)
+_RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
+_SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
+
+
+class RotatedSecrets(SecretsManager, Protocol):
+    """What rotation asks of Secrets Manager; boto3's client fits."""
+
+    def describe_secret(self, **asked: Any) -> Any: ...
+
+    def update_secret_version_stage(self, **asked: Any) -> Any: ...
+
+    def list_secret_version_ids(self, **asked: Any) -> Any: ...
+
+
+@attrs.frozen
+class Version:
+    """`created` is in seconds since 1970. `guarded` keeps what must not be shown out of logs and errors."""
+
+    id: str
+    created: float
+    fields: Mapping[str, str] = attrs.field(repr=False)
+    guarded: Mapping[str, Secret] = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        guarded = {name: Secret(value) for name, value in self.fields.items() if name not in _SHOWN}
+        object.__setattr__(self, "guarded", guarded)
+
+    def text(self, name: str) -> str:
+        """The field's value; "" where there is none."""
+        return self.fields.get(name, "")
+
+
+@attrs.frozen
+class Described:
+    """What Secrets Manager says of a secret without its values. Times are seconds since 1970; `every` is the schedule's."""
+
+    arn: str
+    name: str
+    stages: Mapping[str, tuple[str, ...]]
+    enabled: bool
+    deleted: bool
+    last_rotated: float | None
+    next_rotation: float | None
+    every: float | None
+    tags: Mapping[str, str]
+
+    def labelled(self, stage: str) -> str:
+        """The id of the version that has this label; "" where none has."""
+        return next((version for version, stages in self.stages.items() if stage in stages), "")
+
+
+@attrs.frozen
+class SecretVersions:
+    """One secret's."""
+
+    client: RotatedSecrets
+    secret_id: str
+
+    def describe(self) -> Described:
+        with told(f"describing secret {self.secret_id}"):
+            found = self.client.describe_secret(SecretId=self.secret_id)
+        return Described(
+            arn=str(found.get("ARN", self.secret_id)),
+            name=str(found.get("Name", self.secret_id)),
+            stages={version: tuple(stages) for version, stages in (found.get("VersionIdsToStages") or {}).items()},
+            enabled=bool(found.get("RotationEnabled")),
+            deleted=found.get("DeletedDate") is not None,
+            last_rotated=_seconds(found.get("LastRotatedDate")),
+            next_rotation=_seconds(found.get("NextRotationDate")),
+            every=_every(found.get("RotationRules") or {}),
+            tags={str(tag.get("Key")): str(tag.get("Value")) for tag in found.get("Tags") or []},
+        )
+
+    def read(self, version: str) -> Version | None:
+        """By its id. None where there is no such version, or it has no value. Raises Refused where it isn't a JSON object."""
+        return self._read(version) if version else None
+
+    def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
+        """Written once: the same token with another value is refused. Raises Refused where nothing was written."""
+        extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
+        text = json.dumps(dict(fields), sort_keys=True)
+        with self._calling("storing the new value of", error_rows.NOT_STORED):
+            self.client.put_secret_value(
+                SecretId=self.secret_id, ClientRequestToken=token, SecretString=text, VersionStages=[PENDING], **extra
+            )
+
+    def make_current(self, token: str, replaced: str) -> None:
+        """Only over the version that is current as far as the caller knows. Raises Refused where another one is."""
+        with self._calling("making a version current of", error_rows.NOT_MOVED):
+            self.client.update_secret_version_stage(
+                SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
+            )
+
+    def mark(self, token: str, now: float) -> None:
+        """A label with the time: nothing that readers know of changes."""
+        with self._calling("marking a version of", error_rows.NOT_MOVED):
+            self.client.update_secret_version_stage(
+                SecretId=self.secret_id, VersionStage=f"{_MARK}{int(now)}", MoveToVersionId=token
+            )
+
+    def give_up(self, token: str) -> None:
+        """Takes the label of the version that is being rotated to."""
+        with self._calling("taking a label from a version of", error_rows.NOT_MOVED):
+            self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
+
+    def unlabelled(self) -> Iterator[Version]:
+        """Those that Secrets Manager still has, though no label leads to them."""
+        asked: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
+        while True:
+            with told(f"listing the versions of secret {self.secret_id}"):
+                page = self.client.list_secret_version_ids(**asked)
+            for listed in page.get("Versions") or []:
+                if not listed.get("VersionStages") and (version := self.read(str(listed["VersionId"]))):
+                    yield version
+            if not page.get("NextToken"):
+                return
+            asked["NextToken"] = page["NextToken"]
+
+    def _read(self, version: str) -> Version | None:
+        try:
+            with told(f"reading secret {self.secret_id}"), unless((_MISSING,), KeyError):
+                found = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
+        except KeyError:
+            return None
+        if "SecretString" not in found:
+            return None
+        fields = _fields(str(found["SecretString"]))
+        if fields is None:
+            raise Refused(error_rows.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
+        return Version(version, _seconds(found["CreatedDate"]) or 0.0, fields)
+
+    @contextmanager
+    def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
+        what = f"{doing} secret {self.secret_id}"
+        with told(what), unless(_FINAL, lambda code: Refused(row, f"{what}: {code}")):
+            yield
+
+
+def marks(stages: Iterable[str]) -> list[float]:
+    """The times of `mark` among a version's labels."""
+    found = (stage.removeprefix(_MARK) for stage in stages if stage.startswith(_MARK))
+    return [float(text) for text in found if text.isdigit()]
+
+
+def _fields(text: str) -> dict[str, str] | None:
+    try:
+        return {str(name): str(value) for name, value in json.loads(text).items()}
+    except (ValueError, AttributeError):
+        return None
+
+
+def _seconds(value: Any) -> float | None:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return None if value is None else float(value)
+
+
+def _every(rules: Mapping[str, Any]) -> float | None:
+    """None for a schedule by cron, whose next date Secrets Manager tells."""
+    if days := rules.get("AutomaticallyAfterDays"):
+        return float(days) * _SECONDS["day"]
+    found = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
+    return float(found[1]) * _SECONDS[found[2]] if found else None

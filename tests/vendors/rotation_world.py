@@ -1,0 +1,341 @@
+"""Rotation's function between a strict Secrets Manager and both simulators, all on one virtual clock, in this process.
+
+Every call over any of the wires is an atomic step: before and after each, a test may look, kill the function or do another thing.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import json
+import tempfile
+from pathlib import Path
+
+from botocore.exceptions import ClientError
+from cryptography.hazmat.primitives.asymmetric import rsa
+from resource_world import START, TurnedClock
+from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
+from wire import InProcessWire, Killed
+
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.kinds import api_key
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session
+from lambdas.core.kind import Context
+from lambdas.core.log import open_log
+from lambdas.core.properties import parse
+from lambdas.core.redaction import ApiKey, Secret
+from lambdas.core.retry import RetryPolicy
+from lambdas.core.secret_store import SecretStore
+from lambdas.handlers import rotation
+from lambdas.rotation.holdings import DAY, Policy
+from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
+from lambdas.snowflake import keypair, secret_fields
+from lambdas.snowflake.client import Snowflake
+from simulators.confluent_cloud.application import Application
+from simulators.confluent_cloud.authentication import find_key
+from simulators.confluent_cloud.calls import Plane
+from simulators.confluent_cloud.simulation import REGION, Simulation
+from simulators.confluent_cloud.world import Delays
+from simulators.nemesis import Nemesis
+from simulators.snowflake import engine as sql_engine
+from simulators.snowflake.application import Application as SnowflakeApplication
+from simulators.snowflake.session import Session as SqlSession
+from simulators.snowflake.simulation import Simulation as SnowflakeSimulation
+from simulators.snowflake.things import Domain
+
+PORTS = dict(enumerate(Plane, start=7001))
+ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in PORTS.items()}
+SNOWFLAKE_PORT = 7100
+SNOWFLAKE_URL = f"http://127.0.0.1:{SNOWFLAKE_PORT}"
+STEADY = RetryPolicy(attempts=2, spread=lambda: 0.5)
+INVOCATION = 870.0
+NAME = "lakeferry-test-eu-west-1-reader-0a1b2c3d"
+USER, ROTATION_ROLE = "READER", "READER_ROTATION"
+SERVICES = ("kafka", "schema_registry", "flink", "tableflow", "cloud")
+
+
+_known = {}
+
+
+@functools.cache
+def pool(count=24):
+    """Key pairs made once, short ones: making one takes longer than all else in a rotation."""
+    return [rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(count)]
+
+
+def pair_of(key):
+    """Anew each time: every secret that lives costs each line of the log its time."""
+    pair = keypair._pair(key)
+    _known[pair.private_pem.reveal()] = key
+    return pair
+
+
+class Steps:
+    """Counts atomic steps. `plan` holds what happens at a number: ("before" or "after", an action)."""
+
+    def __init__(self):
+        self.count, self.log, self.plan, self.look = 0, [], {}, lambda: None
+
+    def take(self, what, call):
+        self.count += 1
+        moment, act = self.plan.pop(self.count, ("", None))
+        self.log.append(what)
+        if moment == "before":
+            act()
+        try:
+            return call()
+        finally:
+            self.look()
+            if moment == "after":
+                act()
+
+
+class SteppingWire(InProcessWire):
+    """`blind` while others than the function call."""
+
+    def __init__(self, app, steps, on_hang):
+        super().__init__(app, on_hang)
+        self._steps, self.blind = steps, False
+
+    def send(self, request, **options):
+        if self.blind or request.path_url.startswith("/_"):
+            return super().send(request, **options)
+        what = f"{request.method} {request.path_url.partition('?')[0]}"
+        return self._steps.take(what, lambda: super(SteppingWire, self).send(request, **options))
+
+
+class RotationWorld:
+    """Secrets: each of SERVICES by its name, and `snowflake`."""
+
+    def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):
+        self.clock = TurnedClock(self._pass)
+        self.steps, self.said, self.told = Steps(), io.StringIO(), []
+        self.under_way = {}
+        self.policy = Policy(keep, grace_days * DAY)
+        self.secrets = StagedSecrets(self.clock, self.steps.take)
+        self._folder = tempfile.TemporaryDirectory()
+        self.confluent = Simulation(
+            ADDRESSES, time_scale=0.0, start=START, seed=seed, delays=Delays(kafka_key=delay, other_key=delay)
+        )
+        self.snowflake = (
+            SnowflakeSimulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed) if snowflake else None
+        )
+        apps = {SNOWFLAKE_PORT: SnowflakeApplication(self.snowflake)} if snowflake else {}
+        cloud = Application(self.confluent, PORTS)
+        self.nemesis = Nemesis(_Router(apps, cloud))
+        self.wire = SteppingWire(self.nemesis, self.steps, self.clock.sleep)
+        self._pairs = map(pair_of, itertools.cycle(pool()))
+        self.wire.blind = True
+        self._build(services)
+        self.wire.blind = False
+        self.steps.count, self.steps.log = 0, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        """Whatever was written has no secret in it."""
+        self.wire.end()
+        self._folder.cleanup()
+        assert kind or not self.leaks()
+
+    def _pass(self, seconds):
+        self.confluent.world.clock.advance(seconds)
+        if self.snowflake:
+            self.snowflake.account.clock.advance(seconds)
+
+    # The deployment
+
+    def _build(self, services):
+        admin = self.confluent.cloud_key
+        fields = {"apiKey": admin.id, "apiSecret": admin.secret}
+        self.secrets.new("admin", json.dumps(fields))
+        if services:
+            self._build_confluent(services)
+        if self.snowflake:
+            self._build_snowflake()
+        self.clock.sleep(3600)
+
+    def _build_confluent(self, services):
+        vendor = self.client()
+        lake = {"display_name": "lake", "stream_governance_config": {"package": "ESSENTIALS"}}
+        environment = vendor.cloud.post("/org/v2/environments", lake)["id"]
+        wanted = {
+            "display_name": "c",
+            "cloud": "AWS",
+            "region": REGION,
+            "availability": "SINGLE_ZONE",
+            "config": {"kind": "Basic"},
+        }
+        cluster = vendor.cloud.post("/cmk/v2/clusters", {"spec": {**wanted, "environment": {"id": environment}}})["id"]
+        for _ in range(2):  # the cluster comes up, and brings the Schema Registry up
+            self.clock.sleep(600)
+            self.confluent.world.clock.run_due()
+        vendor = self.client()
+        self.owner = vendor.cloud.post("/iam/v2/service-accounts", {"display_name": "reader"})["id"]
+        scope = f"crn://confluent.cloud/organization={vendor.organization_id}/environment={environment}"
+        role = {"principal": f"User:{self.owner}", "role_name": "FlinkDeveloper", "crn_pattern": scope}
+        vendor.cloud.post("/iam/v2/role-bindings", role)
+        for service in services:
+            self.secrets.new(service)
+            given = {"service_account_id": self.owner, "service": service, "secret": service}
+            where = {"environment_id": environment, "cluster_id": cluster, "region": REGION} if service != "cloud" else {}
+            spec = parse(api_key.Spec, {**given, **where}, strict=True)
+            api_key.create(Context(vendor, f"{NAME}-{service}", SecretStore(self.secrets), self.clock, {}), spec)
+
+    def _build_snowflake(self):
+        pair = next(self._pairs)
+        account = self.snowflake.account
+        for statement in (
+            f"CREATE ROLE {ROTATION_ROLE}",
+            "CREATE ROLE READS",
+            f"CREATE USER {USER} TYPE=SERVICE DEFAULT_ROLE=READS RSA_PUBLIC_KEY='{pair.public}'",
+            f"ALTER USER {USER} SET DEFAULT_SECONDARY_ROLES=()",
+            f"GRANT MODIFY PROGRAMMATIC AUTHENTICATION METHODS ON USER {USER} TO ROLE {ROTATION_ROLE}",
+            f"GRANT ROLE {ROTATION_ROLE} TO USER {USER}",
+            f"GRANT ROLE READS TO USER {USER}",
+        ):
+            self.run_sql(statement)
+        to = secret_fields.Connection(account.identifier, USER, "127.0.0.1", "READS")
+        tags = {"lakeferry:rotation-role": ROTATION_ROLE}
+        self.secrets.new("snowflake", json.dumps(secret_fields.fields(pair, to)), **tags)
+
+    def run_sql(self, statement):
+        """As the account's administrator."""
+        account = self.snowflake.account
+        admin = account.find(Domain.USER, ("ADMIN",))
+        return sql_engine.execute(SqlSession(account, admin, "ACCOUNTADMIN"), statement, {})
+
+    def client(self):
+        key = self.confluent.cloud_key
+        return Confluent(self._session(), self.clock, ApiKey(key.id, Secret(key.secret)), ADDRESSES[Plane.CLOUD])
+
+    # The function
+
+    def _session(self):
+        return Session(Deadline(self.clock, self.clock.time() + INVOCATION), retry=STEADY, wire=self.wire)
+
+    def engine(self):
+        """An invocation's own."""
+        deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
+        session = Session(deadline, retry=STEADY, wire=self.wire)
+        settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
+        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.said))
+
+        def connect(kind):
+            if kind == "snowflake":
+                vendor = functools.partial(Snowflake, session, self.clock, url=SNOWFLAKE_URL)
+                return SnowflakeKeyPair(vendor, lambda: next(self._pairs), _load)
+            return built.connect(kind)
+
+        return rotation.Engine(self.secrets, connect, self.policy, deadline, built.log)
+
+    def ask(self, **event):
+        """What the function answers. Raises what it would fail with, or Killed."""
+        try:
+            return rotation.answer(self.engine(), event)
+        except LakeferryError as error:
+            self.told.append(str(error))
+            raise
+
+    def step(self, name, step, version):
+        return self.ask(Step=step, SecretId=self.secrets.all[name].arn, ClientRequestToken=version)["outcome"]
+
+    def rotate(self, name, version=None):
+        """As AWS does: the four steps, of the rotation that has not ended where there is one. Raises what a step fails with."""
+        labels = self.secrets.all[name].versions.get(self.under_way.get(name), (None, (), 0))[1]
+        version = version or (self.under_way[name] if labels else self.secrets.start(name))
+        self.under_way[name] = version
+        for step in STEPS:
+            self.step(name, step, version)
+        self.secrets.ended(name, self.under_way.pop(name))
+        return version
+
+    def try_rotating(self, name, tries=4, wait=900.0):
+        """As AWS tries again; the error of the last try, or None."""
+        error = None
+        for _ in range(tries):
+            try:
+                self.rotate(name)
+                return None
+            except (LakeferryError, Killed) as failed:
+                error = failed
+                self.clock.sleep(wait)
+        return error
+
+    def disturb(self, **rule):
+        """Put this rule of the nemesis in place of all that were there; without one, none is."""
+        self.nemesis._obey("PUT", json.dumps({"rules": [rule] if rule else []}).encode())
+
+    # What is there
+
+    def fields(self, name, label=CURRENT):
+        value = self.secrets.all[name].value(label)
+        return json.loads(value) if value else None
+
+    def accepts(self, fields):
+        """Whether the vendor takes this credential now. It is asked directly: no call of the function's is counted."""
+        if "privateKey" in fields:
+            return _fingerprint(fields["privateKey"]) in self.slots().values()
+        return find_key(self.confluent.world, fields["apiKey"], fields["apiSecret"]) is not None
+
+    def exists(self, fields):
+        """The same of a key that the vendor may not have made known yet."""
+        if "privateKey" in fields:
+            return self.accepts(fields)
+        return fields["apiKey"] in self.confluent.world.api_keys
+
+    def slots(self):
+        user = self.snowflake.account.find(Domain.USER, (USER,))
+        return {slot: key.fingerprint for slot, key in user.keys.items()}
+
+    def ours(self, name):
+        """Ids of the live keys of a secret's, as the vendor has them."""
+        if name == "snowflake":
+            return set(self.slots().values())
+        base = f"{NAME}-{name}"
+        keys = self.confluent.world.api_keys.values()
+        return {key.id for key in keys if key.name == base or key.name.startswith(f"{base}/")}
+
+    def id_of(self, fields):
+        return _fingerprint(fields["privateKey"]) if "privateKey" in fields else fields["apiKey"]
+
+    def held(self, name):
+        """Ids of the keys that labels lead to."""
+        found = (self.fields(name, label) for label in (CURRENT, PREVIOUS, PENDING))
+        return {self.id_of(fields) for fields in found if fields}
+
+    def leaks(self):
+        """Secrets that stand in what was written: each by its first letters, and where."""
+        written = {"the log": self.said.getvalue(), "errors": "\n".join(self.told), "addresses": "\n".join(self.steps.log)}
+        known = {key.secret for key in self.confluent.world.api_keys.values()}
+        for value in self.secrets.ever:
+            fields = json.loads(value) if value.startswith("{") else {}
+            known |= {fields["apiSecret"]} if "apiSecret" in fields else set(fields.get("privateKey", "").splitlines()[1:-1])
+        return [f"{secret[:6]}… in {where}" for where, text in written.items() for secret in known if secret in text]
+
+
+class _Router:
+    def __init__(self, apps, other):
+        self._apps, self._other = apps, other
+
+    async def __call__(self, scope, receive, send):
+        await self._apps.get(scope["server"][1], self._other)(scope, receive, send)
+
+
+def _load(text, passphrase):
+    """Reading a key takes 50 ms, because its numbers are checked; those of the pool are known."""
+    known = _known.get(text.reveal())
+    return pair_of(known or keypair.load(text, passphrase)._key)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fingerprint(pem):
+    return _load(Secret(pem), None).fingerprint
+
+
+def aws_error(code="InternalServiceError"):
+    return ClientError({"Error": {"Code": code, "Message": "canary"}}, "Operation")

@@ -1,0 +1,126 @@
+"""Years of monthly rotation of all credentials, with readers that read all the time and keep values for as long as they may.
+
+`python -m benchmarks.rotation` runs this file as a program, which prints what came of it as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import NamedTuple
+
+from rotation_world import SERVICES, USER, RotationWorld, _load
+
+from lambdas.core.redaction import Secret
+from lambdas.rotation.holdings import DAY
+from simulators.snowflake.authentication import authenticate
+from simulators.snowflake.errors import CallRefused
+
+HOUR, MONTH = 3600.0, 30 * DAY
+NAMES = (*SERVICES, "snowflake", "admin")
+#: Of the logins to Snowflake, one in so many goes by a signed token; the others look for the key's fingerprint in the slots.
+SIGNED = 50
+
+
+class Told(NamedTuple):
+    """`oldest` is the greatest age, in days, of a value that somebody logged in with; `most` the most keys of one at once."""
+
+    rotations: int
+    logins: int
+    signed: int
+    failures: int
+    oldest: float
+    most: int
+    calls: int
+    seconds: float
+
+
+class Reader:
+    def __init__(self, world, name, age):
+        self.world, self.name, self.age = world, name, age
+        self.value, self.read_at = None, float("-inf")
+
+    def use(self):
+        """Whether the login was accepted, and how old the value was."""
+        now = self.world.clock.now
+        if now - self.read_at > self.age:
+            self.value, self.read_at = self.world.fields(self.name), now
+        return self.world.accepts(self.value), now - self.read_at
+
+
+class Years:
+    def __init__(self, readers, every_hours, revoke_early=False):
+        self.world = RotationWorld(services=SERVICES, delay=150.0)
+        self.every, self.revoke_early = every_hours * HOUR, revoke_early
+        ages = [self.world.policy.grace * number / max(1, readers - 1) for number in range(readers)]
+        self.readers = [Reader(self.world, NAMES[number % len(NAMES)], age) for number, age in enumerate(ages)]
+        self.logins = self.signed = self.failures = self.rotations = self.most = 0
+        self.oldest = 0.0
+
+    def live(self, months):
+        began, world = time.perf_counter(), self.world
+        for _ in range(months):
+            end = world.clock.now + MONTH
+            for number, name in enumerate(NAMES):
+                self.pass_time(end - (len(NAMES) - number) * 4 * DAY)
+                self.rotate(name)
+            self.pass_time(end)
+        told = Told(
+            self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most, world.steps.count,
+            time.perf_counter() - began,
+        )  # fmt: skip
+        world.__exit__(None, None, None)
+        return told
+
+    def pass_time(self, until):
+        while self.world.clock.now + self.every < until:
+            self.world.clock.sleep(self.every)
+            self.all_use(self.readers)
+        self.world.clock.sleep(max(0.0, until - self.world.clock.now))
+
+    def rotate(self, name):
+        """Its readers log in after every single call of the rotation, all others now and then."""
+        mine = [reader for reader in self.readers if reader.name == name]
+        self.world.steps.look = lambda: self.all_use(mine)
+        self.world.rotate(name)
+        if self.revoke_early and name != "admin":
+            self.world.ask(operation="revoke", secret=name)
+        self.world.steps.look = lambda: None
+        self.rotations += 1
+
+    def all_use(self, readers):
+        for reader in readers:
+            accepted, age = reader.use()
+            self.logins += 1
+            self.failures += not accepted
+            self.oldest = max(self.oldest, age)
+            if reader.name == "snowflake" and self.logins % SIGNED == 0:
+                self.failures += not self.signed_in(reader.value)
+                self.signed += 1
+        for name in {reader.name for reader in readers} - {"admin"}:
+            self.most = max(self.most, len(self.world.ours(name)))
+
+    def signed_in(self, fields):
+        account = self.world.snowflake.account
+        token = _load(Secret(fields["privateKey"]), None).token(account.identifier, USER, now=account.clock.now(), seconds=600)
+        try:
+            return authenticate(account, f"Bearer {token.reveal()}", "KEYPAIR_JWT").label == USER
+        except CallRefused:
+            return False
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--years", type=float, default=3)
+    parser.add_argument("--readers", type=int, default=100)
+    parser.add_argument("--every-hours", type=float, default=2.5)
+    parser.add_argument("--revoke-early", action="store_true", help="the planted defect")
+    given = parser.parse_args()
+    told = Years(given.readers, given.every_hours, given.revoke_early).live(round(given.years * 365 / 30))
+    sys.stdout.write(json.dumps(told._asdict()))
+
+
+if __name__ == "__main__":
+    main()

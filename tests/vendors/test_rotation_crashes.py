@@ -1,0 +1,125 @@
+"""The function dies, or a call fails, at each of the calls of a rotation; what is tried again ends where an undisturbed one ends.
+
+The invariant of rotation is looked at after every single call: the current key is there, the replaced one too while in its grace,
+and there are never more keys than may be.
+"""
+
+from __future__ import annotations
+
+import pytest
+from rotation_world import RotationWorld, aws_error
+from staged_secrets import CURRENT
+from wire import Killed
+
+from lambdas.rotation.holdings import DAY
+
+NAMES = ("kafka", "snowflake")
+MONTH = 31 * DAY
+
+
+class Watch:
+    """Looks after every call. `grace_of` are credentials that must work until a moment."""
+
+    def __init__(self, world, name):
+        self.world, self.name, self.looked = world, name, 0
+        self.grace_of = []
+        self.current = world.fields(name)
+        world.steps.look = self.look
+
+    def look(self):
+        world, fields = self.world, self.world.fields(self.name)
+        self.looked += 1
+        if fields != self.current:
+            self.grace_of.append((self.current, world.clock.now + world.policy.grace))
+            self.current = fields
+        assert world.exists(fields), "the current key is gone"
+        for replaced, until in self.grace_of:
+            assert world.clock.now > until or world.exists(replaced), "a replaced key is gone within its grace"
+        assert len(world.ours(self.name)) <= world.policy.keep + 1, "too many keys"
+
+
+def die():
+    raise Killed
+
+
+def fail():
+    raise aws_error()
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def walked(request):
+    """A world in its second rotation's place, and how many calls an undisturbed one makes."""
+    with RotationWorld() as world:
+        world.rotate(request.param)
+        world.clock.sleep(MONTH)
+        before = world.steps.count
+        world.rotate(request.param)
+        yield world, request.param, world.steps.count - before
+
+
+def survive(world, name, disturb):
+    """One rotation that is disturbed, and then tried again as Secrets Manager would."""
+    world.clock.sleep(MONTH)
+    watch = Watch(world, name)
+    before = world.secrets.all[name].labelled(CURRENT)
+    disturb()
+    error = world.try_rotating(name, tries=4)
+    world.steps.look, world.steps.plan = lambda: None, {}
+    world.disturb()
+    assert error is None
+    assert world.secrets.all[name].labelled(CURRENT) != before
+    assert world.accepts(world.fields(name))
+    assert world.ours(name) == world.held(name), "a key that nobody knows"
+    return watch.looked
+
+
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
+def test_r1_killed_at_every_call_a_rotation_converges(walked, moment):
+    world, name, calls = walked
+    looked = 0
+    for number in range(1, calls + 1):
+        looked += survive(world, name, lambda number=number: world.steps.plan.update({world.steps.count + number: (moment, die)}))
+    assert calls >= 20
+    assert looked > calls * calls
+
+
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
+def test_r1_with_aws_failing_at_every_call_a_rotation_converges(walked, moment):
+    world, name, calls = walked
+    failed = 0
+    for number in range(1, calls + 1):
+
+        def disturb(number=number):
+            nonlocal failed
+            at = world.steps.count + number
+
+            def perhaps():
+                nonlocal failed
+                if world.steps.log[-1][0].isupper() and " " not in world.steps.log[-1]:
+                    failed += 1
+                    fail()
+
+            world.steps.plan[at] = (moment, perhaps)
+
+        survive(world, name, disturb)
+    assert failed >= 12
+
+
+FAULTS = {
+    "503 before the effect": {"fault": "error", "status": 503},
+    "502 after the effect": {"fault": "effect_then_error", "status": 502},
+    "reset after the effect": {"fault": "effect_then_reset"},
+    "429": {"fault": "error", "status": 429, "reply_headers": {"Retry-After": "30"}},
+    "an answer that breaks off": {"fault": "cut"},
+    "401 for a while": {"fault": "error", "status": 401, "times": 3},
+}
+EVERY_DAY = ("502 after the effect",)
+
+
+@pytest.mark.parametrize("fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS])
+def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(walked, fault):
+    world, name, calls = walked
+    of_vendor = sum(" " in what for what in world.steps.log[-calls:])
+    for number in range(1, of_vendor + 1):
+        survive(world, name, lambda number=number: world.disturb(**FAULTS[fault], nth=number))
+    assert of_vendor >= 7

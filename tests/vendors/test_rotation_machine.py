@@ -1,0 +1,248 @@
+"""Whatever happens around rotation, in whatever order: its invariant holds after every single call.
+
+1. The current key is accepted.  2. The replaced one is, while a reader may still use it.  3. There are never more keys than may
+be.  4. Every key of ours is one that the secret holds, or is reclaimed.  5. No secret gets into what is written.
+
+What people do by hand may break the first two for the keys that they touch; then the next rotation has to mend it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from rotation_world import USER, RotationWorld, aws_error, pair_of, pool
+from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
+from wire import Killed
+
+from lambdas.core.errors import LakeferryError
+from lambdas.rotation.holdings import DAY, Policy
+
+NAMES = ("kafka", "snowflake")
+names = st.sampled_from(NAMES)
+#: What a rotation meets on its way: at which call, and what.
+FAULTS = ("", "kill", "aws before", "aws after", "vendor before", "vendor after", "reset", "429", "401", "twin")
+GRACE = 7 * DAY
+HOURS = (0.1, 5, 26, 24 * 8, 24 * 31)
+
+
+class Reader:
+    """Keeps a value for as long as it may, and reads it again once where it isn't accepted."""
+
+    def __init__(self, world, name, age):
+        self.world, self.name, self.age = world, name, age
+        self.read()
+
+    def read(self):
+        self.value, self.read_at = self.world.fields(self.name), self.world.clock.now
+
+    def use(self):
+        """Whether the first try was accepted."""
+        if self.world.clock.now - self.read_at > self.age:
+            self.read()
+        accepted = self.world.accepts(self.value)
+        if not accepted:
+            self.read()
+        return accepted
+
+
+class Machine(RuleBasedStateMachine):
+    @initialize()
+    def begin(self):
+        self.world = RotationWorld(delay=2.0)
+        self.current, self.graces, self.touched = {}, [], {name: set() for name in NAMES}
+        for name in NAMES:
+            self.current[name] = self.world.fields(name)
+        self.readers = [Reader(self.world, name, age) for name in NAMES for age in (0, 3600, GRACE)]
+        self.world.steps.look = self.look
+        self.looked = 0
+
+    # What Secrets Manager does
+
+    @rule(name=names, fault=st.sampled_from(FAULTS), at=st.integers(1, 40))
+    def rotate(self, name, fault, at):
+        self.arrange(name, fault, at)
+        try:
+            self.world.rotate(name)
+            ended = True
+        except (LakeferryError, Killed):
+            ended = False
+        self.world.steps.plan = {}
+        self.world.disturb()
+        if ended and not self.touched[name]:
+            assert self.world.accepts(self.world.fields(name))
+
+    def arrange(self, name, fault, at):
+        steps, world = self.world.steps, self.world
+        rules = {
+            "vendor before": {"fault": "error", "status": 503},
+            "vendor after": {"fault": "effect_then_error", "status": 502},
+            "reset": {"fault": "effect_then_reset"},
+            "429": {"fault": "error", "status": 429, "reply_headers": {"Retry-After": "20"}},
+            "401": {"fault": "error", "status": 401, "times": 2},
+        }
+        if fault in rules:
+            world.disturb(**rules[fault], nth=1 + at % 15)
+        elif fault == "kill":
+            steps.plan[steps.count + at] = ("after", self.die)
+        elif fault.startswith("aws"):
+            steps.plan[steps.count + at] = (fault.removeprefix("aws "), self.fail)
+        elif fault == "twin":
+            steps.plan[steps.count + at] = ("after", lambda: self.attempt(name))
+
+    def die(self):
+        raise Killed
+
+    def fail(self):
+        if " " not in self.world.steps.log[-1]:
+            raise aws_error("ThrottlingException")
+
+    def attempt(self, name):
+        """The same rotation once more, while the first one is in the middle of a step."""
+        version = self.world.secrets.all[name].labelled(PENDING)
+        for step in STEPS if version else ():
+            try:
+                self.world.step(name, step, version)
+            except LakeferryError:
+                return
+
+    @rule(name=names, step=st.sampled_from(STEPS), which=st.integers(0, 50))
+    def replay(self, name, step, which):
+        """Any step, of any rotation that ever was, out of order."""
+        versions = sorted(self.world.secrets.all[name].versions)
+        with contextlib.suppress(LakeferryError):
+            self.world.step(name, step, versions[which % len(versions)])
+
+    # What people do
+
+    @rule(name=names, label=st.sampled_from([PREVIOUS, PENDING]))
+    def remove_a_key_by_hand(self, name, label):
+        fields = self.world.fields(name, label)
+        if fields is None or self.world.id_of(fields) == self.world.id_of(self.current[name]):
+            return
+        self.touched[name].add(self.world.id_of(fields))
+        self.remove(name, self.world.id_of(fields))
+
+    def remove(self, name, key):
+        if name == "kafka":
+            self.world.confluent.world.api_keys.pop(key, None)
+            return
+        for number, found in self.world.slots().items():
+            if found == key:
+                self.world.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY{'_2' if number == 2 else ''}")
+
+    @rule(slot=st.sampled_from([1, 2]), which=st.integers(1, 3))
+    def set_a_slot_by_hand(self, slot, which):
+        """A foreign key, not over the current one; rotation has to leave it alone until it is taken away."""
+        found = self.world.slots().get(slot)
+        if found == self.world.id_of(self.current["snowflake"]):
+            return
+        pair = pair_of(pool()[-which])
+        if pair.fingerprint in self.world.slots().values() or pair.fingerprint in self.known():
+            return
+        self.touched["snowflake"].add(found)
+        self.world.run_sql(f"ALTER USER {USER} SET RSA_PUBLIC_KEY{'_2' if slot == 2 else ''}='{pair.public}'")
+        self.foreign = pair.fingerprint
+        self.rotate("snowflake", "", 1)
+        assert self.foreign in self.world.slots().values(), "a foreign key was overwritten"
+        self.remove("snowflake", pair.fingerprint)
+
+    def known(self):
+        held = self.world.secrets.all["snowflake"].versions
+        return {self.world.id_of(json.loads(value)) for value, _, _ in held.values() if value}
+
+    @rule(name=names)
+    def detach_by_hand(self, name):
+        self.world.secrets.detach(name)
+
+    @rule(name=names)
+    def revoke(self, name):
+        """An emergency: all but the current key go, in grace or not."""
+        self.touched[name] |= self.world.ours(name) - {self.world.id_of(self.current[name])}
+        with contextlib.suppress(LakeferryError):
+            self.world.ask(operation="revoke", secret=name)
+        assert self.world.exists(self.current[name])
+
+    @rule(hours=st.sampled_from(HOURS))
+    def wait(self, hours):
+        self.world.clock.sleep(hours * 3600)
+
+    @rule(seconds=st.integers(-3600, 3600))
+    def clocks_part(self, seconds):
+        """Ours and AWS's together, away from the vendors'."""
+        if seconds > 0:
+            self.world.clock.now += seconds
+        else:
+            self.world._pass(-seconds)
+
+    # What must hold
+
+    @rule()
+    def use(self):
+        """Readers that keep to the age they may have never notice; those whose key was touched by hand recover at once."""
+        for reader in self.readers:
+            key = self.world.id_of(reader.value)
+            if not reader.use():
+                assert key in self.touched[reader.name], f"a reader of {reader.name} was refused"
+                assert reader.use(), f"a reader of {reader.name} did not recover"
+
+    def look(self):
+        """After every call, whoever made it."""
+        self.looked += 1
+        world = self.world
+        for name in NAMES:
+            fields = world.fields(name)
+            if world.id_of(fields) != world.id_of(self.current[name]):
+                self.graces.append((name, self.current[name], world.clock.now + GRACE))
+                self.current[name] = fields
+            assert world.exists(fields), f"{name}: the current key is gone"
+            assert len(world.ours(name)) <= world.policy.keep + 1, f"{name}: too many keys"
+        for name, replaced, until in self.graces:
+            within = world.clock.now <= until and world.id_of(replaced) not in self.touched[name]
+            assert not within or world.exists(replaced), f"{name}: a replaced key is gone within its grace"
+
+    @invariant()
+    def no_secret_is_written(self):
+        if hasattr(self, "world"):
+            assert not self.world.leaks()
+
+    def teardown(self):
+        """Left alone, two rotations bring everything in order."""
+        if not hasattr(self, "world"):
+            return
+        try:
+            for _ in range(3):
+                self.world.clock.sleep(32 * DAY)
+                for name in NAMES:
+                    self.world.try_rotating(name)
+            for name in NAMES:
+                assert self.world.accepts(self.world.fields(name))
+                assert self.world.ours(name) == self.world.held(name), f"{name}: a key that nobody knows"
+                assert self.world.secrets.all[name].labelled(CURRENT)
+        finally:
+            self.world.steps.look = lambda: None
+            self.world.__exit__(ValueError, None, None)
+
+
+def test_the_invariant_holds_whatever_happens():
+    run_state_machine_as_test(Machine, settings=settings(max_examples=10, stateful_step_count=20))
+
+
+@pytest.mark.deep
+def test_the_invariant_holds_whatever_happens_for_long():
+    run_state_machine_as_test(Machine, settings=settings(max_examples=2_000, stateful_step_count=50))
+
+
+def test_a_key_that_is_revoked_too_early_would_be_seen():
+    """The planted defect: the function is told of no grace at all, and readers are told of seven days."""
+    machine = Machine()
+    machine.begin()
+    machine.world.policy = Policy(2, 0.0)
+    machine.rotate("kafka", "", 1)
+    with pytest.raises(AssertionError, match="a replaced key is gone within its grace"):
+        machine.rotate("kafka", "", 1)
+    machine.world.__exit__(ValueError, None, None)

@@ -1,0 +1,20 @@
+"""A few months of all credentials with readers of all ages; `python -m benchmarks.rotation` does the same for three years."""
+
+from __future__ import annotations
+
+from rotation_years import NAMES, Years
+
+
+def test_no_reader_that_keeps_to_its_age_is_ever_refused():
+    told = Years(readers=30, every_hours=12).live(months=4)
+    assert told.rotations == 4 * len(NAMES)
+    assert told.logins > 8_000
+    assert told.signed > 20
+    assert told.oldest > 6.5
+    assert told.most == 2
+    assert told.failures == 0
+
+
+def test_a_key_that_is_revoked_too_early_is_noticed():
+    told = Years(readers=30, every_hours=12, revoke_early=True).live(months=2)
+    assert told.failures > 0
