@@ -1,6 +1,6 @@
 """The author's check: expressions parse, functions are allowed, fields exist, and no personal field leaves untreated.
 
-For the command line and for stacks at synth; the job doesn't ship it, it asks Spark's own parser and analyser.
+For the command line and for deployment files; the job never imports it, it asks Spark's own parser and analyser.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ TYPE = r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)"
 _FIRST_DAY, _LAST_DAY = date(1990, 1, 1), date(2100, 12, 31)
 
 
-def _is_zone(name: str) -> str | None:
+def zone_problem(name: str) -> str | None:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -62,7 +62,7 @@ class Source:
 @attrs.frozen
 class WindowRule:
     every: Literal["day", "iso_week", "month"] = setting("How long a window is.")
-    zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=_is_zone)
+    zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=zone_problem)
     first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
     applies: Literal["before_deduplication", "after_deduplication"] = setting(
         "before_deduplication where all events of a key carry the same event time: only the window's files are read. "

@@ -100,6 +100,7 @@ class _Reader(Generic[T]):
         self._converter.register_structure_hook_factory(attrs.has, lambda cls: self._structure_class)
         self._converter.register_structure_hook_func(_is_list, self._structure_list)
         self._converter.register_structure_hook_func(_is_literal, _structure_literal)
+        self._converter.register_structure_hook_func(is_map, self._structure_map)
         self._converter.register_structure_hook_func(is_optional, self._structure_optional)
         for plain in (str, int, bool, date):
             self._converter.register_structure_hook(plain, _structure_plain)
@@ -144,7 +145,7 @@ class _Reader(Generic[T]):
         if value is None:
             return
         wanted = field.metadata
-        for one in value if isinstance(value, list) else [value]:
+        for one in _single_values(value):
             if wanted["pattern"] and not re.fullmatch(wanted["pattern"], one):
                 raise ValueError(f"{_told(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
             if wanted["minimum"] is not None and one < wanted["minimum"]:
@@ -162,6 +163,21 @@ class _Reader(Generic[T]):
             self._path.append(f"[{index}]")
             try:
                 values.append(self._converter.structure(item, get_args(kind)[0]))
+            except ValueError as error:
+                self._tell(None, str(error))
+            finally:
+                self._path.pop()
+        return values
+
+    def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
+        """The keys are the author's own; `pattern` and `check` of the field are for the values."""
+        if not isinstance(data, dict):
+            raise ValueError(f"must be a table, not {_told(data)}")
+        values = {}
+        for key, item in data.items():
+            self._path.append(key)
+            try:
+                values[key] = self._converter.structure(item, get_args(kind)[1])
             except ValueError as error:
                 self._tell(None, str(error))
             finally:
@@ -193,8 +209,18 @@ def _is_list(kind: Any) -> bool:
     return get_origin(kind) is list
 
 
+def is_map(kind: Any) -> bool:
+    return get_origin(kind) is dict
+
+
 def _is_literal(kind: Any) -> bool:
     return get_origin(kind) is Literal
+
+
+def _single_values(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
 def _structure_plain(data: Any, kind: type) -> Any:
@@ -205,7 +231,7 @@ def _structure_plain(data: Any, kind: type) -> Any:
 
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
-    if data not in choices:
+    if not any(type(data) is type(choice) and data == choice for choice in choices):
         shown = ", ".join(map(str, choices))
         raise ValueError(f"{_told(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data

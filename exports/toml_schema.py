@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from exports.toml_model import default_of, is_optional, setting_name, settings
+from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _class_schema(model: type) -> dict[str, Any]:
 
 def _field_schema(field: attrs.Attribute[Any], kind: Any) -> dict[str, Any]:
     schema = _type_schema(kind)
-    target = schema.get("items", schema)
+    target = schema.get("items") or schema.get("additionalProperties") or schema
     if pattern := field.metadata["pattern"]:
         target["pattern"] = f"^(?:{pattern})$"
     for bound in ("minimum", "maximum"):
@@ -42,6 +42,8 @@ def _type_schema(kind: Any) -> dict[str, Any]:
         return _type_schema(next(t for t in get_args(kind) if t is not type(None)))
     if get_origin(kind) is list:
         return {"type": "array", "items": _type_schema(get_args(kind)[0])}
+    if is_map(kind):
+        return {"type": "object", "additionalProperties": _type_schema(get_args(kind)[1])}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if attrs.has(kind):
