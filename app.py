@@ -1,0 +1,28 @@
+"""What `cdk` runs: one deployment file in, the stacks out. `-c stage=` chooses the file."""
+
+from __future__ import annotations
+
+import sys
+
+from aws_cdk import App
+
+from deployments.check import BadFile, load_stage
+from stacks import deployment
+
+BAD_INPUT = 2
+
+
+def main() -> int:
+    app = App()
+    try:
+        plan = load_stage(str(app.node.try_get_context("stage") or "dev"))
+    except BadFile as bad:
+        sys.stderr.write(f"{bad}\n")
+        return BAD_INPUT
+    deployment.compose(app, plan)
+    app.synth()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""What must hold between the keys of a deployment file, and between it and the files that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from deployments.model import Deployment, Tableflow, Topic
+from deployments.sources import Missing, Sources
+from exports.toml_model import BadFile
+
+Finding = tuple[str, str]
+#: Tags that every resource gets anyway.
+OWN_TAGS: Final = ("project", "stage", "owner")
+_MOST_TAGS: Final = 40
+
+
+def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    yield from _twice("topics", "name", (topic.name for topic in deployment.topics))
+    yield from _twice("statements", "name", (statement.name for statement in deployment.statements))
+    yield from _twice("exports", "contract", (export.contract for export in deployment.exports))
+    shown = [(topic.tableflow.snowflake_table or "").upper() if topic.tableflow else "" for topic in deployment.topics]
+    yield from _twice("topics", "tableflow.snowflake_table", shown)
+    buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
+    if buckets[0] and buckets[0] == buckets[1]:
+        yield "aws.lake_bucket", "is Tableflow's bucket too, which nobody else may write to"
+
+
+def tags_are_ours(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    tags = deployment.deployment.tags
+    for name in tags:
+        if name.lower() in OWN_TAGS or name.lower().startswith("aws:"):
+            yield f"deployment.tags.{name}", "is taken: it is set by itself, or AWS's own"
+    if len(tags) > _MOST_TAGS:
+        yield "deployment.tags", f"are {len(tags)}; AWS takes {_MOST_TAGS} beside those that are set by themselves"
+
+
+def environment_is_whole(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    confluent = deployment.confluent
+    if bool(confluent.environment_id) != bool(confluent.environment_name):
+        yield "confluent.environment_id", "and environment_name go together: both for one that exists, none for a new one"
+
+
+def topics_have_one_origin(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    known = {statement.name for statement in deployment.statements}
+    for index, topic in enumerate(deployment.topics):
+        if topic.statement is None:
+            continue
+        if topic.statement not in known:
+            yield f"topics[{index}].statement", f"{topic.statement} is none of the statements of this file"
+        if topic.datagen:
+            yield f"topics[{index}].datagen", f"{topic.name} is written by statement {topic.statement}; only one can write it"
+        if topic.config:
+            yield f"topics[{index}].config", f"{topic.name} is made by statement {topic.statement}; set this in its create.sql"
+
+
+def statements_are_there(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    known = [statement.name for statement in deployment.statements]
+    for index, statement in enumerate(deployment.statements):
+        try:
+            sources.statement(statement.name)
+        except Missing as missing:
+            yield f"statements[{index}].name", str(missing)
+        for name in statement.after:
+            if name not in known[:index]:
+                yield f"statements[{index}].after", f"{name} is no statement that stands before this one"
+
+
+def schemas_are_there(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    for index, topic in enumerate(deployment.topics):
+        place = f"topics[{index}]"
+        try:
+            schema = sources.schema(topic)
+        except Missing as missing:
+            yield f"{place}.schema", str(missing)
+            continue
+        if schema is None and topic.datagen == "schema":
+            yield f"{place}.datagen", f"makes data from the topic's schema, and topics/{topic.name}.avsc is not there"
+        elif schema is None and topic.tableflow and not topic.datagen and not topic.statement:
+            yield (
+                f"{place}.tableflow",
+                f"{topic.name} has no schema, and Tableflow refuses such a topic. Add topics/{topic.name}.avsc, or datagen",
+            )
+
+
+def write_modes_can_be(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    for index, topic in enumerate(deployment.topics):
+        if topic.tableflow is None:
+            continue
+        place, options = f"topics[{index}].tableflow.write_mode", _options(topic, sources)
+        if options.get("changelog.mode") == "retract":
+            yield place, f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses"
+            continue
+        mode = _write_mode(topic, options)
+        if mode != topic.tableflow.write_mode:
+            policy = _policy(topic, options)
+            yield place, f"can't be {topic.tableflow.write_mode}: with cleanup.policy={policy} Tableflow writes in mode {mode}"
+
+
+def storage_can_be_read(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    for index, topic in enumerate(deployment.topics):
+        if (table := topic.tableflow) is None:
+            continue
+        if table.storage == "managed" and table.in_glue:
+            yield (
+                f"topics[{index}].tableflow.in_glue",
+                'must be false: Tableflow shows no table of managed storage in Glue. Or use storage = "own_bucket"',
+            )
+        if table.in_glue and table.formats and "ICEBERG" not in table.formats:
+            yield f"topics[{index}].tableflow.formats", "must have ICEBERG for Glue, and with it for exports and Snowflake"
+
+
+def snowflake_can_show(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    for index, topic in enumerate(deployment.topics):
+        if topic.tableflow and topic.tableflow.snowflake_table:
+            yield from ((f"topics[{index}].tableflow.snowflake_table", why) for why in _not_shown(deployment, topic.tableflow))
+    if deployment.uses_snowflake and not deployment.tables_in_glue:
+        yield (
+            "snowflake",
+            "has nothing to show: no topic is a table in Glue. Set enabled = false, or add [topics.tableflow]",
+        )
+
+
+def snowflake_names_differ(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    if deployment.snowflake is None:
+        return
+    given = deployment.snowflake
+    for key, own, deployers in (
+        ("user_name", given.user_name, given.user),
+        ("warehouse", given.warehouse, given.deployer_warehouse),
+    ):
+        if own and own.upper() == deployers.upper():
+            yield f"snowflake.{key}", f"{own} is the deployer's, which is there already and stays when this goes"
+
+
+def exports_fit(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    topics = {topic.name: topic for topic in deployment.topics}
+    for index, export in enumerate(deployment.exports):
+        plain = sources.plain_contract(export.contract)
+        topic = topics.get(plain.source.topic) if plain else None
+        if plain and topic is None:
+            yield (
+                f"exports[{index}].contract",
+                f"{export.contract} reads {plain.source.topic}, which is no topic of this file",
+            )
+        elif topic and not (topic.tableflow and topic.tableflow.in_glue):
+            yield f"exports[{index}].contract", f"{export.contract} reads {topic.name}, which is not a table in Glue"
+        yield from ((f"exports[{index}].contract", told) for told in _mistakes(export.contract, topic, sources))
+
+
+def rotation_can_keep_up(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    rotation = deployment.rotation
+    if rotation.grace_days >= rotation.every_days:
+        yield "rotation.grace_days", f"must be less than every_days ({rotation.every_days}): the next rotation needs the place"
+
+
+RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
+    names_are_unique,
+    tags_are_ours,
+    environment_is_whole,
+    topics_have_one_origin,
+    statements_are_there,
+    schemas_are_there,
+    write_modes_can_be,
+    storage_can_be_read,
+    snowflake_can_show,
+    snowflake_names_differ,
+    exports_fit,
+    rotation_can_keep_up,
+)
+
+
+def _twice(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name and name in seen:
+            yield f"{table}[{index}].{key}", f"{name} is there twice"
+        seen.add(name)
+
+
+def _options(topic: Topic, sources: Sources) -> dict[str, str]:
+    """What the statement that makes the topic says of it; nothing where there is none or it isn't there."""
+    try:
+        return sources.statement(topic.statement).options if topic.statement else {}
+    except Missing:
+        return {}
+
+
+def _policy(topic: Topic, options: dict[str, str]) -> str:
+    return options.get("kafka.cleanup-policy", "delete") if topic.statement else topic.config.get("cleanup.policy", "delete")
+
+
+def _write_mode(topic: Topic, options: dict[str, str]) -> str:
+    upserts = "compact" in _policy(topic, options) or options.get("changelog.mode") == "upsert"
+    return "UPSERT" if upserts else "APPEND"
+
+
+def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:
+    if not deployment.uses_snowflake:
+        yield "there is no [snowflake], or it is not enabled"
+    if not table.in_glue or table.storage == "managed":
+        yield "Snowflake finds tables through Glue, and this one is not in it"
+    if table.write_mode == "UPSERT":
+        yield "Tableflow may write equality deletes to a table of upserts, which Snowflake can't read"
+
+
+def _mistakes(contract: str, topic: Topic | None, sources: Sources) -> Iterator[str]:
+    """Those of the contract's file, against the topic's schema where there is one that can be read."""
+    try:
+        schema = sources.schema(topic) if topic else None
+    except Missing:
+        schema = None
+    if topic and topic.tableflow and schema is None:
+        yield f"columns can't be checked: topic {topic.name} has no schema file. Name one with schema = …"
+    try:
+        sources.contract(contract, schema)
+    except BadFile as bad:
+        yield from (f"{bad.name}, {problem}" for problem in bad.problems)

@@ -1,0 +1,106 @@
+"""The files that a deployment names, read once: schemas of topics, Flink's statements, contracts of exports."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from deployments.model import Topic
+from exports import contract as contracts
+from exports.contract import Contract
+from exports.toml_model import BadFile
+from exports.topic_schema import BadSchema, TopicSchema
+from exports.topic_schema import load as load_schema
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
+
+
+class Missing(Exception):
+    """A file that isn't there or can't be used, in one sentence."""
+
+
+@attrs.frozen
+class StatementText:
+    """`options` are those of the table that the statement makes, as far as Tableflow asks for them."""
+
+    create: str
+    undo: str
+    properties: dict[str, str]
+    options: dict[str, str]
+
+
+@attrs.frozen
+class Sources:
+    """`root` holds topics/, flink/ and exports/."""
+
+    root: Path = ROOT
+
+    def schema_file(self, topic: Topic) -> Path | None:
+        """Where the topic's schema stands; None where there is none. Raises Missing where the named file isn't there."""
+        if topic.schema_file is None:
+            own = self.root / "topics" / f"{topic.name}.avsc"
+            return own if own.is_file() else None
+        named = self.root / topic.schema_file
+        if not named.resolve().is_relative_to(self.root) or not named.is_file():
+            raise Missing(f"{topic.schema_file} is not a file below the project's folder")
+        return named
+
+    def schema(self, topic: Topic) -> TopicSchema | None:
+        """Raises Missing where the file can't be used."""
+        file = self.schema_file(topic)
+        try:
+            return load_schema(file, topic.name) if file else None
+        except BadSchema as bad:
+            raise Missing(str(bad).replace(f"{self.root}/", "")) from None
+
+    def schema_text(self, topic: Topic) -> str:
+        file = self.schema_file(topic)
+        return file.read_text(encoding="utf-8") if file else ""
+
+    def statement(self, name: str) -> StatementText:
+        """Raises Missing."""
+        return _statement(self.root / "flink" / name)
+
+    def contract(self, name: str, schema: TopicSchema | None) -> Contract:
+        """The export's contract, checked against the topic's schema where that is known. Raises BadFile."""
+        from exports import check  # noqa: PLC0415 - sqlglot takes a while to import, and not every command asks for contracts
+
+        more = check.rules(schema) if schema else ()
+        file = self.root / "exports" / f"{name}.toml"
+        if not file.is_file():
+            return contracts.load(name)
+        return contracts.parse(file.read_text(encoding="utf-8"), name=f"exports/{name}.toml", more_rules=more)
+
+    def plain_contract(self, name: str) -> Contract | None:
+        """Without the schema's checks; None where it can't be read."""
+        try:
+            return self.contract(name, None)
+        except BadFile:
+            return None
+
+
+@functools.cache
+def _statement(folder: Path) -> StatementText:
+    texts = {}
+    for name in ("create.sql", "undo.sql"):
+        try:
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+        except OSError:
+            raise Missing(f"flink/{folder.name}/{name} is not there") from None
+    extra = folder / "properties.toml"
+    try:
+        properties = tomllib.loads(extra.read_text(encoding="utf-8")) if extra.is_file() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise Missing(f"flink/{folder.name}/properties.toml is not TOML: {error}") from None
+    return StatementText(
+        create=texts["create.sql"],
+        undo=texts["undo.sql"],
+        properties={name: str(value) for name, value in properties.items()},
+        options=dict(_OPTION.findall(texts["create.sql"])),
+    )

@@ -1,0 +1,1 @@
+"""Infrastructure: one file a stack; `constructs/` is what several stacks use, `assets` decides what ships."""

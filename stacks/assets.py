@@ -1,0 +1,163 @@
+"""What ships: one folder for all functions, one zip for the job. No Docker; the same bytes whenever they are built.
+
+Each is built into a folder named by a hash of everything that goes in, so what is there already is not built again and
+needs no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+BUILD: Final = ROOT / "build"
+_LAMBDA_LOCK: Final = "lambdas/requirements.txt"
+_GLUE_LOCK: Final = "glue_jobs/requirements.txt"
+_LAMBDA_SOURCES: Final = ("lambdas", "exports")
+_GLUE_SOURCES: Final = ("glue_jobs", "exports")
+#: Beside code, the exports' contracts.
+_SHIPPED: Final = (".py", ".toml")
+#: Builds of one sort that stay.
+_KEPT: Final = 6
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+class BuildFailed(Exception):
+    """One sentence: what could not be built, and the tool's own last words."""
+
+
+@attrs.frozen
+class Platform:
+    """Where the functions will run, as uv names it; "" for both means here."""
+
+    system: str
+    python: str
+
+    @property
+    def options(self) -> list[str]:
+        if not self.system:
+            return ["--python", sys.executable]
+        return ["--python-platform", self.system, "--python-version", self.python]
+
+
+AWS: Final = Platform("aarch64-manylinux2014", "3.14")
+HERE: Final = Platform("", "")
+
+
+def lambda_folder(platform: Platform = AWS, build: Path = BUILD) -> Path:
+    """The folder with all functions' code and what it needs. Raises BuildFailed."""
+    place = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=_made(build)) as scratch:
+            folder = Path(scratch) / "asset"
+            _install(_LAMBDA_LOCK, folder, platform)
+            for file in _files(_LAMBDA_SOURCES):
+                _copy(file, folder / file.relative_to(ROOT))
+            _publish(folder, place)
+    return place
+
+
+def glue_zip(build: Path = BUILD) -> Path:
+    """The zip with everything that the job imports and Glue doesn't have. Raises BuildFailed."""
+    place = build / f"glue-{_digest(_GLUE_LOCK, _GLUE_SOURCES, HERE)}"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=_made(build)) as scratch:
+            folder = Path(scratch) / "asset"
+            _install(_GLUE_LOCK, folder, HERE)
+            for file in _files(_GLUE_SOURCES):
+                _copy(file, folder / file.relative_to(ROOT))
+            done = Path(scratch) / "done"
+            done.mkdir()
+            _zip(folder, done / "lakeferry.zip")
+            _publish(done, place)
+    return place / "lakeferry.zip"
+
+
+def glue_script() -> Path:
+    return ROOT / "glue_jobs" / "export.py"
+
+
+def _install(lock: str, folder: Path, platform: Platform) -> None:
+    """Only wheels whose hashes are in the lock; no bytecode, which holds times."""
+    uv = Path(sys.executable).with_name("uv")
+    command = [str(uv if uv.exists() else "uv"), "pip", "install", "--quiet", "--target", str(folder), *platform.options]
+    command += ["--only-binary", ":all:", "--require-hashes", "--no-deps", "--requirement", str(ROOT / lock)]
+    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+    except OSError as error:
+        raise BuildFailed(f"uv can't be run ({error.strerror}). `make setup` installs it") from None
+    if answer.returncode:
+        raise BuildFailed(f"{lock} could not be installed: {answer.stderr.strip()[-600:]}")
+    for left_over in ("bin", ".lock"):
+        _remove(folder / left_over)
+    for record in folder.glob("*.dist-info"):
+        for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
+            _remove(record / name)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def _files(sources: tuple[str, ...]) -> list[Path]:
+    return sorted(file for source in sources for file in _shipped(ROOT / source))
+
+
+def _shipped(folder: Path) -> Iterator[Path]:
+    for file in folder.rglob("*"):
+        if file.suffix in _SHIPPED and "__pycache__" not in file.parts:
+            yield file
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _zip(folder: Path, target: Path) -> None:
+    """Sorted, of one time and one mode; stored, so that no other zlib gives other bytes."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for file in sorted(folder.rglob("*"), key=lambda one: one.relative_to(folder).as_posix()):
+            if file.is_file():
+                entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, file.read_bytes())
+
+
+def _publish(made: Path, place: Path) -> None:
+    """At once, and once: another process may have built the same meanwhile."""
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.exists():
+            raise
+    earlier = sorted(place.parent.glob(f"{place.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
+    for old in earlier[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _made(build: Path) -> Path:
+    build.mkdir(parents=True, exist_ok=True)
+    return build
+
+
+def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:
+    found = hashlib.sha256(f"{platform.system}/{platform.python}".encode())
+    for file in [ROOT / lock, Path(__file__), *_files(sources)]:
+        found.update(f"{file.relative_to(ROOT)}\n".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,166 @@
+"""Environment, cluster, service accounts, their keys in Secrets Manager, and what each may do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from deployments.model import Confluent, Deployment, Topic
+from lambdas import contract
+from lambdas.contract import Acl, Role
+from stacks.base import words
+from stacks.constructs.secrets import SecretsOfStack
+from stacks.constructs.vendor_resources import Made, VendorResources
+
+MANAGER: Final = "app_manager"
+FLINK: Final = "flink_runner"
+#: Who gets a key for what; the connector works without one.
+_KAFKA_KEYS: Final = (MANAGER, "app_producer", "app_consumer")
+
+
+@attrs.frozen
+class Place:
+    """The environment and cluster that everything lies in."""
+
+    environment_id: str
+    environment_name: str
+    organization_id: str
+    cluster: Made
+
+    @property
+    def ids(self) -> dict[str, str]:
+        return {"environment_id": self.environment_id, "cluster_id": self.cluster["id"]}
+
+
+def place(resources: VendorResources, deployment: Deployment) -> Place:
+    confluent, region = deployment.confluent, deployment.aws.region
+    environment_id, name, organization = _environment(resources, confluent)
+    cluster = resources.make(
+        "kafka_cluster",
+        "KafkaCluster",
+        environment_id=environment_id,
+        region=region,
+        type=confluent.cluster_type,
+        availability=confluent.availability,
+        max_ecku=confluent.max_ecku,
+        deletion_protection=confluent.deletion_protection,
+    )
+    return Place(environment_id, name, organization, cluster)
+
+
+def _environment(resources: VendorResources, confluent: Confluent) -> tuple[str, str, str]:
+    """Id, name and organization; the last is "" for an environment that exists, which nobody asks Confluent about."""
+    if confluent.environment_id and confluent.environment_name:
+        return confluent.environment_id, confluent.environment_name, ""
+    made = resources.make("environment", "Environment", stream_governance=confluent.stream_governance)
+    return made["id"], made["name"], made["organization_id"]
+
+
+@attrs.frozen
+class Accounts:
+    """`made` are the service accounts, `bound` what each account's roles and entries are, by account."""
+
+    made: dict[str, Made]
+    bound: dict[str, list[Made]]
+
+    @classmethod
+    def make(cls, resources: VendorResources) -> Accounts:
+        made = {
+            name: resources.make("service_account", f"{words(name)}Account", description=_WHAT_FOR[name])
+            for name in contract.ACCOUNTS
+        }
+        return cls(made, {name: [] for name in contract.ACCOUNTS})
+
+    def id(self, name: str) -> str:
+        return self.made[name]["id"]
+
+    def bind(self, resources: VendorResources, role: Role, where: Place, name: str = "") -> None:
+        """`name` is the object's, for roles on one that only the stack knows."""
+        cluster = where.cluster
+        given = {
+            "environment_id": where.environment_id if role.scope != "service_account" else None,
+            "cluster_id": cluster["id"] if role.scope in ("cluster", "topic", "transactional_id") else None,
+            "schema_registry_id": cluster["schema_registry_id"] if role.scope == "subject" else None,
+            "name": name or role.name or None,
+        }
+        made = resources.make(
+            "role_binding",
+            f"{words(role.account)}{role.role}{words(role.scope)}",
+            service_account_id=self.id(role.account),
+            role=role.role,
+            scope=role.scope,
+            **given,
+        )
+        self.bound[role.account].append(made)
+
+    def enter(self, resources: VendorResources, acl: Acl, where: Place, credentials: str, topic: str = "") -> Made:
+        shown = words(topic or ("" if acl.name == "kafka-cluster" else acl.name))
+        made = resources.make(
+            "acl",
+            f"{words(acl.account)}{words(acl.operation.lower())}{words(acl.resource_type.lower())}{shown}",
+            **where.ids,
+            credentials=credentials,
+            service_account_id=self.id(acl.account),
+            resource_type=acl.resource_type,
+            resource_name=topic or acl.name,
+            pattern_type=acl.pattern_type,
+            operation=acl.operation,
+        )
+        self.bound[acl.account].append(made)
+        return made
+
+
+_WHAT_FOR: Final = {
+    MANAGER: "Manages cluster, topics and Tableflow",
+    "app_producer": "Writes topics",
+    "app_consumer": "Reads topics",
+    "app_connector": "Runs connectors",
+    "schema_registry": "Reads and writes schemas",
+    FLINK: "Runs Flink statements",
+}
+
+
+@attrs.frozen
+class Keys:
+    """The keys that resources work with; each gives its secret's ARN, and that only once the key works."""
+
+    kafka: Made
+    schema_registry: Made
+    tableflow: Made
+    flink: Made
+    all: list[Made]
+
+    @classmethod
+    def make(
+        cls, resources: VendorResources, secrets: SecretsOfStack, *, accounts: Accounts, where: Place, pool: Made, region: str
+    ) -> Keys:
+        """Paths are those that clients look for: what it is for, and whose."""
+
+        def key(account: str, service: str, path: str, **more: str) -> Made:
+            name = f"{words(path.replace('/', '_'))}Key"
+            secret = secrets.empty(f"{name}Secret", f"confluent/{path}", f"API key of {account} for {service}")
+            return resources.make(
+                "api_key",
+                name,
+                service_account_id=accounts.id(account),
+                service=service,
+                secret=secret,
+                environment_id=where.environment_id,
+                description=f"{account} for {service}",
+                **more,
+            )
+
+        cluster = {"cluster_id": where.cluster["id"]}
+        kafka = {name: key(name, "kafka", f"kafka/{name}", **cluster) for name in _KAFKA_KEYS}
+        registry = key("schema_registry", "schema_registry", "schema_registry").after(where.cluster.resource)
+        tableflow = key(MANAGER, "tableflow", "tableflow", **cluster, region=region)
+        flink = key(FLINK, "flink", "flink", region=region, compute_pool_id=pool["id"])
+        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink])
+
+
+def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:
+    """The topics that an entry without a name is for: connectors write what Datagen makes, nobody else writes Flink's."""
+    if acl.account == "app_connector":
+        return [topic.name for topic in topics if topic.datagen]
+    return [topic.name for topic in topics if acl.operation == "READ" or not topic.statement]

@@ -1,0 +1,77 @@
+"""A Python function of ours: a log group that ends, and a role with what is asked for and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from stacks import assets
+from stacks.base import LakeferryStack
+from stacks.constructs.statements import Statement, allow, role
+
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+
+
+class OwnFunction(Construct):
+    """`statements` are all that the function's role may do, beside writing its own log."""
+
+    def __init__(
+        self,
+        stack: LakeferryStack,
+        name: str,
+        *,
+        handler: str,
+        purpose: str,
+        environment: Mapping[str, str],
+        statements: Sequence[Statement],
+        timeout_seconds: int | None = None,
+    ) -> None:
+        super().__init__(stack, name)
+        settings = stack.deployment.aws
+        self.log_group = log_group(self, "Logs", stack)
+        self.role = role(
+            self,
+            "Role",
+            trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
+            purpose=purpose,
+            statements=[writes(self.log_group), *statements],
+        )
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            code=lambda_.Code.from_asset(
+                str(assets.lambda_folder(stack.surroundings.platform)), exclude=["**/__pycache__", "*.pyc"]
+            ),
+            handler=handler,
+            runtime=RUNTIME,
+            architecture=lambda_.Architecture.ARM_64,
+            description=purpose,
+            environment=dict(environment),
+            log_group=self.log_group,
+            memory_size=settings.lambda_memory_mb,
+            role=self.role.without_policy_updates(),
+            timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
+        )
+
+    @property
+    def arn(self) -> str:
+        return self.function.function_arn
+
+
+def log_group(scope: Construct, name: str, stack: LakeferryStack) -> logs.LogGroup:
+    """Goes with the stack: what must be kept of a run stands in its record."""
+    days = stack.deployment.aws.log_retention_days
+    group = logs.LogGroup(scope, name, removal_policy=RemovalPolicy.DESTROY)
+    bare = group.node.default_child
+    assert isinstance(bare, logs.CfnLogGroup)
+    bare.retention_in_days = days
+    return group
+
+
+def writes(*groups: logs.ILogGroup) -> Statement:
+    return allow("WriteOwnLog", ["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn for group in groups])

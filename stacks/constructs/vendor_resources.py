@@ -1,0 +1,119 @@
+"""Custom resources of one vendor: the functions behind them, their ledger, and a way to declare one that checks its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from aws_cdk import CustomResource, Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct, IDependable
+
+from lambdas import contract
+from stacks.base import LakeferryStack
+from stacks.constructs.function import OwnFunction
+from stacks.constructs.provider import WaitingProvider
+from stacks.constructs.statements import ITS_STACK, Statement, allow
+
+#: CloudFormation waits at least as long as the provider does.
+_SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
+
+
+class UnknownWord(Exception):
+    """A kind, property or output that lambdas/contract.py doesn't have, or a property that it wants and isn't given."""
+
+
+@attrs.frozen
+class Made:
+    """A custom resource that was declared."""
+
+    kind: str
+    resource: CustomResource
+
+    def __getitem__(self, output: str) -> str:
+        """By value, when CloudFormation has it. Raises UnknownWord."""
+        if output not in contract.KINDS[self.kind].outputs:
+            raise UnknownWord(f"{self.kind} has no output {output}")
+        return self.resource.get_att_string(output)
+
+    def after(self, *others: Made | IDependable) -> Made:
+        """Made after them, and removed before them."""
+        self.resource.node.add_dependency(*[one.resource if isinstance(one, Made) else one for one in others])
+        return self
+
+
+class VendorResources(Construct):
+    """`statements` are what the function that speaks with the vendor may do, beside keeping the ledger."""
+
+    def __init__(
+        self, stack: LakeferryStack, name: str, *, environment: Mapping[str, str], statements: Sequence[Statement]
+    ) -> None:
+        super().__init__(stack, name)
+        self._ledger = _ledger(self)
+        common = [_keeps(self._ledger), _asks_for(stack)]
+        told = {
+            contract.PROJECT: stack.deployment.deployment.name,
+            contract.STAGE: stack.deployment.deployment.stage,
+            contract.LEDGER_TABLE: self._ledger.table_name,
+            **environment,
+        }
+        functions = [
+            OwnFunction(stack, f"{name}{part}", handler=handler, purpose=f"{name}: {purpose}", environment=told, statements=may)
+            for part, handler, purpose, may in (
+                ("OnEvent", contract.ON_EVENT, "names the object that a resource stands for", common),
+                ("IsComplete", contract.IS_COMPLETE, "makes, changes and removes objects, step by step", [*statements, *common]),
+            )
+        ]
+        self._provider = WaitingProvider(stack, f"{name}Provider", on_event=functions[0], is_complete=functions[1])
+        self._stack = stack
+
+    def make(self, kind: str, name: str, /, **properties: Any) -> Made:
+        """Raises UnknownWord."""
+        _check(kind, properties)
+        resource = CustomResource(
+            self._stack,
+            name,
+            resource_type=contract.resource_type(kind),
+            service_token=self._provider.service_token,
+            service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
+            properties={"kind": kind, "format": contract.FORMAT, **{k: v for k, v in properties.items() if v is not None}},
+        )
+        return Made(kind, resource)
+
+
+def _check(kind: str, properties: Mapping[str, Any]) -> None:
+    known = contract.KINDS.get(kind)
+    if known is None:
+        raise UnknownWord(f"there is no kind {kind}")
+    if missing := [name for name in known.required if properties.get(name) is None]:
+        raise UnknownWord(f"{kind} needs {', '.join(missing)}")
+    if unknown := [name for name in properties if name not in (*known.required, *known.optional)]:
+        raise UnknownWord(f"{kind} has no {', '.join(unknown)}")
+
+
+def _ledger(scope: Construct) -> dynamodb.Table:
+    """Goes with the stack: without resources there is nothing left to remember."""
+    return dynamodb.Table(
+        scope,
+        "Ledger",
+        partition_key=dynamodb.Attribute(name=contract.LEDGER_KEY, type=dynamodb.AttributeType.STRING),
+        billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        time_to_live_attribute=contract.LEDGER_EXPIRY,
+        point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+
+
+def _keeps(ledger: dynamodb.Table) -> Statement:
+    return allow("KeepLedger", ["dynamodb:GetItem", "dynamodb:PutItem"], [ledger.table_arn])
+
+
+def _asks_for(stack: LakeferryStack) -> Statement:
+    """Whether the stack is going forward or back; a stack's ARN ends in a UUID that isn't known before."""
+    return allow(
+        "AskForOwnStack",
+        ["cloudformation:DescribeStacks", "cloudformation:DescribeStackResource"],
+        [stack.own_arn("cloudformation", f"stack/{stack.stack_name}/*")],
+        why=ITS_STACK,
+    )

@@ -1,0 +1,227 @@
+"""Exports: when each runs, what is told about its runs and to whom, and queries to look at the tables with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aws_cdk import App, Duration, RemovalPolicy, TimeZone
+from aws_cdk import aws_athena as athena
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as event_targets
+from aws_cdk import aws_glue as glue
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as schedule_targets
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+
+from deployments.check import Plan
+from deployments.model import Export
+from lambdas import contract
+from stacks import data
+from stacks.base import LakeferryStack, Surroundings, words
+from stacks.confluent.stack import ConfluentStack
+from stacks.constructs.acknowledged import acknowledge
+from stacks.constructs.export_job import ExportJobs
+from stacks.constructs.function import OwnFunction
+from stacks.constructs.mail import alarm_topic, mail_topic
+from stacks.constructs.statements import ONE_PREFIX, Statement, allow, role
+from stacks.data import DataStack
+
+#: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
+_START_HOURS: Final = 6
+_START_TRIES: Final = 24
+_QUERIES: Final = {
+    "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
+    "Count": ("how many rows", 'SELECT count(*) AS "rows" FROM "{database}"."{table}"'),
+    "Commits": ("when data came", 'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC'),
+}
+_SUCCESS: Final = ("SUCCEEDED",)
+_FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
+
+
+class ExportsStack(LakeferryStack):
+    """Needs the tables' names and the buckets."""
+
+    def __init__(
+        self, app: App, plan: Plan, surroundings: Surroundings, data_stack: DataStack, confluent: ConfluentStack
+    ) -> None:
+        super().__init__(app, "exports", plan, surroundings, purpose="scheduled exports and the mails about them")
+        self.add_stack_dependency(confluent)
+        self.lake, self.glue_database = data_stack.lake, confluent.cluster.glue_database
+        self.alarm_topic, self.alarm_key = alarm_topic(self)
+        self.dead_letters = self._dead_letters()
+        self.topics: dict[str, sns.Topic] = {}
+        self.jobs: dict[str, glue.CfnJob] = {}
+        if self.deployment.exports:
+            self._jobs()
+            self._schedules()
+            self._notify()
+        self._queries()
+        self._tell()
+
+    def _dead_letters(self) -> sqs.Queue:
+        """Starts and notices that could not be delivered, for two weeks. An alarm looks at it."""
+        queue = sqs.Queue(
+            self,
+            "DeadLetters",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            retention_period=Duration.days(14),
+        )
+        acknowledge(queue, "This is the dead-letter queue of the schedules and rules.", "AwsSolutions-SQS3")
+        return queue
+
+    def _jobs(self) -> None:
+        jobs = ExportJobs(self, "Jobs", self.lake, self.glue_database)
+        key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")
+        for export in self.deployment.exports:
+            self.jobs[export.contract] = jobs.job(f"{words(export.contract)}Job", export)
+            title = self.plan.sources.contract(export.contract, None).title
+            self.topics[export.contract] = mail_topic(
+                self, f"{words(export.contract)}Topic", title=title, recipients=export.recipients, key=key
+            )
+
+    def _schedules(self) -> None:
+        group = scheduler.ScheduleGroup(
+            self, "Schedules", schedule_group_name=self.deployment.prefix, removal_policy=RemovalPolicy.DESTROY
+        )
+        role = self._starter(group)
+        for export in self.deployment.exports:
+            job = self.jobs[export.contract]
+            schedule = scheduler.Schedule(
+                self,
+                f"{words(export.contract)}Schedule",
+                schedule_group=group,
+                description=f"Starts export {export.contract}",
+                schedule=scheduler.ScheduleExpression.expression(f"cron({export.cron})", TimeZone.of(export.zone)),
+                target=self._start(job, role),
+                time_window=scheduler.TimeWindow.off(),
+            )
+            schedule.node.add_dependency(role)
+
+    def _starter(self, group: scheduler.ScheduleGroup) -> iam.Role:
+        """Trusted by schedules of this group only."""
+        service = iam.ServicePrincipal(
+            "scheduler.amazonaws.com",
+            conditions={"StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}},
+        )
+        return role(
+            self,
+            "Starter",
+            trusts=service,
+            purpose="Starts exports",
+            statements=[
+                self._may_start(list(self.jobs.values())),
+                allow("KeepWhatFailed", ["sqs:SendMessage"], [self.dead_letters.queue_arn]),
+            ],
+        )
+
+    def _may_start(self, jobs: list[glue.CfnJob]) -> Statement:
+        return allow("StartJobs", ["glue:StartJobRun"], [self.own_arn("glue", f"job/{job.name}") for job in jobs])
+
+    def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
+        """As of the time that the schedule says, however late it comes."""
+        scheduled = scheduler.ContextAttribute.scheduled_time
+        return schedule_targets.Universal(
+            service="glue",
+            action="startJobRun",
+            input=scheduler.ScheduleTargetInput.from_object({"JobName": job.ref, "Arguments": {"--as-of": scheduled}}),
+            role=role.without_policy_updates(),
+            policy_statements=[self._may_start([job]).made()],
+            dead_letter_queue=self.dead_letters,
+            max_event_age=Duration.hours(_START_HOURS),
+            retry_attempts=_START_TRIES,
+        )
+
+    def _notify(self) -> None:
+        function = OwnFunction(
+            self,
+            "Notify",
+            handler=contract.NOTIFY,
+            purpose="Tells the recipients of an export what came of a run",
+            environment={
+                contract.PROJECT: self.deployment.deployment.name,
+                contract.STAGE: self.deployment.deployment.stage,
+                contract.LAKE_BUCKET: self.lake.bucket,
+                contract.LAKE_PREFIX: data.EXPORTS,
+                contract.ALARM_TOPIC: self.alarm_topic.topic_arn,
+                contract.EXPORTS: self.to_json_string(
+                    {export.contract: self._told(export) for export in self.deployment.exports}
+                ),
+            },
+            statements=self._may_tell(),
+        )
+        names = [str(job.name) for job in self.jobs.values()]
+        for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):
+            rule = events.Rule(
+                self,
+                f"{outcome}Rule",
+                description=f"{outcome} of an export",
+                event_pattern=events.EventPattern(
+                    source=["aws.glue"],
+                    detail_type=["Glue Job State Change"],
+                    detail={"jobName": names, "state": list(states)},
+                ),
+            )
+            rule.add_target(
+                event_targets.LambdaFunction(
+                    function.function, dead_letter_queue=self.dead_letters, max_event_age=Duration.hours(24), retry_attempts=10
+                )
+            )
+
+    def _told(self, export: Export) -> dict[str, str]:
+        """What the notification needs to know of an export."""
+        return {
+            "job": str(self.jobs[export.contract].name),
+            "topic": self.topics[export.contract].topic_arn,
+            "zone": export.zone,
+            "cron": export.cron,
+        }
+
+    def _may_tell(self) -> list[Statement]:
+        """It reads records and manifests, never a file of rows."""
+        arn = self.lake.arn
+        records = [f"{arn}/{data.EXPORTS}/*/{part}/*" for part in ("runs", "manifests", "skipped")]
+        topics = [*[topic.topic_arn for topic in self.topics.values()], self.alarm_topic.topic_arn]
+        jobs = [self.own_arn("glue", f"job/{job.name}") for job in self.jobs.values()]
+        return [
+            allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
+            allow(
+                "KeepNotices",
+                ["s3:GetObject", "s3:PutObject"],
+                [f"{arn}/{contract.NOTICES}/*"],
+                why=ONE_PREFIX,
+            ),
+            allow(
+                "FindRecords",
+                ["s3:ListBucket"],
+                [arn],
+                {"StringLike": {"s3:prefix": [f"{data.EXPORTS}/*", f"{contract.NOTICES}/*"]}},
+            ),
+            allow("AskForRuns", ["glue:GetJobRun"], jobs),
+            allow("SendMails", ["sns:Publish"], topics),
+            allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarm_key.key_arn]),
+        ]
+
+    def _queries(self) -> None:
+        """Names are quoted: the database's has a hyphen."""
+        for topic in self.deployment.tables_in_glue:
+            for name, (title, text) in _QUERIES.items():
+                athena.CfnNamedQuery(
+                    self,
+                    f"{words(topic.name)}{name}Query",
+                    name=f"{self.deployment.prefix} {topic.name}: {title}",
+                    database=self.glue_database,
+                    description=f"{topic.name}: {title}",
+                    query_string=text.format(database=self.glue_database, table=topic.name),
+                    work_group=self.lake.workgroup,
+                )
+
+    def _tell(self) -> None:
+        for export in self.deployment.exports:
+            self.tell(f"{words(export.contract)}JobName", str(self.jobs[export.contract].name), "The export's Glue job")
+        self.tell("DeadLettersUrl", self.dead_letters.queue_url, "Starts and notices that could not be delivered")
+        self.tell("Unconfirmed", "Every recipient has to confirm the mail that SNS sends once", "Mails come only after that")

@@ -1,0 +1,76 @@
+"""Deployments synthesised in this process, with the rule pack that the app runs too, and ways to look at what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import attrs
+
+from lakeferry import node
+
+os.environ.setdefault("JSII_NODE", str(node.find().binary))
+
+from aws_cdk import App
+
+from deployments import check
+from stacks import deployment
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
+
+
+@attrs.frozen
+class Assembly:
+    """`templates` by part: data, confluent, … `failure` is what synth raised, "" where it went well."""
+
+    plan: check.Plan
+    folder: Path
+    templates: dict
+    failure: str
+
+    @property
+    def prefix(self):
+        return self.plan.deployment.prefix
+
+    @property
+    def report(self):
+        """The rule packs' findings: (rule, construct)."""
+        told = json.loads((self.folder / "validation-report.json").read_text())
+        return [
+            (violation["ruleName"], place.get("constructPath", ""))
+            for plugin in told.get("pluginReports", [])
+            for violation in plugin["violations"]
+            if violation.get("severity") != "warning"
+            for place in violation["violatingConstructs"]
+        ]
+
+    def resources(self, kind, part=None):
+        """Properties by (part, logical id) of all resources of a type."""
+        return {
+            (name, logical_id): body.get("Properties", {})
+            for name, template in self.templates.items()
+            if part in (None, name)
+            for logical_id, body in template["Resources"].items()
+            if body["Type"] == kind
+        }
+
+
+def synthesise(plan, folder, change=None, **context):
+    """`change` is called with the app before it is synthesised."""
+    app = App(outdir=str(folder), context={**CONTEXT, **context})
+    deployment.compose(app, plan)
+    if change:
+        change(app)
+    failure = ""
+    try:
+        app.synth()
+    except RuntimeError as error:
+        failure = str(error)
+    prefix = plan.deployment.prefix
+    files = sorted(folder.glob(f"{prefix}-*.template.json"))
+    templates = {
+        file.name.removeprefix(f"{prefix}-").removesuffix(".template.json"): json.loads(file.read_text()) for file in files
+    }
+    return Assembly(plan, folder, templates, failure)

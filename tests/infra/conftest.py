@@ -1,0 +1,29 @@
+"""Both deployments that ship, synthesised once for all tests that look at templates."""
+
+from __future__ import annotations
+
+import assembly_kit
+import pytest
+
+from deployments import check
+
+
+@pytest.fixture(scope="session")
+def assemblies(tmp_path_factory):
+    """By stage."""
+    return {stage: assembly_kit.synthesise(check.load_stage(stage), tmp_path_factory.mktemp(stage)) for stage in ("dev", "prod")}
+
+
+@pytest.fixture(scope="session")
+def dev(assemblies):
+    return assemblies["dev"]
+
+
+@pytest.fixture(scope="session")
+def prod(assemblies):
+    return assemblies["prod"]
+
+
+@pytest.fixture(params=["dev", "prod"])
+def assembly(request, assemblies):
+    return assemblies[request.param]

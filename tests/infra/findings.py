@@ -1,0 +1,82 @@
+"""The policy linter: what no policy of a template may say, as a list of sentences."""
+
+from __future__ import annotations
+
+from policies import Reader
+
+#: Actions that CloudWatch, Logs and the like check against no resource.
+WITHOUT_RESOURCE = {"cloudwatch:PutMetricData"}
+#: Principals of services that act for somebody else, and so have to say for whom.
+DEPUTIES = {"glue.amazonaws.com", "scheduler.amazonaws.com", "secretsmanager.amazonaws.com", "cloudwatch.amazonaws.com"}
+
+
+def lint(assembly):
+    reader = Reader(assembly)
+    return [*_documents(assembly), *_grants(reader), *_trusts(reader), *_invocations(assembly)]
+
+
+def _documents(assembly):
+    for part, template in assembly.templates.items():
+        for logical_id, body in template["Resources"].items():
+            for statement in _statements(body.get("Properties", {})):
+                place = f"{part}.{logical_id}"
+                if {"NotAction", "NotResource", "NotPrincipal"} & statement.keys():
+                    yield f"{place}: says what is left out, not what is meant"
+                if statement["Effect"] == "Allow" and statement.get("Principal") in ("*", {"AWS": "*"}):
+                    yield f"{place}: everybody"
+
+
+def _statements(value):
+    if isinstance(value, dict):
+        if "Effect" in value and ("Action" in value or "NotAction" in value):
+            yield value
+        for inner in value.values():
+            yield from _statements(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _statements(inner)
+
+
+def _grants(reader):
+    for body in reader.roles().items():
+        role, properties = body
+        if properties.get("ManagedPolicyArns"):
+            yield f"{role}: has a policy that somebody else may change"
+    for grant in reader.grants():
+        place = f"{grant.role} {grant.sid}".strip()
+        for action in grant.actions:
+            if "*" in action:
+                yield f"{place}: action {action}"
+            if action.lower() == "iam:passrole":
+                yield f"{place}: can hand on a role"
+            if action.lower().startswith(("iam:", "sts:", "kms:put", "kms:creategrant", "organizations:")):
+                yield f"{place}: {action} gives more rights"
+        if "*" in grant.resources and not (set(grant.actions) <= WITHOUT_RESOURCE and grant.conditions):
+            yield f"{place}: any resource"
+        if any(action.startswith("kms:") for action in grant.actions) and not _is_bound(grant):
+            yield f"{place}: a key for any service"
+
+
+def _is_bound(grant):
+    """Through one service, or on a key that stands for one topic."""
+    return "kms:ViaService" in grant.conditions.get("StringEquals", {}) or "AlarmKey" in str(grant.resources)
+
+
+def _trusts(reader):
+    for role, statement in reader.trusts():
+        conditions = statement.get("Condition", {}).get("StringEquals", {})
+        named = statement["Principal"]
+        if "AWS" in named and statement["Action"] == "sts:AssumeRole" and "sts:ExternalId" not in conditions:
+            yield f"{role}: {named['AWS']} without an external id"
+        if "AWS" in named and statement["Action"] not in ("sts:AssumeRole", "sts:TagSession"):
+            yield f"{role}: {named['AWS']} may {statement['Action']}"
+        if named.get("Service") in DEPUTIES and "aws:SourceAccount" not in conditions:
+            yield f"{role}: {named['Service']} for any account"
+
+
+def _invocations(assembly):
+    for (part, logical_id), body in assembly.resources("AWS::Lambda::Permission").items():
+        if "SourceArn" not in body:
+            yield f"{part}.{logical_id}: {body['Principal']} for any caller"
+        if body["Principal"] in DEPUTIES and "SourceAccount" not in body:
+            yield f"{part}.{logical_id}: {body['Principal']} for any account"

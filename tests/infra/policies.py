@@ -1,0 +1,154 @@
+"""Who may do what, read off the templates: values followed through references and imports, statements evaluated as IAM does.
+
+An account's number, a region and a partition stand for themselves; what CloudFormation makes up is shown as <part.Id.Attribute>.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+
+import attrs
+
+ACCOUNT = "111122223333"
+
+
+@attrs.frozen
+class Grant:
+    """A statement of a role's policy, with everything in it as text."""
+
+    role: str
+    sid: str
+    effect: str
+    actions: list[str]
+    resources: list[str]
+    conditions: dict
+
+    def covers(self, action, resource):
+        return any(_matches(action.lower(), one.lower()) for one in self.actions) and any(
+            _matches(resource, one) for one in self.resources
+        )
+
+
+class Reader:
+    """Reads values of an assembly's templates as text."""
+
+    def __init__(self, assembly):
+        self.assembly = assembly
+        self._pseudo = {
+            "AWS::AccountId": ACCOUNT,
+            "AWS::Partition": "aws",
+            "AWS::Region": assembly.plan.deployment.aws.region,
+            "AWS::URLSuffix": "amazonaws.com",
+        }
+
+    def text(self, value, part):
+        if isinstance(value, list):
+            return [self.text(one, part) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((function, given),) = value.items()
+            if found := self._intrinsic(function, given, part):
+                return found
+        return {name: self.text(one, part) for name, one in value.items()}
+
+    def _intrinsic(self, function, given, part):
+        if function == "Ref":
+            return self._pseudo.get(given) or self._secret(part, given) or f"<{part}.{given}>"
+        if function == "Fn::GetAtt":
+            return f"<{part}.{'.'.join(given)}>"
+        if function == "Fn::Join":
+            return given[0].join(str(self.text(one, part)) for one in given[1])
+        if function == "Fn::ImportValue":
+            return self._imported(given)
+        if function == "Fn::Sub":
+            text = given
+            for name, value in self._pseudo.items():
+                text = text.replace(f"${{{name}}}", value)
+            return text
+        return None
+
+    def _secret(self, part, logical_id):
+        """The ARN of a secret that has a name: policies may speak of it by that."""
+        body = self.assembly.templates[part]["Resources"].get(logical_id, {})
+        if body.get("Type") == "AWS::SecretsManager::Secret" and (name := body["Properties"].get("Name")):
+            return f"arn:aws:secretsmanager:{self._pseudo['AWS::Region']}:{ACCOUNT}:secret:{name}-abcdef"
+        return None
+
+    def _imported(self, name):
+        for part, template in self.assembly.templates.items():
+            for output in template.get("Outputs", {}).values():
+                if output.get("Export", {}).get("Name") == name:
+                    return self.text(output["Value"], part)
+        raise LookupError(f"nobody exports {name}")
+
+    def roles(self):
+        """By <part.Id>: the role's properties."""
+        found = self.assembly.resources("AWS::IAM::Role")
+        return {f"{part}.{logical_id}": self.text(body, part) for (part, logical_id), body in found.items()}
+
+    def grants(self):
+        found = []
+        for (part, logical_id), body in self.assembly.resources("AWS::IAM::Role").items():
+            for policy in body.get("Policies", []):
+                found += self._of_document(f"{part}.{logical_id}", policy["PolicyDocument"], part)
+        for (part, _), body in self.assembly.resources("AWS::IAM::Policy").items():
+            for role in body.get("Roles", []):
+                found += self._of_document(self.text(role, part).strip("<>"), body["PolicyDocument"], part)
+        return found
+
+    def trusts(self):
+        """(role, statement) of everything that says who may be a role."""
+        return [
+            (role, statement)
+            for role, body in self.roles().items()
+            for statement in body["AssumeRolePolicyDocument"]["Statement"]
+        ]
+
+    def _of_document(self, role, document, part):
+        for statement in document["Statement"]:
+            read = self.text(statement, part)
+            yield Grant(
+                role=role,
+                sid=read.get("Sid", ""),
+                effect=read["Effect"],
+                actions=_listed(read.get("Action", [])),
+                resources=_listed(read.get("Resource", [])),
+                conditions=read.get("Condition", {}),
+            )
+
+
+def allowed(grants, action, resource):
+    """As IAM decides, with every condition taken as met: a deny wins, and what nobody allows is denied."""
+    covering = [grant for grant in grants if grant.covers(action, resource)]
+    return bool(covering) and all(grant.effect == "Allow" for grant in covering)
+
+
+def admits(statement, principal, action, context):
+    """Whether a trust statement lets `principal` in, with this context of the request."""
+    if statement["Effect"] != "Allow" or action not in _listed(statement["Action"]):
+        return False
+    if principal not in [one for named in statement["Principal"].values() for one in _listed(named)]:
+        return False
+    return all(_holds(operator, tests, context) for operator, tests in statement.get("Condition", {}).items())
+
+
+def _holds(operator, tests, context):
+    wanted = {name: _listed(values) for name, values in tests.items()}
+    if operator not in ("StringEquals", "StringLike", "ArnLike", "ArnEquals"):
+        raise LookupError(f"the evaluator doesn't know {operator}")
+    match = (lambda value, one: value == one) if operator == "StringEquals" else _matches
+    return all(name in context and any(match(context[name], one) for one in values) for name, values in wanted.items())
+
+
+def _matches(value, pattern):
+    return fnmatch.fnmatchcase(value, pattern.replace("[", "[[]"))
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def as_json(value):
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"

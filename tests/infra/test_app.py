@@ -1,0 +1,43 @@
+"""The app as `cdk` starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from assembly_kit import CONTEXT, ROOT
+
+
+def start(tmp_path, **context):
+    environment = {
+        **os.environ,
+        "CDK_OUTDIR": str(tmp_path / "out"),
+        "CDK_CONTEXT_JSON": json.dumps({**CONTEXT, **context}),
+        "AWS_ACCESS_KEY_ID": "",
+        "AWS_CONFIG_FILE": "/dev/null",
+    }
+    return subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_a_bad_file_is_told_ends_with_2_and_makes_nothing(tmp_path):
+    done = start(tmp_path, stage="nope")
+    assert done.returncode == 2
+    assert "deployments/nope.toml: 1 mistake" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("*.template.json"))
+
+
+def test_it_is_short():
+    lines = (ROOT / "app.py").read_text().splitlines()
+    assert len(lines) <= 40
+
+
+@pytest.mark.deep
+def test_it_needs_no_account_and_gives_what_the_tests_looked_at(tmp_path, prod):
+    done = start(tmp_path, stage="prod")
+    assert done.returncode == 0, done.stderr
+    for part, template in prod.templates.items():
+        assert json.loads((tmp_path / "out" / f"lakeferry-prod-{part}.template.json").read_text()) == template

@@ -1,0 +1,136 @@
+"""What ships is built from locked wheels, the same whenever and wherever it is built, and works by itself."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import boto3
+import pytest
+from assembly_kit import ROOT
+
+from lambdas import contract
+from stacks import assets
+
+HANDLERS = [contract.ON_EVENT, contract.IS_COMPLETE, contract.ROTATE, contract.NOTIFY, contract.WATCH,
+            contract.PURGE_ON_EVENT, contract.PURGE_IS_COMPLETE]  # fmt: skip
+#: Lambda takes 250 MB; a cold start has to read it.
+MEGABYTES = 40
+IMPORT_SECONDS = 4.0
+
+
+def files(folder):
+    return sorted(file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("platform", [assets.AWS, assets.HERE], ids=["aws", "here"])
+def test_two_builds_are_the_same_bytes(platform, tmp_path):
+    one, other = (assets.lambda_folder(platform, tmp_path / name) for name in ("one", "other"))
+    assert one.name == other.name
+    assert files(one) == files(other)
+    assert filecmp.cmpfiles(one, other, files(one), shallow=False)[1:] == ([], [])
+
+
+def test_two_zips_are_the_same_bytes(tmp_path):
+    one, other = (assets.glue_zip(tmp_path / name) for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_what_is_built_already_needs_no_network_and_no_uv(tmp_path, monkeypatch):
+    first = assets.lambda_folder(assets.HERE, tmp_path)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert assets.lambda_folder(assets.HERE, tmp_path) == first
+
+
+def test_a_build_without_uv_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(assets.BuildFailed, match="make setup"):
+        assets.glue_zip(tmp_path / "build")
+
+
+def test_only_wheels_for_the_platform_and_no_bytecode_ship():
+    names = [file.as_posix() for file in files(assets.lambda_folder())]
+    native = [name for name in names if name.endswith(".so")]
+    assert native
+    assert all("aarch64" in name or "abi3" in name for name in native)
+    assert not [name for name in names if name.endswith(".pyc") or name.startswith(("bin/", "tests/"))]
+    assert not [name for name in names if "boto" in name.partition("/")[0]], "AWS's runtime has it"
+
+
+def test_the_folder_is_small():
+    folder = assets.lambda_folder()
+    assert sum((folder / file).stat().st_size for file in files(folder)) < MEGABYTES * 2**20
+
+
+def test_versions_are_those_that_the_tests_run_with():
+    lock = (ROOT / "requirements.txt").read_text()
+    for name in ("lambdas", "glue_jobs"):
+        for line in (ROOT / name / "requirements.txt").read_text().splitlines():
+            if "==" in line and not line.startswith(" "):
+                assert line.partition(" ")[0] in lock, line
+
+
+@pytest.fixture(scope="module")
+def clean():
+    """The asset for this machine, and a way to run code in an interpreter that sees nothing else but boto3."""
+    folder = assets.lambda_folder(assets.HERE)
+    packages = Path(boto3.__file__).parents[1]
+    boto = [packages / name for name in ("boto3", "botocore", "jmespath", "s3transfer", "dateutil", "six.py")]
+    return folder, boto
+
+
+def run(clean, tmp_path, code):
+    folder, boto = clean
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(exist_ok=True)
+    for one in boto:
+        if not (runtime / one.name).exists():
+            (runtime / one.name).symlink_to(one)
+    script = (
+        f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({str(runtime)!r}); sys.dont_write_bytecode = True; {code}"
+    )
+    environment = {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "PATH": os.environ["PATH"]}
+    return subprocess.run(
+        [sys._base_executable, "-I", "-S", "-c", script], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_each_handler_is_imported_by_a_clean_interpreter_soon(handler, clean, tmp_path):
+    module, _, function = handler.rpartition(".")
+    started = time.monotonic()
+    done = run(clean, tmp_path, f"import importlib; print(callable(getattr(importlib.import_module({module!r}), {function!r})))")
+    assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
+    assert time.monotonic() - started < IMPORT_SECONDS
+
+
+def test_a_missing_dependency_is_seen(clean, tmp_path):
+    done = run(clean, tmp_path, "import pyspark")
+    assert "No module named 'pyspark'" in done.stderr
+
+
+def test_the_zip_has_the_script_s_imports_and_times_of_no_day():
+    with zipfile.ZipFile(assets.glue_zip()) as archive:
+        assert archive.testzip() is None
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        names = archive.namelist()
+    assert names == sorted(names)
+    assert {
+        "glue_jobs/export.py",
+        "exports/contract.py",
+        "exports/daily_trades.toml",
+        "attrs/__init__.py",
+        "cattrs/__init__.py",
+    } <= set(names)
+    assert not [name for name in names if name.startswith(("lambdas/", "tests/")) or name.endswith(".pyc")]
+
+
+def test_pure_python_only_in_the_zip():
+    with zipfile.ZipFile(assets.glue_zip()) as archive:
+        assert not [name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd")]

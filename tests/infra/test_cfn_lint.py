@@ -1,0 +1,51 @@
+"""CloudFormation's own rules, on the templates as they are deployed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: W3005 is about CDK's own redundant DependsOn.
+IGNORED = "W3005"
+
+
+@pytest.fixture(scope="module")
+def findings(dev, prod, tmp_path_factory):
+    """By file name, what the linter says of all templates and of one with mistakes planted in it."""
+    template = json.loads(json.dumps(dev.templates["data"]))
+    bucket = next(body for body in template["Resources"].values() if body["Type"] == "AWS::S3::Bucket")
+    bucket["Properties"]["VersioningConfiguration"] = {"Status": "On"}
+    bucket["Properties"]["Bucketname"] = "x"
+    planted = tmp_path_factory.mktemp("planted") / "planted.json"
+    planted.write_text(json.dumps(template))
+    files = [file for assembly in (dev, prod) for file in sorted(assembly.folder.glob(f"{assembly.prefix}-*.template.json"))]
+    command = [
+        Path(sys.executable).with_name("cfn-lint"),
+        "--ignore-checks",
+        IGNORED,
+        "--format",
+        "json",
+        "--template",
+        *files,
+        planted,
+    ]
+    told = subprocess.run(command, capture_output=True, text=True)
+    found = {file.name: [] for file in (*files, planted)}
+    for one in json.loads(told.stdout):
+        found[Path(one["Filename"]).name].append(f"{one['Rule']['Id']} {one['Message']}")
+    return found
+
+
+def test_the_linter_finds_nothing(findings):
+    assert len(findings) == 11
+    assert {name: found for name, found in findings.items() if found and name != "planted.json"} == {}
+
+
+def test_the_linter_finds_what_is_planted(findings):
+    found = " ".join(findings["planted.json"])
+    assert "E3030" in found
+    assert "E3002" in found

@@ -1,0 +1,87 @@
+"""Everything that the job imports is in its zip or in Glue 5.1's own list: shown in an environment that has nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from assembly_kit import ROOT
+
+from stacks import assets
+
+LOCK = Path(__file__).with_name("glue_5_1.txt")
+
+
+@pytest.fixture(scope="module")
+def glue():
+    """The interpreter of that environment. It is made once: the lock's hash is in its name."""
+    place = ROOT / "build" / f"env-glue-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
+    python = place / "bin" / "python"
+    if not (place / "ready").exists():
+        uv = str(Path(sys.executable).with_name("uv"))
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, place], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK], check=True)
+        (place / "ready").touch()
+    return python
+
+
+def run(glue, tmp_path, code):
+    """As Glue does: the zip stands before everything else on the path, and the script is a file of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(f"import sys\nsys.path.insert(0, {str(assets.glue_zip())!r})\n{code}")
+    return subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path)
+
+
+EVERYTHING = """
+import importlib, zipfile
+with zipfile.ZipFile(sys.path[0]) as archive:
+    names = [n[:-3].replace("/", ".").removesuffix(".__init__") for n in archive.namelist()
+             if n.startswith(("glue_jobs/", "exports/")) and n.endswith(".py") and n != "exports/check.py"]
+for name in names:
+    module = importlib.import_module(name)
+    assert ".zip" in module.__file__, module.__file__
+print(len(names))
+"""
+
+
+def test_every_module_of_the_job_is_imported(glue, tmp_path):
+    done = run(glue, tmp_path, EVERYTHING)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 40
+
+
+def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
+    code = (
+        "from exports import contract\nfrom glue_jobs.version import code_version\n"
+        "print(*contract.shipped(), contract.load('daily_trades').version, code_version())"
+    )
+    done = run(glue, tmp_path, code)
+    from glue_jobs.version import code_version
+
+    assert done.stdout.split() == ["daily_trades", "weekly_sales", "weekly_sales_by_region", "1", code_version()], done.stderr
+
+
+def test_the_script_runs_until_it_lacks_arguments(glue, tmp_path):
+    """export.py as Glue starts it: by its path, not as a module of the zip."""
+    done = run(
+        glue,
+        tmp_path,
+        f"import runpy\nsys.argv = ['export.py']\nrunpy.run_path({str(assets.glue_script())!r}, run_name='__main__')",
+    )
+    assert done.returncode != 0
+    assert "--export is missing" in done.stdout + done.stderr
+
+
+def test_the_environment_has_nothing_else(glue, tmp_path):
+    for absent in ("sqlglot", "requests", "pyiceberg", "lambdas"):
+        assert "No module named" in run(glue, tmp_path, f"import {absent}").stderr
+
+
+def test_a_dependency_that_is_not_in_the_zip_is_seen(glue, tmp_path):
+    script = tmp_path / "bare.py"
+    script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport exports.contract\n")
+    done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path)
+    assert "No module named 'attrs'" in done.stderr

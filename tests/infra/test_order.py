@@ -1,0 +1,143 @@
+"""In which order resources come and go: each waits for what it needs, and on destroy everything runs backwards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def edges(template):
+    """By logical id, what it waits for: said outright, or because its values are used."""
+    resources = template["Resources"]
+    return {
+        name: {*_named(body.get("DependsOn", [])), *_used(body.get("Properties", {}), resources)}
+        for name, body in resources.items()
+    }
+
+
+def _named(depends):
+    return [depends] if isinstance(depends, str) else depends
+
+
+def _used(value, resources):
+    if isinstance(value, dict):
+        for function, given in value.items():
+            if function == "Ref" and given in resources:
+                yield given
+            elif function == "Fn::GetAtt" and given[0] in resources:
+                yield given[0]
+            else:
+                yield from _used(given, resources)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _used(one, resources)
+
+
+def before(template, name, graph=None, seen=None):
+    """Everything that is there before `name` is made, and goes after it."""
+    graph, seen = graph or edges(template), set() if seen is None else seen
+    for one in graph[name] - seen:
+        seen.add(one)
+        before(template, one, graph, seen)
+    return seen
+
+
+def the(template, kind, begins=""):
+    found = [name for name, body in template["Resources"].items() if body["Type"] == kind and name.startswith(begins)]
+    assert found, (kind, begins)
+    return found
+
+
+@pytest.mark.parametrize("part", ["data", "confluent", "snowflake", "exports", "operations"])
+def test_no_stack_waits_for_itself(assembly, part):
+    template = assembly.templates[part]
+    for name in template["Resources"]:
+        assert name not in before(template, name), name
+
+
+def test_stacks_go_in_one_order(assembly):
+    artifacts = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"]
+    needs = {
+        name: {one for one in body.get("dependencies", []) if artifacts[one]["type"] == "aws:cloudformation:stack"}
+        for name, body in artifacts.items()
+        if body["type"] == "aws:cloudformation:stack"
+    }
+    order = []
+    while needs:
+        free = sorted(name for name, others in needs.items() if others <= set(order))
+        assert free, needs
+        order += free
+        needs = {name: others for name, others in needs.items() if name not in order}
+    parts = [name.removeprefix(f"{assembly.prefix}-") for name in order]
+    assert parts.index("data") < parts.index("confluent") < parts.index("snowflake") < parts.index("operations")
+    assert parts.index("confluent") < parts.index("exports") < parts.index("operations")
+
+
+def test_a_role_comes_after_its_handshake_and_before_what_uses_it(dev):
+    """By value: the role is made once, with the principals and ids that the handshake gave."""
+    template = dev.templates["confluent"]
+    (role,) = the(template, "AWS::IAM::Role", "TableflowRole")
+    assert "ProviderIntegration" in before(template, role)
+    for table in the(template, "Custom::LakeferryTableflowTopic"):
+        assert {role, "CatalogIntegration"} <= before(template, table)
+    template = dev.templates["snowflake"]
+    (role,) = the(template, "AWS::IAM::Role", "SnowflakeRole")
+    assert {"Volume", "Catalog"} <= before(template, role)
+    assert role in before(template, "Trust")
+    for table in the(template, "Custom::LakeferrySnowflakeIcebergTable"):
+        assert "Trust" in before(template, table)
+
+
+def test_what_tableflow_left_goes_after_its_tables_and_before_its_role(dev):
+    template = dev.templates["confluent"]
+    (role,) = the(template, "AWS::IAM::Role", "TableflowRole")
+    for purge in ("EmptyTableflowBucket", "DropTables"):
+        assert role in before(template, purge)
+        for later in (*the(template, "Custom::LakeferryTableflowTopic"), "CatalogIntegration"):
+            assert purge in before(template, later)
+
+
+def test_a_bucket_is_emptied_before_it_goes(dev):
+    template = dev.templates["data"]
+    (bucket,) = the(template, "AWS::S3::Bucket", "LakeBucket")
+    assert bucket in before(template, "EmptyLakeBucket")
+
+
+def test_secrets_go_after_the_keys_that_they_hold_and_their_purge_between(assembly):
+    for part, kind in (("confluent", "Custom::LakeferryApiKey"), ("snowflake", "Custom::LakeferrySnowflakeUser")):
+        template = assembly.templates[part]
+        secrets = set(the(template, "AWS::SecretsManager::Secret"))
+        assert secrets <= before(template, "RemoveSecrets")
+        for key in the(template, kind):
+            assert "RemoveSecrets" in before(template, key)
+
+
+def test_a_rotation_schedule_follows_the_filled_secret(assembly):
+    for part, kind in (("confluent", "Custom::LakeferryApiKey"), ("snowflake", "Custom::LakeferrySnowflakeUser")):
+        template = assembly.templates[part]
+        for schedule in the(template, "AWS::SecretsManager::RotationSchedule"):
+            assert set(the(template, kind)) & before(template, schedule)
+
+
+def test_statements_come_after_their_topics_and_tables_after_their_statements(dev):
+    template = dev.templates["confluent"]
+    statement = "StockTradesWithTotalsStatement"
+    assert {"StockTradesTopic", "StockTradesConnector"} <= before(template, statement)
+    assert statement in before(template, "StockTradesWithTotalsTable")
+
+
+def test_a_topic_of_producers_gets_its_schema_before_it_becomes_a_table(prod):
+    template = prod.templates["confluent"]
+    assert {"SalesOrdersTopic", "SalesOrdersSchema"} <= before(template, "SalesOrdersTable")
+
+
+def test_every_object_goes_while_the_functions_that_remove_it_are_there(assembly):
+    for part in ("confluent", "snowflake"):
+        template = assembly.templates[part]
+        for name, body in template["Resources"].items():
+            if body["Type"].startswith("Custom::Lakeferry"):
+                functions = [
+                    one for one in before(template, name) if template["Resources"][one]["Type"] == "AWS::Lambda::Function"
+                ]
+                assert len(functions) >= 2, name

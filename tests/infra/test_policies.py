@@ -1,0 +1,72 @@
+"""No policy says too much, and the linter is seen to find it when one does."""
+
+from __future__ import annotations
+
+import copy
+
+import attrs
+import findings
+import pytest
+
+
+def test_no_policy_says_too_much(assembly):
+    assert findings.lint(assembly) == []
+
+
+def planted(assembly, part, change):
+    """The assembly with one template changed."""
+    templates = copy.deepcopy(assembly.templates)
+    change(templates[part]["Resources"])
+    return attrs.evolve(assembly, templates=templates)
+
+
+def first(resources, kind, begins=""):
+    return next(body for name, body in resources.items() if body["Type"] == kind and name.startswith(begins))["Properties"]
+
+
+def statement(resources, role):
+    return first(resources, "AWS::IAM::Role", role)["Policies"][0]["PolicyDocument"]["Statement"][-1]
+
+
+DEFECTS = {
+    "action s3:*": ("exports", lambda all: statement(all, "JobsRole").update(Action=["s3:*"])),
+    "any resource": ("exports", lambda all: statement(all, "JobsRole").update(Resource="*")),
+    "any resource (metrics)": ("operations", lambda all: statement(all, "WatchRole").pop("Condition")),
+    "can hand on a role": ("exports", lambda all: statement(all, "Starter").update(Action="iam:PassRole")),
+    "gives more rights": ("confluent", lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy")),
+    "says what is left out": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
+    "without an external id": (
+        "snowflake",
+        lambda all: first(all, "AWS::IAM::Role", "SnowflakeRole")["AssumeRolePolicyDocument"]["Statement"][1].pop("Condition"),
+    ),
+    "for any account": (
+        "exports",
+        lambda all: first(all, "AWS::IAM::Role", "JobsRole")["AssumeRolePolicyDocument"]["Statement"][0]["Condition"].pop(
+            "StringEquals"
+        ),
+    ),
+    "for any caller": ("confluent", lambda all: first(all, "AWS::Lambda::Permission").pop("SourceArn")),
+    "for any account (rotation)": ("confluent", lambda all: first(all, "AWS::Lambda::Permission").pop("SourceAccount")),
+    "everybody": (
+        "data",
+        lambda all: first(all, "AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"][0].update(Effect="Allow"),
+    ),
+    "a policy that somebody else may change": (
+        "exports",
+        lambda all: first(all, "AWS::IAM::Role").update(ManagedPolicyArns=["arn:aws:iam::aws:policy/AdministratorAccess"]),
+    ),
+    "a key for any service": (
+        "confluent",
+        lambda all: next(
+            one
+            for one in first(all, "AWS::IAM::Role", "ConfluentIsCompleteRole")["Policies"][0]["PolicyDocument"]["Statement"]
+            if one.get("Sid") == "UseKeyOfSecrets"
+        ).pop("Condition"),
+    ),
+}
+
+
+@pytest.mark.parametrize("told", DEFECTS)
+def test_the_linter_finds(told, dev):
+    part, change = DEFECTS[told]
+    assert any(told.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change)))

@@ -1,0 +1,61 @@
+"""cdk-nag's AwsSolutions and CDK's own rules: nothing is found, and what is planted is."""
+
+from __future__ import annotations
+
+import json
+
+import assembly_kit
+import pytest
+from aws_cdk import Stack, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+
+from deployments import check
+
+
+def test_nothing_is_found(assembly):
+    assert (assembly.failure, assembly.report) == ("", [])
+
+
+def planted(app):
+    stack = Stack(app, "planted")
+    s3.Bucket(stack, "Open")
+    iam.Role(
+        stack,
+        "Wide",
+        assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        inline_policies={"all": iam.PolicyDocument(statements=[iam.PolicyStatement(actions=["s3:*"], resources=["*"])])},
+    )
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    return assembly_kit.synthesise(check.load_stage("dev"), tmp_path_factory.mktemp("broken"), planted)
+
+
+@pytest.mark.parametrize(
+    "rule", ["AwsSolutions-S1", "AwsSolutions-S10", "AwsSolutions-IAM5[Action::s3:*]", "AwsSolutions-IAM5[Resource::*]"]
+)
+def test_what_is_planted_ends_the_synthesis(broken, rule):
+    assert broken.failure.startswith("ValidationFailed")
+    assert rule in {found for found, place in broken.report if place.startswith("planted")}
+
+
+def test_only_what_was_planted_is_found(broken):
+    assert {place.partition("/")[0] for _, place in broken.report} == {"planted"}
+
+
+def test_every_acknowledgement_has_a_reason_that_says_something(dev):
+    """And there are few: a list that grows is a list that nobody reads."""
+    reasons = {reason for told in acknowledgements(dev) for reason in told.values()}
+    assert 5 <= len(reasons) <= 20
+    assert all(len(reason.split()) >= 4 for reason in reasons)
+
+
+def acknowledgements(assembly):
+    """What constructs carry, as CDK notes it among their metadata."""
+    for file in assembly.folder.glob("*.metadata.json"):
+        for entries in json.loads(file.read_text()).values():
+            for entry in entries:
+                if entry["type"] == Validations.ACKNOWLEDGED_RULES_METADATA_KEY:
+                    yield entry["data"] if isinstance(entry["data"], dict) else {}

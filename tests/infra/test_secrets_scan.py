@@ -1,0 +1,65 @@
+"""No secret in anything that is shipped or deployed (I4): templates, metadata, the whole assembly, assets, files of the app."""
+
+from __future__ import annotations
+
+import pytest
+from assembly_kit import ROOT
+
+from deployments import secret_shapes
+from stacks import assets
+
+#: Each is made here, of nothing but its shape.
+PLANTED = {
+    "a private key": "-----BEGIN " + "RSA PRIVATE KEY-----",
+    "a secret of Confluent Cloud": "cflt" + "aB3x" * 14,
+    "an access key of AWS": "AKIA" + "ABCDEFGH12345678",
+    "a token": "eyJ" + "hbGciOiJSUzI1NiJ9" + "." + "eyJpc3MiOiJhY2N0In0",
+    "the secret of a key": "aB3/" * 16,
+}
+#: Of packages of others: what looks for keys, and an example in a manual.
+_SPEAKS = ("cryptography/hazmat/primitives/serialization/ssh.py", "pyjwt-2.15.1.dist-info/METADATA")
+
+
+def leaks(folder):
+    found = []
+    for file in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix not in (".so", ".zip", ".pem")):
+        text = file.read_text(encoding="utf-8", errors="ignore")
+        found += [f"{file.relative_to(folder)}:{line} {what}" for line, what in secret_shapes.shaped(text)]
+    return found
+
+
+def test_there_is_none_in_an_assembly(assembly):
+    """Its templates, outputs, metadata and staged assets."""
+    ours = [one for one in leaks(assembly.folder) if not any(word in one for word in _SPEAKS)]
+    assert ours == []
+    assert len(list(assembly.folder.rglob("*.json"))) >= 15
+
+
+def test_there_is_none_in_what_is_built():
+    ours = [one for one in leaks(assets.lambda_folder()) if not any(word in one for word in _SPEAKS)]
+    assert ours == []
+
+
+def test_there_is_none_in_the_apps_own_files():
+    for name in ("deployments", "stacks", "flink", "topics", "exports"):
+        assert [one for one in leaks(ROOT / name) if not any(word in one for word in _SPEAKS)] == []
+    for file in ("cdk.json", "package.json", "app.py"):
+        assert not list(secret_shapes.shaped((ROOT / file).read_text()))
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_each_shape_is_found(what, tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "template.json").write_text('{\n  "Value": "' + PLANTED[what] + '"\n}\n')
+    (found,) = leaks(tmp_path)
+    assert found == f"deep/template.json:2 {what}"
+
+
+def test_hashes_and_names_are_none():
+    for harmless in (
+        "a" * 64,
+        "0f" * 32,
+        "arn:aws:iam::111122223333:role/lakeferry-dev-eu-west-1-tableflow",
+        "ExportsOutputFnGetAttLakeBucket9CD7BBD2ArnF3D61E7E",
+    ):
+        assert not list(secret_shapes.shaped(harmless))

@@ -1,0 +1,75 @@
+"""Who may be which role: each statement is asked with right, wrong and missing values (I2)."""
+
+from __future__ import annotations
+
+import policies
+import pytest
+from policies import ACCOUNT, Reader
+
+#: What each role's services have to say for whom they come.
+SERVICES = {"lambda.amazonaws.com", "states.amazonaws.com", "glue.amazonaws.com", "scheduler.amazonaws.com"}
+
+
+def trust(assembly, role):
+    found = [statement for name, statement in Reader(assembly).trusts() if name.startswith(role)]
+    assert found, role
+    return found
+
+
+def is_let_in(assembly, role, principal, action="sts:AssumeRole", **context):
+    return any(policies.admits(statement, principal, action, context) for statement in trust(assembly, role))
+
+
+CONFLUENT = "<confluent.ProviderIntegration.confluent_role_arn>"
+ITS_ID = "<confluent.ProviderIntegration.external_id>"
+
+
+def test_confluent_comes_with_the_id_of_its_integration_and_no_other(assembly):
+    external_id = "sts:ExternalId"
+    assert is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: ITS_ID})
+    assert not is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: "another"})
+    assert not is_let_in(assembly, "confluent.TableflowRole", CONFLUENT)
+    assert not is_let_in(assembly, "confluent.TableflowRole", "arn:aws:iam::999:role/else", **{external_id: ITS_ID})
+
+
+def test_confluent_may_tag_its_session_which_has_no_external_id(assembly):
+    assert is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, "sts:TagSession")
+    assert not is_let_in(assembly, "confluent.TableflowRole", "arn:aws:iam::999:role/else", "sts:TagSession")
+    assert len(trust(assembly, "confluent.TableflowRole")) == 2
+
+
+@pytest.mark.parametrize("own", ["Volume", "Catalog"])
+def test_snowflakes_users_come_each_with_its_own_id(assembly, own):
+    principal, external_id = f"<snowflake.{own}.iam_user_arn>", f"<snowflake.{own}.external_id>"
+    other = f"<snowflake.{'Catalog' if own == 'Volume' else 'Volume'}.external_id>"
+    assert is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": external_id})
+    assert not is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": other})
+    assert not is_let_in(assembly, "snowflake.SnowflakeRole", principal)
+    assert len(trust(assembly, "snowflake.SnowflakeRole")) == 2
+
+
+def test_glue_comes_for_this_account_only(assembly):
+    assert is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": ACCOUNT})
+    assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": "999999999999"})
+    assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com")
+
+
+@pytest.mark.parametrize(
+    ("role", "group"), [("exports.Starter", "<exports.Schedules"), ("operations.Starter", "arn:aws:scheduler")]
+)
+def test_the_scheduler_comes_for_schedules_of_ours_only(assembly, role, group):
+    (statement,) = trust(assembly, role)
+    own = statement["Condition"]["StringEquals"]
+    assert own["aws:SourceAccount"] == ACCOUNT
+    assert own["aws:SourceArn"].startswith(group)
+    assert is_let_in(assembly, role, "scheduler.amazonaws.com", **own)
+    for name in own:
+        assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{**own, name: "another"})
+        assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{one: own[one] for one in own if one != name})
+
+
+def test_all_other_roles_are_for_services_of_aws(assembly):
+    vendors = {role for role, statement in Reader(assembly).trusts() if "AWS" in statement["Principal"]}
+    assert {role.partition("Role")[0] for role in vendors} == {"confluent.Tableflow", "snowflake.Snowflake"}
+    services = {statement["Principal"].get("Service") for _, statement in Reader(assembly).trusts()} - {None}
+    assert services == SERVICES

@@ -1,0 +1,32 @@
+"""The page that explains the handshakes says what the templates do, no less and no more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from policies import Reader
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "trust.md"
+_ROW = re.compile(r"^\| `([\w.]+)` \| `(sts:\w+)` \| `(<[\w.]+>)` \| (?:`(<[\w.]+>)`|none: .*) \|$", re.MULTILINE)
+
+
+def in_templates(assembly):
+    for role, statement in Reader(assembly).trusts():
+        if "AWS" in statement["Principal"]:
+            wanted = statement.get("Condition", {}).get("StringEquals", {}).get("sts:ExternalId", "")
+            name = re.match(r"\w+\.\w+Role", role)[0]
+            yield name, statement["Action"], statement["Principal"]["AWS"], wanted
+
+
+def on_page(text):
+    return set(_ROW.findall(text))
+
+
+def test_the_table_is_what_the_templates_say(assembly):
+    assert on_page(PAGE.read_text()) == set(in_templates(assembly))
+
+
+def test_a_row_that_is_wrong_would_be_seen(assembly):
+    changed = PAGE.read_text().replace("<snowflake.Volume.external_id>", "<snowflake.Catalog.external_id>")
+    assert on_page(changed) != set(in_templates(assembly))
