@@ -1,0 +1,30 @@
+"""Two hundred resources at once against a vendor that takes few calls a minute: they get through, without a storm."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_world import Organization
+
+RESOURCES = 200
+EVERY = 5
+MINIMUM = 3  # calls of one service account: look, look again, make
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_all_get_through_with_few_calls_more_than_are_needed(headers):
+    org = Organization()
+    org.simulation.limit.calls, org.simulation.limit.seconds, org.simulation.limit.headers = 120, 60.0, headers
+    waiting = [org.resource("service_account", f"Account{number}") for number in range(RESOURCES)]
+    events = []
+    for one in waiting:
+        event = one.event("Create")
+        events.append({**event, **org.invocations.on_event(event)})
+    rounds = 0
+    while events:
+        rounds += 1
+        assert rounds < 200
+        events = [event for event in events if not org.invocations.is_complete(event)["IsComplete"]]
+        org.clock.sleep(EVERY)
+    assert len(org.simulation.world.service_accounts) == RESOURCES
+    assert len(org.wire.calls) <= 2 * MINIMUM * RESOURCES, len(org.wire.calls)
+    org.close()
