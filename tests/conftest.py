@@ -26,6 +26,7 @@ settings.load_profile("steady")
 _SHARED = ("spark", "lake_aws", "flink", "aws", "stock_aws")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Groups for two processes. What has no dear fixture stays together by file."""
     for item in items:
