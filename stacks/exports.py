@@ -26,6 +26,7 @@ from stacks.constructs.acknowledged import acknowledge
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import OwnFunction
 from stacks.constructs.mail import alarm_topic, mail_topic
+from stacks.constructs.on_schedule import OnSchedule
 from stacks.constructs.statements import ONE_PREFIX, Statement, allow, role
 from stacks.data import DataStack
 
@@ -37,6 +38,8 @@ _QUERIES: Final = {
     "Count": ("how many rows", 'SELECT count(*) AS "rows" FROM "{database}"."{table}"'),
     "Commits": ("when data came", 'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC'),
 }
+#: What the notification is called with when no event of Glue's came.
+_CATCH_UP: Final = {"operation": "catch_up"}
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
@@ -153,6 +156,15 @@ class ExportsStack(LakeferryStack):
                 ),
             },
             statements=self._may_tell(),
+        )
+        OnSchedule(
+            self,
+            "CatchUpSchedule",
+            function,
+            cron="40 * * * ? *",
+            purpose="Tells what no event told",
+            dead_letters=self.dead_letters,
+            event=_CATCH_UP,
         )
         names = [str(job.name) for job in self.jobs.values()]
         for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):

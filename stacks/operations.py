@@ -8,9 +8,6 @@ from aws_cdk import App, Duration
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_scheduler_targets as schedule_targets
 
 from deployments.check import Plan
 from deployments.model import Topic
@@ -19,8 +16,9 @@ from stacks import data
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import OwnFunction
+from stacks.constructs.on_schedule import OnSchedule
 from stacks.constructs.secrets import through
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, ONE_PREFIX, Statement, allow, glue_tables, role
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, ONE_PREFIX, Statement, allow, glue_tables
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
 from stacks.snowflake import SnowflakeStack
@@ -68,38 +66,15 @@ class OperationsStack(LakeferryStack):
             environment={name: value for name, value in environment.items() if value},
             statements=self._may_look(),
         )
-        scheduler.Schedule(
+        OnSchedule(
             self,
             "WatchSchedule",
-            description="Looks after the deployment",
-            schedule=scheduler.ScheduleExpression.expression(f"cron(20 0/{_LOOK_HOURS} * * ? *)"),
-            target=schedule_targets.LambdaInvoke(
-                function.function,
-                dead_letter_queue=self.exports.dead_letters,
-                max_event_age=Duration.hours(1),
-                retry_attempts=3,
-                role=self._starter(function).without_policy_updates(),
-            ),
-            time_window=scheduler.TimeWindow.off(),
+            function,
+            cron=f"20 0/{_LOOK_HOURS} * * ? *",
+            purpose="Looks after the deployment",
+            dead_letters=self.exports.dead_letters,
         )
         return function
-
-    def _starter(self, function: OwnFunction) -> iam.Role:
-        default = self.own_arn("scheduler", "schedule-group/default")
-        service = iam.ServicePrincipal(
-            "scheduler.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": default}},
-        )
-        return role(
-            self,
-            "Starter",
-            trusts=service,
-            purpose="Calls the watch",
-            statements=[
-                allow("CallWatch", ["lambda:InvokeFunction"], [function.arn]),
-                allow("KeepWhatFailed", ["sqs:SendMessage"], [self.exports.dead_letters.queue_arn]),
-            ],
-        )
 
     def _watched(self) -> dict[str, object]:
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -72,6 +73,7 @@ def next_run(told: Told, now: float) -> datetime | None:
     return cron.parse(told.cron, told.zone).after(datetime.fromtimestamp(now, UTC)) if told.cron else None
 
 
+@functools.cache
 def _of_contract(name: str) -> tuple[str, str]:
     """Title and owner; the contract ships with the function, but a mail has to go out without it too."""
     try:

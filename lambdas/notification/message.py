@@ -23,6 +23,7 @@ _SENTENCES: Final = 12
 _SHOWN: Final = ("data", "report")
 #: So that a label can't push the run's id and the state out of the subject.
 _LABEL_LENGTH: Final = 20
+_KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 _FIRST: Final = {
@@ -109,15 +110,20 @@ def _count(check: Mapping[str, Any]) -> str:
 
 
 def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN]
+    shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN and _is_ours(str(file["key"]))]
     yield "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do not run out."
     for file in shown[:_FILES]:
-        yield f"- {foreign(PurePosixPath(file['key']).name)}, {_size(int(file.get('size') or 0))}"
+        yield f"- {PurePosixPath(file['key']).name}, {_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
-    if len(shown) > _FILES:
-        yield f"... and {len(shown) - _FILES} more beside them."
+    if len(shown) != len(shown[:_FILES]) or not shown:
+        yield f"All of them lie in bucket {links.bucket}, and their keys stand in the window's manifest."
     yield ""
+
+
+def _is_ours(key: str) -> bool:
+    """Names that the job makes need no quoting and hold nothing that would be hidden elsewhere."""
+    return bool(_KEY.fullmatch(key)) and foreign(key) == key
 
 
 def _instead(facts: Facts, links: Links) -> Iterator[str]:

@@ -25,6 +25,7 @@ from lambdas.notification.notices import Document
 #: Seconds in which a call to SNS has ended, one way or the other.
 CLAIM_SECONDS: Final = 50.0
 _TRIES: Final = 2
+_MARKS: Final = 4
 #: More than invocations that could be at the same notice at once.
 _ROUNDS: Final = 50
 
@@ -99,7 +100,14 @@ class Post:
         return mine if mine and not mine["sent"] else None
 
     def _mark(self, key: str, mail_id: str, **values: Any) -> None:
-        self.update(key, lambda document: notices.changed(document, mail_id, **values))
+        """Tries harder than anything else does: a mark that is lost is a mail that goes out again."""
+        for left in reversed(range(_MARKS)):
+            try:
+                self.update(key, lambda document: notices.changed(document, mail_id, **values))
+                return
+            except Transient:
+                if not left:
+                    raise
 
 
 def _mail(document: Document, mail_id: str) -> Document | None:

@@ -16,8 +16,11 @@ HIDDEN: Final = "[hidden]"
 #: SNS takes fewer than 100 characters of ASCII.
 SUBJECT_LENGTH: Final = 99
 LINE_LENGTH: Final = 400
-#: Addresses of people, and numbers as long as those of telephones, cards and accounts.
-_PERSONAL: Final = re.compile(r"[^\s@<>(),;:]+@[^\s@<>(),;:]+|\+\d[\d ()/-]{6,}\d|\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b|\d{9,}")
+#: Addresses of people, numbers as long as those of telephones, cards and accounts, and what signs an address of S3.
+_PRIVATE: Final = re.compile(
+    r"[^\s@<>(),;:]+@[^\s@<>(),;:]+|\+\d[\d ()/-]{6,}\d|\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b|\d{9,}"
+    r"|\b(?:X-Amz-[A-Za-z-]+|Signature|AWSAccessKeyId)=\S*"
+)
 _TRACE: Final = re.compile(r"Traceback \(most recent|\bat [\w$.]+\([\w$]+\.(?:java|scala):\d+\)|File \"[^\"]*\", line \d+")
 #: Categories of Unicode that show nothing, break lines or turn the direction of text.
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
@@ -36,7 +39,7 @@ def foreign(text: object) -> str:
     shown = redact(line(text, 10 * LINE_LENGTH))
     if trace := _TRACE.search(shown):
         shown = shown[: trace.start()]
-    return line(_PERSONAL.sub(HIDDEN, shown))
+    return line(_PRIVATE.sub(HIDDEN, shown))
 
 
 def ascii_line(text: object) -> str:

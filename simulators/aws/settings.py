@@ -14,7 +14,9 @@ REGION: Final = "eu-west-1"
 ACCESS_KEY_ID: Final = "test"
 SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every local AWS uses)
 #: Only these answer. Add one here when the work at hand needs it.
-SERVICES: Final = ("s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda")
+SERVICES: Final = (
+    "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs", "monitoring",
+)  # fmt: skip
 #: How long the server may take to flush its state once it is told to stop, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0
 

@@ -32,7 +32,7 @@ class Streams:
             streams.ready[topic.name] = maker.topic(topic)
         maker.entries()
         for topic in (one for one in topics if one.datagen):
-            streams.ready[topic.name].append(maker.connector(topic))
+            streams.ready[topic.name].append(maker.connector(topic).after(*streams.ready[topic.name]))
         sources = [made for ready in streams.ready.values() for made in ready]
         statements: dict[str, Made] = {}
         for statement in plan.deployment.statements:

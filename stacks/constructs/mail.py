@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -29,6 +29,7 @@ def alarm_topic(stack: LakeferryStack) -> tuple[sns.Topic, kms.Key]:
         "AlarmKey",
         description=f"Encrypts alarms of {stack.deployment.prefix}",
         enable_key_rotation=True,
+        pending_window=Duration.days(7),
         removal_policy=RemovalPolicy.DESTROY,
     )
     prefix = stack.deployment.prefix

@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import CfnTag, RemovalPolicy
+from aws_cdk import CfnTag, Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
@@ -22,7 +22,14 @@ class SecretsOfStack(Construct):
         super().__init__(stack, name)
         self._stack = stack
         self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
-        self.key = kms.Key(self, "Key", description=purpose, enable_key_rotation=True, removal_policy=self._removal)
+        self.key = kms.Key(
+            self,
+            "Key",
+            description=purpose,
+            enable_key_rotation=True,
+            pending_window=Duration.days(7),
+            removal_policy=self._removal,
+        )
         self.by_path: dict[str, str] = {}
 
     def empty(self, name: str, path: str, purpose: str, tags: Mapping[str, str] | None = None) -> str:

@@ -175,7 +175,7 @@ def test_only_an_export_that_hashes_gets_the_key(assembly):
 
 def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
     """N1, N2: few tries within hours, then the dead-letter queue; the next run catches up."""
-    schedules = [body for (part, _), body in assembly.resources("AWS::Scheduler::Schedule").items() if part == "exports"]
+    schedules = [body for body in assembly.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" in body]
     exports = assembly.plan.deployment.exports
     assert sorted((one["ScheduleExpression"], one["ScheduleExpressionTimezone"]) for one in schedules) == sorted(
         (f"cron({export.cron})", export.zone) for export in exports
@@ -204,6 +204,15 @@ def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
         (target,) = body["Targets"]
         assert target["DeadLetterConfig"]
     assert sorted(states) == ["ERROR", "EXPIRED", "FAILED", "STOPPED", "SUCCEEDED", "TIMEOUT"]
+
+
+def test_what_no_event_told_is_told_within_the_hour(dev):
+    """N3: by a call in the words that the notification knows."""
+    from lambdas.handlers import notification
+
+    (body,) = [one for one in dev.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" not in one]
+    assert json.loads(body["Target"]["Input"]) == notification.CATCH_UP
+    assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
 
 
 def test_silence_is_an_alarm(assembly):

@@ -120,6 +120,14 @@ def test_a_rotation_schedule_follows_the_filled_secret(assembly):
             assert set(the(template, kind)) & before(template, schedule)
 
 
+def test_a_connector_comes_after_its_topic_and_after_its_rights(dev):
+    """One that starts before fails, and stays so."""
+    template = dev.templates["confluent"]
+    waits = before(template, "StockTradesConnector")
+    assert "StockTradesTopic" in waits
+    assert {name for name in the(template, "Custom::LakeferryAcl", "AppConnector")} <= waits
+
+
 def test_statements_come_after_their_topics_and_tables_after_their_statements(dev):
     template = dev.templates["confluent"]
     statement = "StockTradesWithTotalsStatement"

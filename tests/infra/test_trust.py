@@ -54,9 +54,15 @@ def test_glue_comes_for_this_account_only(assembly):
     assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com")
 
 
-@pytest.mark.parametrize(
-    ("role", "group"), [("exports.Starter", "<exports.Schedules"), ("operations.Starter", "arn:aws:scheduler")]
-)
+#: Who calls by the clock, and for which group of schedules.
+CALLERS = {
+    "exports.Starter": "<exports.Schedules",
+    "exports.CatchUpScheduleCaller": "arn:aws:scheduler",
+    "operations.WatchScheduleCaller": "arn:aws:scheduler",
+}
+
+
+@pytest.mark.parametrize(("role", "group"), CALLERS.items())
 def test_the_scheduler_comes_for_schedules_of_ours_only(assembly, role, group):
     (statement,) = trust(assembly, role)
     own = statement["Condition"]["StringEquals"]

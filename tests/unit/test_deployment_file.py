@@ -57,6 +57,11 @@ WRONG = {
     "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
     "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
     "true for a number": ((("log_retention_days = 14", "log_retention_days = true"),), "aws.log_retention_days", "none of"),
+    "a setting that is no text": (
+        (('"retention.ms" = "604800000"', '"retention.ms" = 604800000'),),
+        "topics[0].config.retention.ms",
+        "text in quotes",
+    ),
     "a missing table": ((("[alerts]", "[alarms]"),), "alerts", "missing"),
     "capitals in a topic": ((('name = "stock_trades"', 'name = "Stock_Trades"'),), "topics[0].name", "could become one table"),
     "a topic without schema": (

@@ -1,0 +1,174 @@
+"""A bucket and a topic in memory that can fail or kill their caller at any call, and runs of exports to tell of."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
+from resource_world import TurnedClock
+
+from lakeferry.reference import samples
+from lambdas.core.log import open_log
+from lambdas.core.objects import Objects
+from lambdas.core.topics import Topics
+from lambdas.notification.facts import Told
+from lambdas.notification.links import Links
+from lambdas.notification.notifier import Notifier
+from lambdas.notification.post import Post
+
+ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
+ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"
+BUCKET = "lake-bucket"
+_RECORD = samples.run_record()
+SALES = Told("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
+MONDAY = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
+#: What a call may do beside working: nothing at all, work without an answer, refuse, or take its caller with it.
+FAULTS = ("refused", "not sent", "no answer", "killed before", "killed after")
+
+
+class Killed(BaseException):
+    """The function's process ends here."""
+
+
+class Wire:
+    """Counts calls; `faults` are what happens to some of them, by number."""
+
+    def __init__(self):
+        self.calls, self.faults, self.names = 0, {}, []
+
+    def carry(self, name, effect):
+        fault = self.faults.get(self.calls)
+        self.calls += 1
+        self.names.append(name)
+        if fault == "refused":
+            raise ClientError({"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}, name)
+        if fault == "not sent":
+            raise ConnectTimeoutError(endpoint_url="https://aws")
+        if fault == "killed before":
+            raise Killed
+        answer = effect()
+        if fault == "no answer":
+            raise ReadTimeoutError(endpoint_url="https://aws")
+        if fault == "killed after":
+            raise Killed
+        return answer
+
+
+class MemoryBucket:
+    """S3's three calls, with its conditions on writes. `on_write` may play another writer."""
+
+    def __init__(self, wire):
+        self.wire, self.objects, self.version, self.on_write = wire, {}, 0, lambda: None
+
+    def put(self, key, document):
+        self.version += 1
+        self.objects[key] = (json.dumps(document, default=lambda value: value.isoformat()).encode(), f'"{self.version}"')
+
+    def get_object(self, **asked):
+        return self.wire.carry("GetObject", lambda: self._get(asked["Key"]))
+
+    def _get(self, key):
+        if key not in self.objects:
+            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
+        content, etag = self.objects[key]
+        return {"Body": io.BytesIO(content), "ETag": etag}
+
+    def put_object(self, **asked):
+        return self.wire.carry("PutObject", lambda: self._put(asked["Key"], asked["Body"], asked.get("IfMatch")))
+
+    def _put(self, key, body, etag):
+        self.on_write()
+        if self.objects.get(key, (b"", None))[1] != etag:
+            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
+        self.version += 1
+        self.objects[key] = (body, f'"{self.version}"')
+
+    def list_objects_v2(self, **asked):
+        return self.wire.carry("ListObjectsV2", lambda: self._list(asked["Prefix"], asked.get("StartAfter", "")))
+
+    def _list(self, prefix, after):
+        keys = sorted(key for key in self.objects if key.startswith(prefix) and key > after)
+        return {"Contents": [{"Key": key, "LastModified": datetime.now(UTC)} for key in keys]}
+
+
+class MemoryTopics:
+    """`mails` are (topic, subject, body) in the order in which they went out."""
+
+    def __init__(self, wire):
+        self.wire, self.mails = wire, []
+
+    def publish(self, **asked):
+        mail = asked["TopicArn"], asked["Subject"], asked["Message"]
+        return self.wire.carry("Publish", lambda: self.mails.append(mail))
+
+    def subjects(self, topic=ANALYSTS):
+        return [subject for to, subject, _ in self.mails if to == topic]
+
+    def bodies(self, topic=ANALYSTS):
+        return [body for to, _, body in self.mails if to == topic]
+
+
+class MemoryGlue:
+    """`runs` hold what Glue says of a run of a job."""
+
+    def __init__(self):
+        self.runs = {}
+
+    def get_job_run(self, **asked):
+        return {"JobRun": self.runs[asked["RunId"]]}
+
+
+class World:
+    def __init__(self, exports=(SALES,)):
+        self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
+        self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
+        self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
+        post = Post(Objects(self.bucket, BUCKET), Topics(self.topics), self.clock, open_log(self.said))
+        links = Links(BUCKET, "eu-west-1", "exports")
+        self.notifier = Notifier(post, self.glue, {told.name: told for told in exports}, ENGINEERS, links)
+
+    def run(self, record, number=1):
+        """Keeps the record of a run and what Glue says of it. Gives Glue's id."""
+        self.bucket.put(f"exports/{record['export']}/runs/{record['id']}.json", record)
+        begun = datetime.fromisoformat(str(record["started_at"]))
+        self.glue.runs[f"jr_{number}"] = {
+            "StartedOn": begun - timedelta(seconds=40),
+            "CompletedOn": begun + timedelta(minutes=2),
+            "Arguments": {"--as-of": str(record["as_of"])},
+        }
+        return f"jr_{number}"
+
+    def tell(self, number=1, state="SUCCEEDED"):
+        self.notifier.of_job(SALES.job, f"jr_{number}", state)
+
+
+def record(*windows, weeks=0, state="done", reason=None, mark="5a0c9e12"):
+    """A run of `weeks` after the Monday of the samples. Trouble of a window is that of the run, as the job writes it."""
+    made = copy.deepcopy(_RECORD)
+    began = MONDAY + timedelta(weeks=weeks)
+    times = {"as_of": began, "started_at": began, "expires_at": began + timedelta(hours=1), "ended_at": began}
+    made |= {name: time.isoformat() for name, time in times.items()}
+    if first := next((window for window in windows if window.get("exit_code")), None):
+        state, reason = first["state"], f"{first['code']}  {first['reason']}. {first['remedy']}"
+    return made | {"id": f"{began:%Y%m%dT%H%M%SZ}-{mark}", "windows": list(windows), "state": state, "reason": reason}
+
+
+def published(window="2026-W46", generation=1, state="published", **changed):
+    made = copy.deepcopy(_RECORD["windows"][0])
+    return made | {"window": window, "generation": generation, "state": state} | changed
+
+
+def late(window="2026-W46"):
+    return copy.deepcopy(_RECORD["windows"][1]) | {"window": window}
+
+
+def blocked(window="2026-W46", **changed):
+    return copy.deepcopy(_RECORD["windows"][2]) | {"window": window} | changed
+
+
+def failed(window="2026-W46", code="EXP-EMPTY", reason="window 2026-W46 has no rows, and the contract wants some", **changed):
+    made = {"window": window, "state": "failed", "code": code, "reason": reason, "remedy": "Check the source"}
+    return made | {"exit_code": 1, "stops": False} | changed

@@ -1,0 +1,205 @@
+"""The function as Lambda calls it, with boto3's clients against an embedded AWS: its bucket, its topics, a queue as mailbox."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from notification_world import MONDAY, published, record
+
+from lambdas import contract
+from lambdas.core.errors import LakeferryError, Refused
+from lambdas.core.http_types import Broken, NotSent
+from lambdas.core.topics import Topics
+from lambdas.handlers import notification
+from lambdas.handlers.custom_resource import Failed
+
+_numbers = itertools.count(1)
+#: Making a client takes a tenth of a second.
+_client = functools.cache(boto3.client)
+ACCOUNT = "000000000000"
+
+
+class Invocation:
+    def __init__(self, region):
+        self.invoked_function_arn = f"arn:aws:lambda:{region}:{ACCOUNT}:function:notify"
+
+    def get_remaining_time_in_millis(self):
+        return 60_000
+
+
+class Mailbox:
+    """A topic, and a queue that gets what it sends."""
+
+    def __init__(self):
+        sns, self.sqs = _client("sns"), _client("sqs")
+        number = next(_numbers)
+        self.arn = sns.create_topic(Name=f"mail-{number}")["TopicArn"]
+        self.queue = self.sqs.create_queue(QueueName=f"mail-{number}")["QueueUrl"]
+        arn = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        sns.subscribe(TopicArn=self.arn, Protocol="sqs", Endpoint=arn)
+
+    def mails(self):
+        found = []
+        while got := self.sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages"):
+            found += [json.loads(message["Body"]) for message in got]
+            for message in got:
+                self.sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _warm():
+    """The function's clients, and the tests', lead to this embedded AWS as long as it is there."""
+    yield
+    notification._client.cache_clear()
+    _client.cache_clear()
+
+
+@pytest.fixture
+def deployed(lake_aws, monkeypatch):
+    """Bucket, topics and job of a deployment, and the function's environment."""
+    bucket, mailbox, alarms = f"notify-{next(_numbers)}", Mailbox(), Mailbox()
+    _client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    job = f"job-{next(_numbers)}"
+    told = {"job": job, "topic": mailbox.arn, "zone": "Europe/Berlin", "cron": "0 7 ? * MON *"}
+    environment = {
+        contract.LAKE_BUCKET: bucket,
+        contract.LAKE_PREFIX: "exports",
+        contract.ALARM_TOPIC: alarms.arn,
+        contract.EXPORTS: json.dumps({"weekly_sales": told}),
+        "AWS_REGION": lake_aws.region,
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return Deployed(bucket, job, mailbox, alarms, lake_aws.region)
+
+
+class Deployed:
+    def __init__(self, bucket, job, mailbox, alarms, region):
+        self.bucket, self.job, self.mailbox, self.alarms, self.region = bucket, job, mailbox, alarms, region
+        glue = _client("glue")
+        glue.create_job(
+            Name=job, Role="arn:aws:iam::000000000000:role/job", Command={"Name": "glueetl", "ScriptLocation": "s3://x/y"}
+        )
+        self.run_id = glue.start_job_run(JobName=job, Arguments={"--as-of": MONDAY.isoformat()})["JobRunId"]
+        self.run = glue.get_job_run(JobName=job, RunId=self.run_id)["JobRun"]
+
+    def keep(self, made):
+        """The run's record, begun when Glue says that the run was."""
+        begun = self.run["StartedOn"]
+        made |= {"started_at": begun.isoformat(), "id": f"{begun:%Y%m%dT%H%M%SZ}-5a0c9e12", "as_of": MONDAY.isoformat()}
+        key = f"exports/weekly_sales/runs/{made['id']}.json"
+        _client("s3").put_object(Bucket=self.bucket, Key=key, Body=json.dumps(made).encode())
+
+    def event(self, state="SUCCEEDED", **changed):
+        detail = {
+            "jobName": self.job,
+            "jobRunId": self.run_id,
+            "state": state,
+            "message": "ValueError: Ms Doe",
+            "severity": "INFO",
+        }
+        common = {"id": "e-1", "account": ACCOUNT, "region": self.region, "source": "aws.glue"}
+        return {"version": "0", "detail-type": "Glue Job State Change", **common, "detail": detail, **changed}
+
+    def call(self, event=None):
+        return notification.on_state_change(event or self.event(), Invocation(self.region))
+
+
+def test_an_event_becomes_one_mail_however_often_it_comes(deployed):
+    deployed.keep(record(published("2026-W46")))
+    for _ in range(3):
+        assert deployed.call() == {"told": True}
+    (mail,) = deployed.mailbox.mails()
+    assert mail["Subject"].endswith("- complete")
+    assert "The file is ready." in mail["Message"]
+    assert deployed.alarms.mails() == []
+
+
+def test_n5_a_failure_without_a_record_is_one_mail_each_and_holds_nothing_of_glues_message(deployed):
+    for _ in range(2):
+        deployed.call(deployed.event("FAILED"))
+    mails = [*deployed.mailbox.mails(), *deployed.alarms.mails()]
+    assert [mail["Subject"].rsplit(" ", 1)[1] for mail in mails] == ["failed", "failed"]
+    assert "Doe" not in json.dumps(mails)
+
+
+def test_the_schedule_is_told_apart_from_events(deployed):
+    assert deployed.call(dict(notification.CATCH_UP)) == {"told": True}
+    assert deployed.mailbox.mails() == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"source": "aws.sns"}, {"source": "lakeferry"}, {"detail-type": "Glue Data Catalog Table State Change"},
+        {"account": "111122223333"}, {"region": "us-east-2"}, {"source": None, "Records": [{"EventSource": "aws:sns"}]},
+    ],
+)  # fmt: skip
+def test_n10_nothing_but_glues_own_events_of_this_account_makes_a_mail(deployed, changed):
+    """What this function sends comes from SNS, so it can't set off another mail."""
+    with pytest.raises(Failed, match="MAIL-EVENT"):
+        deployed.call(deployed.event(**changed))
+    assert deployed.mailbox.mails() == []
+
+
+def test_what_a_try_leaves_behind_holds_neither_text_nor_trace(deployed, monkeypatch, capsys):
+    """The exception goes into the dead-letter queue, the log to CloudWatch."""
+    deployed.keep(record(published("2026-W46", notes=["a note for readers"])))
+    monkeypatch.setenv(
+        contract.EXPORTS,
+        json.dumps({"weekly_sales": {"job": deployed.job, "topic": "arn:aws:sns:eu-west-1:000000000000:gone", "zone": "UTC"}}),
+    )
+    with pytest.raises(Failed) as told:
+        deployed.call()
+    assert "AWS-REFUSED" in str(told.value) or "MAIL-NOT-SENT" in str(told.value)
+    assert "a note for readers" not in str(told.value) + capsys.readouterr().out
+    assert told.value.__cause__ is None
+
+
+def test_a_mistake_of_ours_is_told_without_what_it_was_about(deployed, monkeypatch, capsys):
+    monkeypatch.setenv(contract.EXPORTS, '["not", "exports"]')
+    with pytest.raises(Failed, match="LF-INTERNAL  AttributeError"):
+        deployed.call()
+    assert "trace" in capsys.readouterr().out
+
+
+def test_what_the_environment_lacks_is_named_all_at_once():
+    with pytest.raises(LakeferryError, match=f"{contract.LAKE_PREFIX}, {contract.EXPORTS}, AWS_REGION not set"):
+        notification.read({contract.LAKE_BUCKET: "lake"})
+
+
+# --- what SNS answers, through boto3's client as the function makes it
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        (500, "InternalError", Broken),
+        (503, "ServiceUnavailable", Broken),
+        (429, "Throttling", NotSent),
+        (403, "AuthorizationError", Refused),
+        (404, "NotFound", Refused),
+    ],
+)
+def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_once(status, code, error, lake_aws):
+    client = notification._client("sns")
+    assert client.meta.config.retries["total_max_attempts"] == 1
+    with Stubber(client) as stub:
+        stub.add_client_error("publish", code, http_status_code=status)
+        with pytest.raises(error):
+            Topics(client).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+        stub.assert_no_pending_responses()
+
+
+def test_n4_a_connection_that_never_stood_sent_nothing(lake_aws, monkeypatch):
+    notification._client.cache_clear()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
+    with pytest.raises(NotSent):
+        Topics(notification._client("sns")).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+    notification._client.cache_clear()

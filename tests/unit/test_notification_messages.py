@@ -1,0 +1,234 @@
+"""What people read: for each state what happened, where the file is, who is told, and nothing that must not be in a mail."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from notification_world import ANALYSTS, ENGINEERS, World, blocked, failed, late, published, record
+
+from lakeferry.reference import samples
+from lambdas.notification.links import Links
+
+KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales_2026-W46.csv"
+
+
+def told(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
+    """The world after one run; `before` is a run that was told of earlier."""
+    world = World()
+    for each in manifests:
+        world.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
+    if before:
+        world.run(before, 0)
+        world.notifier.of_job("lakeferry-dev-weekly_sales", "jr_0", "FAILED")
+        world.topics.mails.clear()
+    world.run(record(*windows, state=state, reason=reason))
+    world.tell(state=glue)
+    return world
+
+
+def manifest(**changed):
+    return samples.manifests()[0] | changed
+
+
+def one(mails):
+    (mail,) = mails
+    return mail
+
+
+def test_success_says_how_many_where_and_how_to_open_it():
+    world = told(published(), manifests=[manifest()])
+    assert one(world.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
+    body = one(world.topics.bodies())
+    assert body.startswith("Weekly sales, 2026-W46: complete.\n")
+    assert "Line total: 1,142,546.38 order currency (" in body
+    assert "% against 2026-W45)" in body
+    assert f"https://eu-west-1.console.aws.amazon.com/s3/object/lake-bucket?region=eu-west-1&prefix={KEY}\n" in body
+    assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
+    assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
+    assert "Questions: sales-data team" in body
+    assert world.topics.subjects(ENGINEERS) == []
+
+
+def test_success_tells_checks_that_did_not_hold_and_notes():
+    check = {"id": "p", "severity": "warn", "message": "A price is odd.", "failed": 12, "of": "rows", "passed": False}
+    body = one(told(published(checks=[check], notes=["2 texts were cut."])).topics.bodies())
+    assert "Check: A price is odd. (12 rows)\n" in body
+    assert "Note: 2 texts were cut.\n" in body
+
+
+def test_n4_numbers_of_a_later_version_are_not_mixed_into_an_earlier_ones_mail():
+    world = told(published(generation=1), manifests=[manifest(generation=2)])
+    assert "% against" not in one(world.topics.bodies())
+
+
+def test_empty_names_the_last_window_that_had_rows():
+    former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
+    none = {"rows": 0}
+    world = told(published(status="empty", rows=none), manifests=[former, manifest(rows=none)])
+    assert one(world.topics.subjects()).endswith("0 rows, run 20261116T060009Z-5a0c9e12 - empty")
+    assert "There were no rows in this window." in one(world.topics.bodies())
+
+
+def test_empty_without_a_file_names_the_last_file():
+    former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
+    world = told(published(state="skipped", status="empty", rows={"rows": 0}), manifests=[former])
+    body = one(world.topics.bodies())
+    assert "The last file with rows is that of 2026-W45:" in body
+    assert KEY in body
+
+
+def test_late_says_why_and_when_the_next_try_is():
+    world = told(late(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
+    body = one(world.topics.bodies())
+    assert "Not final yet" in body
+    assert "last commit is of 2026-11-15 21:40 UTC" in body
+    assert "The next try is on 23 Nov 2026 07:00 Europe/Berlin." in body
+    assert "2026-W45" in body
+    assert one(world.topics.subjects(ENGINEERS)).endswith("- late")
+
+
+def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
+    window = blocked("2026-W46")
+    world = told(window, glue="FAILED")
+    body = one(world.topics.bodies())
+    assert "kept back" in body
+    assert "A unit price is negative." in body
+    assert "EXP-" not in body, "codes are for engineers"
+    engineers = one(world.topics.bodies(ENGINEERS))
+    assert "EXP-CHECK-BLOCKED" in engineers
+    assert f"What to do: {window['remedy']}" in engineers
+    assert "s3://lake-bucket/exports/weekly_sales/runs/20261116T060009Z-5a0c9e12.json" in engineers
+    assert "#/job/lakeferry-dev-weekly_sales/run/jr_1" in engineers
+
+
+def test_blocked_for_personal_data_does_not_say_where_it_was_found():
+    window = blocked(code="EXP-PERSONAL-DATA", reason="the file of 2026-W46 holds what looks like personal data (note: 3 of Doe)")
+    body = one(told(window).topics.bodies())
+    assert "Doe" not in body
+    assert "personal data" in body
+
+
+def test_n5_a_run_that_failed_is_told_once_in_plain_words_and_to_engineers_with_its_code():
+    reason = "EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders. Check the database"
+    world = told(state="failed", reason=reason, glue="FAILED")
+    world.tell(state="FAILED")
+    assert one(world.topics.subjects()) == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - failed"
+    assert "The file is delayed." in one(world.topics.bodies())
+    assert "EXP-" not in one(world.topics.bodies())
+    assert "EXP-TABLE-MISSING  the Glue catalog has no table" in one(world.topics.bodies(ENGINEERS))
+
+
+def test_n5_a_window_that_failed_is_told_as_the_window_and_not_as_the_run_too():
+    window = failed()
+    world = told(window, glue="FAILED")
+    assert one(world.topics.subjects()) == "[Weekly sales] 2026-W46, run 20261116T060009Z-5a0c9e12 - failed"
+
+
+def test_a_run_that_died_is_told_as_failed():
+    world = told(state="running", glue="TIMEOUT")
+    assert one(world.topics.subjects()).endswith("- failed")
+    assert "EXP-DIED" in one(world.topics.bodies(ENGINEERS))
+    assert "State of the job: TIMEOUT" in one(world.topics.bodies(ENGINEERS))
+
+
+def test_recovered_follows_blocked_and_brings_the_file():
+    before = record(blocked("2026-W46"), weeks=-1)
+    world = told(published("2026-W46"), manifests=[manifest()], before=before)
+    assert one(world.topics.subjects()).endswith("- recovered")
+    assert KEY in one(world.topics.bodies())
+    assert one(world.topics.subjects(ENGINEERS)).endswith("- recovered")
+
+
+def test_recovered_follows_a_run_that_failed():
+    before = record(weeks=-1, state="failed", reason="EXP-AWS-DENIED  reading failed. Allow it")
+    world = told(published("2026-W46"), before=before)
+    first, second = world.topics.subjects()
+    assert first.endswith("- complete")
+    assert second == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - recovered"
+
+
+def test_late_and_then_there_is_complete():
+    world = told(published("2026-W46"), before=record(late("2026-W46"), weeks=-1))
+    assert one(world.topics.subjects()).endswith("- complete")
+
+
+def test_a_dry_run_is_no_news():
+    assert told(published(state="dry_run")).topics.mails == []
+
+
+@pytest.mark.parametrize("state", ["published", "unchanged", "superseded"])
+def test_what_is_visible_is_told_once_whichever_run_meets_it(state):
+    world = told(published(state=state))
+    world.run(record(published(state="unchanged"), weeks=1), 2)
+    world.tell(2)
+    assert len(world.topics.mails) == 1
+
+
+def test_a_new_version_of_a_file_is_told_as_one():
+    world = told(published())
+    world.run(record(published(generation=2), weeks=1), 2)
+    world.tell(2)
+    assert "This is version 2 of the file" in world.topics.bodies()[1]
+
+
+# --- what must never be in a mail
+
+PLANTED = (
+    "jo.doe@example.com", "+49 170 1234567", "4111111111111111", "Traceback (most recent call last)", "Bcc: thief",
+    "cfltABCDEFGHIJKLMNOPQRSTUVWXYZ0123", "X-Amz-Signature=deadbeef", "-----BEGIN PRIVATE KEY-----",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("kind", ["late", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"])
+def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted, kind):
+    dirty = f"the value\n{planted}" if planted.startswith("Bcc") else f"the value https://x/y?{planted} {planted}"
+    check = {"id": "p", "severity": "warn", "message": dirty, "failed": 1, "of": "rows", "passed": False}
+    windows = {
+        "late": late() | {"reason": dirty},
+        "blocked": blocked(reason=dirty, remedy=dirty),
+        "failed": failed(reason=dirty, remedy=dirty, code=dirty),
+        "run": published(state="dry_run"),
+        "notes": published(notes=[dirty]),
+        "check": published(checks=[check]),
+        "unit": published(headline=[{"column": "a", "title": dirty, "unit": dirty, "total": dirty}]),
+        "file": published(files=[{"role": "data", "key": f"exports/{dirty}", "size": 1, "sha256": "", "rows": 1}]),
+        "label": late(f"2026-W46 {dirty}"),
+    }
+    made = record(windows[kind], state="failed" if kind == "run" else "done", reason=f"EXP-X  {dirty}" if kind == "run" else None)
+    world = World()
+    world.run(made)
+    world.tell(state="FAILED")
+    assert world.topics.mails
+    shown = planted.split("=")[0] if "Signature" in planted else planted
+    for _, subject, body in world.topics.mails:
+        assert shown not in subject
+        assert planted not in body
+
+
+def test_n8_no_link_is_signed_and_every_link_asks_for_a_sign_in():
+    world = told(published(), manifests=[manifest()])
+    hosts = {match for body in world.topics.bodies() for match in re.findall(r"https://([^/\s]+)", body)}
+    assert hosts == {"eu-west-1.console.aws.amazon.com"}
+    assert not any(word in body for body in world.topics.bodies() for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token"))
+
+
+def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
+    file = {"role": "data", "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv", "size": 1, "sha256": "", "rows": 1}
+    body = one(told(published(files=[file])).topics.bodies())
+    assert "rm -rf" not in body
+    assert "their keys stand in the window's manifest" in body
+    links = Links("lake-bucket", "eu-west-1", "exports")
+    assert links.page(file["key"]).endswith("prefix=exports/x%27%20%3B%20rm%20-rf%20~%20%23%26prefix%3Dy%0A.csv")
+    assert links.command(file["key"]).count("'") == 2
+
+
+def test_n5_glues_own_message_is_never_told():
+    """It holds what the job threw, with whatever values of the data stood in it: nobody even hands it on."""
+    world = World()
+    world.run(record(state="running"))
+    world.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
+    world.tell(state="FAILED")
+    assert {topic for topic, _, _ in world.topics.mails} == {ANALYSTS, ENGINEERS}
+    assert "Doe" not in str(world.topics.mails) + world.said.getvalue()

@@ -1,0 +1,93 @@
+"""Nothing that somebody wrote elsewhere can break a mail, address it anew or put into it what mails must not hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lambdas.core.redaction import Secret
+from lambdas.notification import text
+
+HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200b:[]"), max_size=300)
+
+
+@given(HOSTILE, HOSTILE)
+def test_n9_every_subject_is_one_that_sns_takes(title, rest):
+    """ASCII, fewer than 100 characters, no control character, begins with a letter, a digit or a sign."""
+    made = text.subject(title, rest)
+    assert made.isascii()
+    assert 0 < len(made) < 100
+    assert made.isprintable()
+    assert not made[0].isspace()
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["Sales\r\nBcc: thief@example.com", "Sales\nSubject: paid", "Sales\x0bX-Evil: 1", "Sales\u2028Bcc: x", "Sales\x85Bcc: x"],
+)
+def test_n9_a_line_break_ends_what_is_taken(planted):
+    assert text.subject(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
+    assert text.foreign(planted) == "Sales"
+
+
+def test_n9_a_long_title_leaves_the_window_the_run_and_the_state():
+    made = text.subject("A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
+    assert made.endswith("2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
+
+
+def test_n9_letters_beyond_ascii_lose_their_accents_in_subjects_and_stay_in_texts():
+    assert text.subject("Verkäufe je Région", "fertig") == "[Verkaufe je Region] fertig"
+    assert text.foreign("Verkäufe je Région") == "Verkäufe je Région"
+
+
+@given(HOSTILE)
+def test_a_line_is_one_line_and_shows_all_that_it_holds(planted):
+    made = text.line(planted)
+    assert len(made.splitlines()) <= 1
+    assert len(made) <= text.LINE_LENGTH
+    assert not any(text._is_unseen(char) for char in made)
+
+
+@pytest.mark.parametrize(
+    "personal",
+    [
+        "jo.doe+x@mail.example.com", "jörg@example.com", "+49 170 1234567", "+491701234567", "4111111111111111",
+        "DE89370400440532013000", "0123456789",
+    ],
+)  # fmt: skip
+def test_n5_what_looks_like_a_persons_address_or_number_is_hidden(personal):
+    made = text.foreign(f"the value {personal} is wrong")
+    assert personal not in made
+    assert made == f"the value {text.HIDDEN} is wrong"
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end",
+        "A price is negative. (price: 1,234,567)",
+        "2026-W46",
+    ],
+)
+def test_what_reasons_say_of_dates_and_counts_stays(harmless):
+    assert text.foreign(harmless) == harmless
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "it failed Traceback (most recent call last): File \"x.py\", line 3, in f: ValueError: 'Ms Doe'",
+        "it failed\nTraceback (most recent call last):\n  ValueError: 'Ms Doe'",
+        "it failed at org.apache.spark.Row.get(Row.scala:12) Ms Doe",
+        'it failed File "/opt/x.py", line 3 Ms Doe',
+    ],
+)
+def test_n5_a_trace_is_cut_off(trace):
+    assert text.foreign(trace) == "it failed"
+
+
+def test_n5_no_secret_passes():
+    secret = Secret("hunter2-and-then-some")
+    assert "hunter2" not in text.foreign(f"login with {secret.reveal()} failed")
+    assert "X-Amz" not in text.foreign("see https://b.s3.amazonaws.com/k?X-Amz-Signature=abc0123def&x=1")
