@@ -10,7 +10,7 @@ demo: setup
 
 test:
 	@$(PYTHON) -m lakeferry.bootstrap flink
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -10,6 +10,7 @@ import boto3
 import pytest
 from hypothesis import HealthCheck, settings
 from lake import Lake, new_lake
+from xdist.scheduler import LoadScopeScheduling
 
 from glue_jobs import session
 from lakeferry import local_spark
@@ -22,19 +23,20 @@ settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATI
 settings.load_profile("steady")
 
 
-#: Fixtures that are dear to make, the dearest first: all tests that share one run in one process (`-n 2 --dist loadgroup`).
-_SHARED = ("spark", "lake_aws", "flink", "aws", "stock_aws")
+#: Files whose tests use one Spark session.
+_SPARK = ("tests/spark/", "tests/faults/", "tests/cli/test_export_commands.py", "tests/contract/test_tableflow_glue.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Groups for two processes. What has no dear fixture stays together by file."""
-    for item in items:
-        shared = next((name for name in _SHARED if name in item.fixturenames), None)
-        group = "spark" if shared == "lake_aws" else shared or item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-    # The largest group first, so that the other process has everything else to fill the time with.
-    items.sort(key=lambda item: "spark" not in item.get_closest_marker("xdist_group").args)
+class ByRoom(LoadScopeScheduling):
+    """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        return "spark" if file.startswith(_SPARK) else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByRoom(config, log)
 
 
 @pytest.fixture(scope="session")
