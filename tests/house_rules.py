@@ -41,7 +41,9 @@ _LAMBDAS_BOTTOM = "lambdas.core lambdas.contract"
 #: against it.
 ROOMS = {
     "app": _room("app.py", "stacks deployments", "aws_cdk"),
-    "stacks": _room("stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk cdk_nag constructs attrs"),
+    "stacks": _room(
+        "stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk cdk_nag constructs attrs"
+    ),
     "deployments": _room("deployments", "deployments exports", "attrs cattrs"),
     "exports": _room("exports", "exports", "attrs cattrs"),
     "exports.check": _room("exports", "exports", "attrs cattrs sqlglot"),
@@ -58,6 +60,9 @@ ROOMS = {
     ),
     "lambdas.purge": _room("purge", f"{_LAMBDAS_BOTTOM} lambdas.purge", "attrs cattrs boto3"),
     "lambdas.notification": _room("notification", f"{_LAMBDAS_BOTTOM} lambdas.notification exports", "attrs cattrs"),
+    "lambdas.watch": _room(
+        "watch", f"{_LAMBDAS_BOTTOM} lambdas.watch lambdas.confluent lambdas.snowflake exports", "attrs cattrs boto3"
+    ),
     "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs cattrs boto3 requests"),
     "glue_jobs.transforms": _room("glue_jobs/transforms", "glue_jobs.transforms exports", "attrs pyspark.sql"),
     # Text beyond ASCII is the one thing that goes through Python, by pandas, which PySpark hands it over in.

@@ -1,4 +1,7 @@
-"""Rows L1 to L36 of the fault catalogue, what can go wrong between CloudFormation and a vendor: each has a test that exists."""
+"""Rows of the fault catalogue, and the test of each: L between CloudFormation and a vendor, I security, N mails.
+
+D stands in tests/spark/test_catalogue.py, R in tests/vendors/test_rotation_protocol.py.
+"""
 
 from __future__ import annotations
 
@@ -76,11 +79,60 @@ ROWS = {
     ),
     "L35": ("what the vendors leave", "unit/test_purge.py test_a_database_goes_with_its_tables_and_no_other"),
     "L36": ("two stacks in one account", "vendors/test_scheduler.py Scheduler"),
+    "I1": ("wildcards", "infra/test_policies.py test_no_policy_says_too_much"),
+    "I2": ("trust without an id", "infra/test_trust.py test_snowflakes_users_come_each_with_its_own_id"),
+    "I3": ("a right that creeps in", "infra/test_matrix.py test_a_right_that_creeps_in_is_seen"),
+    "I4": ("a secret in a template", "infra/test_secrets_scan.py test_there_is_none_in_an_assembly"),
+    "I5": ("a secret in what is shown", "unit/test_core_redaction.py test_a_secret_is_never_shown"),
+    "I6": ("an open bucket", "infra/test_intent.py test_buckets_are_reached_by_tls_only"),
+    "I7": ("a policy that locks out", "infra/test_intent.py test_no_bucket_policy_or_key_policy_locks_out_who_is_let_in"),
+    "I8": ("keys of KMS", "infra/test_intent.py test_keys_rotate_and_admit_nobody_else_but_alarms"),
+    "I9": ("logs without end", "infra/test_intent.py test_every_log_group_ends"),
+    "I10": ("injection by a name", "unit/test_snowflake_sql.py test_no_text_of_up_to_five_signs_that_matter_breaks_out"),
+    "I11": ("injection by a text", "unit/test_snowflake_sql.py test_no_value_changes_a_statement"),
+    "I12": ("bad arguments", "unit/test_deployment_file.py test_all_mistakes_are_told_at_once_each_with_its_line"),
+    "I13": (
+        "a secret in the file",
+        "unit/test_deployment_file.py test_a_secret_is_refused_wherever_it_stands_and_never_repeated",
+    ),
+    "I14": ("an address that an answer names", f"{_CLIENT} test_no_credential_goes_to_a_host_that_an_answer_merely_names"),
+    "I15": ("TLS that proves nothing", "unit/test_core_tls.py test_a_certificate_that_nobody_vouches_for_gets_nothing"),
+    "I16": ("dependencies without a hash", "test_locks.py test_every_pin_has_its_hashes"),
+    "I17": ("an event of another account", "unit/test_resources_handler.py test_a_foreign_event_is_refused"),
+    "I18": ("pickle, eval, a shell", "test_locks.py test_the_linter_bans_what_runs_foreign_text"),
+    "I19": ("a gate that is off", "infra/test_rule_pack.py test_what_is_planted_ends_the_synthesis"),
+    "I20": ("data that goes by surprise", "infra/test_intent.py test_data_goes_or_stays_as_the_file_says"),
+    "N1": ("an event twice or late", "unit/test_notification_post.py test_n1_an_event_that_comes_twice_or_late_is_told_once"),
+    "N2": ("missed schedules", "unit/test_notification_runs.py test_n2_weeks_that_were_missed_are_told_in_their_order_each_once"),
+    "N3": (
+        "a mail that fails",
+        "unit/test_notification_post.py test_n3_whatever_call_fails_or_kills_each_mail_goes_out_and_n4_at_most_twice",
+    ),
+    "N4": (
+        "a mail whose answer is lost",
+        "unit/test_notification_post.py test_n4_a_second_copy_carries_the_same_subject_with_the_runs_id",
+    ),
+    "N5": (
+        "a job that fails",
+        "unit/test_notification_messages.py test_n5_a_run_that_failed_is_told_once_in_plain_words_and_to_engineers_with_its_code",
+    ),
+    "N6": ("a job that never starts", "unit/test_watch.py test_n6_an_export_that_never_starts_is_late_once_its_grace_is_over"),
+    "N7": ("recipients who did not confirm", "unit/test_watch.py test_n7_recipients_who_did_not_confirm_are_counted"),
+    "N8": (
+        "a link that opens by itself",
+        "unit/test_notification_messages.py test_n8_no_link_is_signed_and_every_link_asks_for_a_sign_in",
+    ),
+    "N9": ("injection into a subject", "unit/test_notification_text.py test_n9_every_subject_is_one_that_sns_takes"),
+    "N10": (
+        "a mail about a mail",
+        "unit/test_notification_handler.py test_n10_nothing_but_glues_own_events_of_this_account_makes_a_mail",
+    ),
 }
 
 
 def test_every_row_is_there():
-    assert list(ROWS) == [f"L{number}" for number in range(1, 37)]
+    counted = (("L", 36), ("I", 20), ("N", 10))
+    assert list(ROWS) == [f"{letter}{number}" for letter, last in counted for number in range(1, last + 1)]
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -1,0 +1,269 @@
+"""The watch's own part: what is late, how old keys are, what becomes a metric, and that nothing that fails hides anything."""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import json
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from lambdas import contract
+from lambdas.core.clock import Deadline, SystemClock
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session
+from lambdas.core.log import open_log
+from lambdas.core.objects import Objects
+from lambdas.handlers import watch
+from lambdas.handlers.custom_resource import Failed
+from lambdas.snowflake import keypair, secret_fields
+from lambdas.snowflake.client import Login
+from lambdas.snowflake.secret_fields import Connection
+from lambdas.watch import error_rows, exports, keys, metrics, watched
+from lambdas.watch.sights import Seen, Sight, look_at
+from lambdas.watch.watched import Export
+
+_numbers = itertools.count(1)
+_client = functools.cache(boto3.client)
+WEEKLY = Export("weekly_sales", "0 7 ? * MON *", "Europe/Berlin", 6)
+MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _warm():
+    yield
+    watch._client.cache_clear()
+    _client.cache_clear()
+
+
+@pytest.fixture
+def bucket(lake_aws):
+    name = f"watch-{next(_numbers)}"
+    _client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    return name
+
+
+def publish(bucket, *labels, folder="manifests"):
+    for label in labels:
+        _client("s3").put_object(Bucket=bucket, Key=f"exports/weekly_sales/{folder}/{label}.json", Body=b"{}")
+
+
+def late(bucket, hours, export=WEEKLY):
+    """So many hours after Monday morning."""
+    now = (MONDAY + timedelta(hours=hours)).timestamp()
+    return exports.Results(Objects(_client("s3"), bucket), "exports", lambda: now).late(export)
+
+
+# --- exports
+
+
+def test_n6_an_export_that_never_starts_is_late_once_its_grace_is_over(bucket):
+    publish(bucket, "2026-W45")
+    assert [late(bucket, hours) for hours in (0, 5.9, 6, 8, 30)] == [0, 0, 0, 2, 24]
+
+
+def test_a_window_that_is_published_or_was_found_empty_is_not_late(bucket):
+    publish(bucket, "2026-W46")
+    assert late(bucket, 30) == 0
+    publish(bucket, "2026-W47", folder="skipped")
+    assert late(bucket, 30 + 7 * 24) == 0
+
+
+def test_lateness_goes_on_growing_over_windows_that_are_missed_one_after_another(bucket):
+    publish(bucket, "2026-W44")
+    assert late(bucket, 30) == 24 + 7 * 24
+    publish(bucket, "2026-W46")
+    assert late(bucket, 30) == 0, "the newest is there; an older gap is no lateness of now"
+
+
+def test_before_anything_is_due_nothing_is_late(bucket):
+    assert late(bucket, -24 * 30) == 0
+
+
+def test_a_result_of_another_export_is_none_of_this_one(bucket):
+    _client("s3").put_object(Bucket=bucket, Key="exports/weekly_sales_by_region/manifests/2026-W46.json", Body=b"{}")
+    publish(bucket, "2026-W45")
+    assert late(bucket, 8) == 2
+
+
+def test_an_export_whose_contract_is_not_there_is_told(bucket):
+    with pytest.raises(LakeferryError) as told:
+        late(bucket, 8, Export("nothing_of_ours", WEEKLY.cron, WEEKLY.zone, 6))
+    assert told.value.row is error_rows.CONTRACT
+
+
+def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
+    with Stubber(_client("sns")) as stub:
+        for confirmed in ("1", "3", "4"):
+            stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
+        export = Export("weekly_sales", "", "", 6, "arn:aws:sns:eu-west-1:1:t", 3)
+        assert [exports.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
+
+
+# --- keys
+
+
+def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
+    secrets = _client("secretsmanager")
+    arn = secrets.create_secret(Name=f"lakeferry-dev/kafka-{next(_numbers)}", SecretString="{}")["ARN"]
+    made = datetime.now(UTC).timestamp()
+    assert keys.Keys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
+    empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
+    with pytest.raises(LakeferryError) as told:
+        keys.Keys(secrets, lambda: made).age_days(empty)
+    assert told.value.row is error_rows.NO_VALUE
+
+
+@pytest.mark.parametrize(
+    ("arn", "name"),
+    [
+        ("arn:aws:secretsmanager:eu-west-1:1:secret:lakeferry-dev/confluent/flink-AbCdEf", "lakeferry-dev/confluent/flink"),
+        ("lakeferry-dev/flink", "lakeferry-dev/flink"),
+    ],
+)
+def test_a_secret_is_called_by_its_name(arn, name):
+    assert keys.name_of(arn) == name
+
+
+# --- metrics
+
+
+def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
+    def broken():
+        raise LakeferryError(error_rows.NO_TABLE, "lkc-1.b")
+
+    def mistaken():
+        return 1 / 0
+
+    said = io.StringIO()
+    sights = [
+        Sight("GlueAgeHours", "a", lambda: 1.0), Sight("GlueAgeHours", "b", broken), Sight("GlueAgeHours", "c", lambda: 3.0),
+        Sight("KeyAgeDays", "k", mistaken), Sight("ExportLateHours", "e", lambda: -5.0),
+    ]  # fmt: skip
+    seen = look_at(sights, open_log(said))
+    assert seen.values == {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "c"): 3.0, ("ExportLateHours", "e"): 0.0}
+    assert seen.unseen == {"GlueAgeHours": ["b"], "KeyAgeDays": ["k"]}
+    assert seen.all_of("GlueAgeHours") == [], "a maximum over some would look as if all were well"
+    assert seen.all_of("ExportLateHours") == [0.0]
+    assert "WATCH-NO-TABLE" in said.getvalue()
+    assert "ZeroDivisionError" in said.getvalue()
+
+
+def emitted(seen):
+    asked = []
+
+    class CloudWatch:
+        def put_metric_data(self, **given):
+            asked.append(given)
+
+    metrics.emit(CloudWatch(), seen, "lakeferry-dev", MONDAY.timestamp())
+    return asked
+
+
+def test_metrics_carry_the_deployment_and_at_most_the_thing():
+    """No dimension comes from data: as many metrics as the deployment file names things, and one for each kind."""
+    tables = [f"t{number}" for number in range(300)]
+    values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
+    calls = emitted(Seen(values, {}))
+    assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
+    data = [each for call in calls for each in call["MetricData"]]
+    assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 1)
+    assert {tuple(d["Name"] for d in each["Dimensions"]) for each in data} == {
+        ("Deployment",), *(("Deployment", dimension) for dimension in contract.METRIC_DIMENSIONS.values()),
+    }  # fmt: skip
+
+
+def test_the_deployments_own_metric_is_over_all_things():
+    (call,) = emitted(Seen({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {}))
+    whole = call["MetricData"][-1]
+    assert whole["Dimensions"] == [{"Name": "Deployment", "Value": "lakeferry-dev"}]
+    assert whole["StatisticValues"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
+
+
+def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
+    parsed = watched.Watched("lkc-1", [watched.Table("t", "lkc-1", "D.S.T")], [Export("e", "", "", 6, "arn", 1)], ["arn"])
+    places = watch.places(_settings(parsed), SystemClock(), 0)
+    assert {sight.metric for sight in watch.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
+
+
+def _settings(parsed):
+    return watch.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "")
+
+
+# --- the function
+
+
+class Invocation:
+    invoked_function_arn = "arn:aws:lambda:eu-west-1:000000000000:function:watch"
+
+    def get_remaining_time_in_millis(self):
+        return 60_000
+
+
+@pytest.fixture
+def environment(bucket, lake_aws, monkeypatch):
+    arn = _client("secretsmanager").create_secret(Name=f"lakeferry-dev/w-{next(_numbers)}", SecretString="{}")["ARN"]
+    told = {
+        "cluster": "lkc-1",
+        "tables": [{"topic": "stock_trades", "database": "lkc-1", "snowflake": "D.S.T"}],
+        "exports": [{"export": "weekly_sales", "cron": WEEKLY.cron, "zone": WEEKLY.zone, "late_after_hours": 6}],
+        "secrets": [arn],
+    }
+    values = {
+        contract.PROJECT: "lakeferry",
+        contract.STAGE: f"dev{next(_numbers)}",
+        contract.LAKE_BUCKET: bucket,
+        contract.LAKE_PREFIX: "exports",
+        contract.WATCHED: json.dumps(told),
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    return values
+
+
+def test_what_is_there_becomes_metrics_and_what_is_not_is_told(environment):
+    """No table, no key for metrics, no reader: three hops are unseen, keys and exports are there all the same."""
+    answer = watch.on_schedule({}, Invocation())
+    assert answer["unseen"] == {
+        metric: ["stock_trades"] for metric in ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TopicAgeHours")
+    }
+    assert answer["seen"] == 2
+    deployment = {"Name": "Deployment", "Value": f"lakeferry-{environment[contract.STAGE]}"}
+    listed = _client("cloudwatch").list_metrics(Namespace=contract.METRICS)["Metrics"]
+    own = {each["MetricName"] for each in listed if each["Dimensions"] == [deployment]}
+    assert own == {"KeyAgeDays", "ExportLateHours"}
+
+
+def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aws):
+    fields = secret_fields.fields(keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S"))
+    name = f"lakeferry-dev/reader-{next(_numbers)}"
+    _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
+    clock = SystemClock()
+    settings = attrs.evolve(_settings(watched.Watched()), snowflake_secret=name)
+    made = watch.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
+    assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
+
+
+def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch):
+    client = watch._client("cloudwatch")
+    with Stubber(client) as stub:
+        stub.add_client_error("put_metric_data", "AccessDenied")
+        with pytest.raises(Failed, match="AWS-REFUSED"):
+            watch.on_schedule({}, Invocation())
+
+
+def test_what_the_environment_lacks_is_named_all_at_once():
+    with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
+        watch.read({contract.PROJECT: "lakeferry"})
+
+
+def test_a_watch_over_what_nobody_wrote_is_a_mistake_that_names_no_value(environment, monkeypatch, capsys):
+    monkeypatch.setenv(contract.WATCHED, '{"tables": 3}')
+    with pytest.raises(Failed, match="LF-INTERNAL"):
+        watch.on_schedule({}, Invocation())
+    assert "failed unexpectedly" in capsys.readouterr().out

@@ -1,0 +1,199 @@
+"""The watch at each hop, against a table that Tableflow wrote, the catalog that shows it, and both vendors' simulators."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import time
+
+import confluent_lives
+import pytest
+import snowflake_lives
+from confluent_world import Organization
+from lakeside_world import NAMESPACE, Lakeside
+from pyiceberg.catalog import load_catalog
+from snowflake_world import deployer_key
+from world import STEADY
+
+from lambdas import contract
+from lambdas.confluent import telemetry
+from lambdas.confluent.plane import Plane
+from lambdas.core.clock import Deadline
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session
+from lambdas.core.log import open_log
+from lambdas.core.redaction import ApiKey, Secret
+from lambdas.snowflake.client import Login, Snowflake
+from lambdas.watch import error_rows
+from lambdas.watch.lake import Lake
+from lambdas.watch.sights import Sight, look_at
+from lambdas.watch.vendors import Shown, Topics
+from simulators.snowflake.things import Domain
+
+HOUR = 3600.0
+READER_GRANTS = [grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"]
+
+
+@pytest.fixture(scope="module")
+def side():
+    """A table in Glue and in Snowflake, and a user who may read it there."""
+    made = Lakeside()
+    made.make("snowflake_iceberg_table", "Table", **snowflake_lives._table(made))
+    role = made.make("snowflake_role", "Reader")["name"]
+    places = {"DATABASE": "LAKE", "SCHEMA": "LAKE.RAW", "ICEBERG TABLES IN SCHEMA": "LAKE.RAW"}
+    for number, grant in enumerate(READER_GRANTS):
+        made.make("snowflake_grant", f"G{number}", privilege=grant.privilege, on=grant.on, name=places[grant.on], to_role=role)
+    made.reader = Login(made.account.identifier, _reader(made, role), role)
+    yield made
+    made.close()
+
+
+def _reader(made, role):
+    held = snowflake_lives.secret_fields.fields(
+        deployer_key(), snowflake_lives.Connection(made.account.identifier, "LAKE_READER", "127.0.0.1")
+    )
+    made.secrets.values["reader-key"] = json.dumps(held)
+    properties = {"name": "LAKE_READER", "secret": "reader-key", "role": role, "namespace": "LAKE.RAW"}
+    user = made.make("snowflake_user", "User", **properties)["name"]
+    made.make("snowflake_grant", "Membership", on="ROLE", name=role, to_user=user)
+    return user
+
+
+def snowflake(side):
+    session = Session(Deadline(side.clock, side.clock.time() + 60), retry=STEADY, wire=side.wire)
+    return Snowflake(session, side.clock, side.reader, deployer_key(), side.url)
+
+
+def lake(side, ahead=0.0, **changed):
+    return Lake(side.aws.glue, side.aws.s3, changed.get("database", NAMESPACE), lambda: time.time() + ahead * HOUR)
+
+
+def commit(side, table="things"):
+    """Another snapshot."""
+    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": side._server.region}
+    endpoints = {"glue.endpoint": side._server.url, "s3.endpoint": side._server.url, "glue.skip-name-validation": "true"}
+    opened = load_catalog("lake", type="glue", **endpoints, **keys).load_table((NAMESPACE, table))
+    opened.append(opened.scan().to_arrow())
+
+
+def pointer(side, table="things"):
+    return side.aws.glue.get_table(DatabaseName=NAMESPACE, Name=table)["Table"]
+
+
+def test_iceberg_and_glue_tell_the_age_of_the_snapshot_that_each_shows(side):
+    assert lake(side, ahead=5).glue_age("things") == pytest.approx(5, abs=0.1)
+    assert lake(side, ahead=5).iceberg_age("things") == pytest.approx(5, abs=0.1)
+
+
+def test_glue_that_stays_behind_is_seen_though_the_lake_is_fresh(side):
+    """What a catalog integration that is broken looks like: Glue is put back to the metadata of before."""
+    before = pointer(side, "others")["Parameters"]["metadata_location"]
+    commit(side, "others")
+    after = pointer(side, "others")
+    parameters = {**after["Parameters"], "metadata_location": before}
+    kept = {name: after[name] for name in ("Name", "TableType", "StorageDescriptor") if name in after}
+    side.aws.glue.update_table(DatabaseName=NAMESPACE, TableInput={**kept, "Parameters": parameters})
+    watch = lake(side, ahead=5)
+    bucket, key = watch._shown("others")
+    assert f"s3://{bucket}/{key}" == before
+    newest = after["Parameters"]["metadata_location"].split(f"{bucket}/", 1)[1]
+    assert watch._newest(bucket, key) == newest
+    assert watch.iceberg_age("others") < watch.glue_age("others")
+
+
+def test_a_table_that_glue_does_not_have_is_told(side):
+    with pytest.raises(LakeferryError) as told:
+        lake(side).glue_age("nothing")
+    assert told.value.row is error_rows.NO_TABLE
+    with pytest.raises(LakeferryError) as told:
+        lake(side, database="nowhere").glue_age("things")
+    assert told.value.row is error_rows.NO_TABLE
+
+
+def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_without_a_warehouse(side):
+    watch = Shown(lambda: snowflake(side), lambda: time.time() + 7 * HOUR)
+    assert watch.age("LAKE.RAW.THINGS") == pytest.approx(7, abs=0.2)
+
+
+def test_a_table_that_snowflake_no_longer_follows_is_told_with_its_reason(side):
+    table = side.account.find(Domain.ICEBERG_TABLE, ("LAKE", "RAW", "THINGS"))
+    table.fault = "091301 Access Denied"
+    try:
+        with pytest.raises(LakeferryError, match="STALLED: 091301") as told:
+            Shown(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
+        assert told.value.row is error_rows.NOT_REFRESHING
+    finally:
+        table.fault = ""
+
+
+# --- topics
+
+
+@pytest.fixture(scope="module")
+def org():
+    """A cluster with two topics, and an account that may see numbers."""
+    made = Organization()
+    made.where, _ = confluent_lives.orders(made)
+    made.make("topic", "Silent", topic="silent", partitions=1, **made.where)
+    place = {name: made.where[name] for name in ("environment_id", "cluster_id")}
+    viewer = confluent_lives.account(made, "Viewer")
+    made.make("role_binding", "Viewer", service_account_id=viewer, role="MetricsViewer", scope="cluster", **place)
+    confluent_lives.key(made, "cloud", "metrics-key", viewer)
+    made.settle()
+    yield made
+    made.close()
+
+
+def plane(org, secret="metrics-key"):
+    held = json.loads(org.secrets.values[secret])
+    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
+    return Plane(session, org.clock, org.url, ApiKey(held["apiKey"], Secret(held["apiSecret"])))
+
+
+def produce(org, topic):
+    cluster = org.simulation.world.clusters[org.where["cluster_id"]]
+    cluster.topics[topic].append(int(org.clock.time() * 1000), None, base64.b64decode("AAAA"), ())
+
+
+def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
+    produce(org, "orders")
+    org.clock.sleep(5 * HOUR)
+    watch = Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
+    assert 4 <= watch.age("orders") <= 5
+    assert watch.age("silent") == telemetry.LOOKS_BACK.total_seconds() / HOUR
+
+
+def test_a_record_of_this_hour_makes_a_topic_new(org):
+    produce(org, "orders")
+    org.clock.sleep(60)
+    assert Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
+
+
+def test_a_key_that_may_not_see_numbers_fails_for_each_topic_with_one_call(org):
+    org.wire.calls.clear()
+    watch = Topics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)
+    for topic in ("orders", "silent"):
+        with pytest.raises(LakeferryError):
+            watch.age(topic)
+    assert len([call for call in org.wire.calls if "metrics" in call.path]) == 1
+
+
+@pytest.mark.parametrize("fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}])
+def test_one_hop_that_is_down_hides_no_other(org, side, fault):
+    """Confluent fails; the lake, Glue and Snowflake are seen all the same, and only Confluent's aggregate stays away."""
+    org.disturb(**fault, times=0)
+    try:
+        topics = Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
+        shown = Shown(lambda: snowflake(side), time.time)
+        sights = [
+            Sight("TopicAgeHours", "things", lambda: topics.age("orders")),
+            Sight("GlueAgeHours", "things", lambda: lake(side).glue_age("things")),
+            Sight("IcebergAgeHours", "things", lambda: lake(side).iceberg_age("things")),
+            Sight("SnowflakeAgeHours", "things", lambda: shown.age("LAKE.RAW.THINGS")),
+        ]
+        seen = look_at(sights, open_log(io.StringIO()))
+    finally:
+        org.disturb()
+    assert seen.unseen == {"TopicAgeHours": ["things"]}
+    assert seen.metrics == ["GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"]
