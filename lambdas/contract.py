@@ -53,7 +53,8 @@ EXPORTS: Final = "LAKEFERRY_EXPORTS"
 NOTICES: Final = "notices"
 #: The topic of those who run the deployment.
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
-#: {"tables": [{"topic", "database", "snowflake"}], "exports": [{"export", "cron", "zone", "late_after_hours"}], "secrets": [arn]}
+#: {"cluster": lkc-…, "tables": [{"topic", "database", "snowflake"}], "secrets": [arn],
+#: "exports": [{"export", "cron", "zone", "late_after_hours", and maybe "topic": arn, "recipients": how many there are}]}
 WATCHED: Final = "LAKEFERRY_WATCHED"
 
 #: Metrics that the watch emits, with what tells one from another besides the deployment.
@@ -65,6 +66,7 @@ METRIC_DIMENSIONS: Final = {
     "GlueAgeHours": "Table",
     "SnowflakeAgeHours": "Table",
     "ExportLateHours": "Export",
+    "RecipientsUnconfirmed": "Export",
     "KeyAgeDays": "Secret",
 }
 
@@ -206,7 +208,9 @@ class Acl(NamedTuple):
     pattern_type: str = "LITERAL"
 
 
-ACCOUNTS: Final = ("app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner")
+ACCOUNTS: Final = (
+    "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner", "watcher",
+)  # fmt: skip
 #: Least privilege, narrower than the Terraform kickstarter's in two places: Flink's developer is one of the environment, not
 #: of the organization, and its transactions are Flink's own. The manager reads subjects, which Tableflow asks for.
 ROLES: Final = (
@@ -220,6 +224,7 @@ ROLES: Final = (
     Role("flink_runner", "ResourceOwner", "topic", "*"),
     Role("flink_runner", "ResourceOwner", "subject", "*"),
     Role("flink_runner", "ResourceOwner", "transactional_id", "_confluent-flink_*"),
+    Role("watcher", "MetricsViewer", "cluster"),
 )
 #: The consumer reads every topic of the deployment, those that Flink writes too. Datagen previews its data in a topic of its own.
 ACLS: Final = (

@@ -156,6 +156,7 @@ class ExportsStack(LakeferryStack):
                 ),
             },
             statements=self._may_tell(),
+            dead_letters=self.dead_letters,
         )
         OnSchedule(
             self,

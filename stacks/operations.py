@@ -47,7 +47,6 @@ class OperationsStack(LakeferryStack):
         self.tell("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
 
     def _watching(self) -> OwnFunction:
-        given = self.deployment.snowflake if self.deployment.uses_snowflake else None
         environment = {
             contract.PROJECT: self.deployment.deployment.name,
             contract.STAGE: self.deployment.deployment.stage,
@@ -56,7 +55,8 @@ class OperationsStack(LakeferryStack):
             contract.WATCHED: self.to_json_string(self._watched()),
             contract.CONFLUENT_URL: self.surroundings.confluent_url,
             contract.SNOWFLAKE_URL: self.surroundings.snowflake_url,
-            contract.SNOWFLAKE_ACCOUNT: given.account if given else "",
+            contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
+            contract.SNOWFLAKE_SECRET: self.snowflake.reader.secret_arn if self.snowflake else "",
         }
         function = OwnFunction(
             self,
@@ -65,6 +65,7 @@ class OperationsStack(LakeferryStack):
             purpose="Emits freshness, lateness and ages of keys",
             environment={name: value for name, value in environment.items() if value},
             statements=self._may_look(),
+            dead_letters=self.exports.dead_letters,
         )
         OnSchedule(
             self,
@@ -78,6 +79,7 @@ class OperationsStack(LakeferryStack):
 
     def _watched(self) -> dict[str, object]:
         return {
+            "cluster": self.confluent.cluster.glue_database,
             "tables": [self._table(topic) for topic in self.deployment.tables],
             "exports": [
                 {
@@ -85,6 +87,8 @@ class OperationsStack(LakeferryStack):
                     "cron": export.cron,
                     "zone": export.zone,
                     "late_after_hours": export.late_after_hours,
+                    "topic": self.exports.topics[export.contract].topic_arn,
+                    "recipients": len(export.recipients),
                 }
                 for export in self.deployment.exports
             ],
@@ -104,15 +108,17 @@ class OperationsStack(LakeferryStack):
         return [*self.confluent.cluster.secret_arns, *([self.snowflake.reader.secret_arn] if self.snowflake else [])]
 
     def _may_look(self) -> list[Statement]:
-        """Keys are read of two accounts that can read and nothing else; of the other secrets it sees dates."""
+        """Keys are read of two accounts, one that sees metrics and one that reads tables, and that can do nothing else; of the other secrets it sees dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
-        readers, keys = [cluster.consumer_secret_arn], [cluster.key_arn]
+        readers, keys = [cluster.watcher_secret_arn], [cluster.key_arn]
         if self.snowflake:
             readers.append(self.snowflake.reader.secret_arn)
             keys.append(self.snowflake.reader.key_arn)
         return [
             allow("SeeTables", ["glue:GetTable"], glue_tables(self, cluster.glue_database), why=ONE_DATABASE),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
+            allow("FindMetadata", ["s3:ListBucket"], [lake.tableflow_arn], {"StringLike": {"s3:prefix": ["*/metadata/*"]}}),
+            *self._may_count_recipients(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{data.EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
             allow("FindManifests", ["s3:ListBucket"], [lake.arn], {"StringLike": {"s3:prefix": [f"{data.EXPORTS}/*"]}}),
             allow("SeeAgesOfKeys", ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"], self._secrets()),
@@ -127,6 +133,10 @@ class OperationsStack(LakeferryStack):
             ),
         ]
 
+    def _may_count_recipients(self) -> list[Statement]:
+        topics = [topic.topic_arn for topic in self.exports.topics.values()]
+        return [allow("CountRecipients", ["sns:GetTopicAttributes"], topics)] if topics else []
+
     def _alarming(self) -> list[cloudwatch.Alarm]:
         alerts, rotation = self.deployment.alerts, self.deployment.rotation
         stale = alerts.table_stale_hours
@@ -136,6 +146,7 @@ class OperationsStack(LakeferryStack):
             "GlueAgeHours": stale,
             "SnowflakeAgeHours": stale,
             "ExportLateHours": 0,
+            "RecipientsUnconfirmed": 0,
             "KeyAgeDays": alerts.key_age_days or rotation.every_days * 3 // 2,
         }
         emitted = self._emitted()
@@ -151,7 +162,7 @@ class OperationsStack(LakeferryStack):
             found |= {"IcebergAgeHours", "GlueAgeHours"}
         if self.snowflake and any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables):
             found |= {"SnowflakeAgeHours"}
-        return found | ({"ExportLateHours"} if self.deployment.exports else set())
+        return found | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
 
     def _metric(self, name: str, dimension: str = "", value: str = "") -> cloudwatch.Metric:
         """The largest of all, or that of one table, export or secret."""

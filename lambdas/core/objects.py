@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,6 +18,7 @@ from lambdas.core.errors import LakeferryError
 _GONE: Final = ("NoSuchKey", "404", "NotFound")
 #: S3 answers a lost race with 412, or with 409 while the other write is under way.
 _CONFLICT: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_GZIP: Final = b"\x1f\x8b"
 
 
 class S3(Protocol):
@@ -47,7 +49,7 @@ class Objects:
         with told(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                content, etag = answer["Body"].read(), str(answer["ETag"])
+                content, etag = _plain(answer["Body"].read()), str(answer["ETag"])
             except ClientError as error:
                 if error_code(error) in _GONE:
                     return None
@@ -85,3 +87,8 @@ class Objects:
             if not answer.get("NextContinuationToken"):
                 return
             asked["ContinuationToken"] = answer["NextContinuationToken"]
+
+
+def _plain(content: bytes) -> bytes:
+    """Iceberg's metadata may be compressed."""
+    return gzip.decompress(content) if content.startswith(_GZIP) else content

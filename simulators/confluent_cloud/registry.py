@@ -14,6 +14,7 @@ from simulators.confluent_cloud.kinds import (
     connectors,
     environments,
     iceberg_catalog,
+    metrics,
     organizations,
     provider_integrations,
     records,
@@ -47,4 +48,5 @@ ROUTES: Final[tuple[Route, ...]] = (
     *catalog_integrations.ROUTES,
     *tableflow_regions.ROUTES,
     *iceberg_catalog.ROUTES,
+    *metrics.ROUTES,
 )

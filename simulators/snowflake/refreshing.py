@@ -61,6 +61,8 @@ def status(table: IcebergTable) -> dict[str, Any] | None:
     if not table.auto_refresh:
         return None
     told: dict[str, Any] = {"executionState": state(table), "pendingSnapshotCount": 0, "oldestSnapshotTime": 0}
+    if table.snapshot_id:
+        told |= {"currentSnapshotId": str(table.snapshot_id), "lastSnapshotTime": table.snapshot_ms}
     return told | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
 
 

@@ -26,7 +26,10 @@ def refresh(account: Account, table: IcebergTable) -> None:
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
     location = _current(account, integration, table)
     if location != table.metadata:
-        table.columns = iceberg_types.columns(_readable(account, table, location).schema())
+        opened = _readable(account, table, location)
+        table.columns = iceberg_types.columns(opened.schema())
+        if newest := opened.current_snapshot():
+            table.snapshot_id, table.snapshot_ms = newest.snapshot_id, newest.timestamp_ms
     table.metadata, table.refreshed, table.fault = location, account.clock.now(), ""
 
 

@@ -187,3 +187,6 @@ class IcebergTable(Thing):
     follows: int = 0
     #: In a linked database, names of columns are those of the catalog.
     linked: bool = False
+    #: Of the snapshot that it shows; 0 where nobody wrote one, or the lake isn't there. Milliseconds since 1970.
+    snapshot_id: int = 0
+    snapshot_ms: int = 0

@@ -15,6 +15,8 @@ from stacks.constructs.vendor_resources import Made, VendorResources
 
 MANAGER: Final = "app_manager"
 FLINK: Final = "flink_runner"
+#: Sees numbers of the cluster, and nothing else.
+WATCHER: Final = "watcher"
 #: Who gets a key for what; the connector works without one.
 _KAFKA_KEYS: Final = (MANAGER, "app_producer", "app_consumer")
 
@@ -118,6 +120,7 @@ _WHAT_FOR: Final = {
     "app_connector": "Runs connectors",
     "schema_registry": "Reads and writes schemas",
     FLINK: "Runs Flink statements",
+    WATCHER: "Reads the cluster's metrics",
 }
 
 
@@ -156,7 +159,8 @@ class Keys:
         registry = key("schema_registry", "schema_registry", "schema_registry").after(where.cluster.resource)
         tableflow = key(MANAGER, "tableflow", "tableflow", **cluster, region=region)
         flink = key(FLINK, "flink", "flink", region=region, compute_pool_id=pool["id"])
-        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink])
+        watcher = key(WATCHER, "cloud", "cloud/watcher")
+        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink, watcher])
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:

@@ -27,7 +27,7 @@ class Cluster:
 
     glue_database: str
     secret_arns: list[str]
-    consumer_secret_arn: str
+    watcher_secret_arn: str
     key_arn: str
 
 
@@ -61,7 +61,7 @@ class ConfluentStack(LakeferryStack):
         self.cluster = Cluster(
             glue_database=self.offer(self.glue_database),
             secret_arns=[self.offer(arn) for arn in self.secrets.arns],
-            consumer_secret_arn=self.offer(self.secrets.by_path["confluent/kafka/app_consumer"]),
+            watcher_secret_arn=self.offer(self.secrets.by_path["confluent/cloud/watcher"]),
             key_arn=self.offer(self.secrets.key.key_arn),
         )
         self._tell()

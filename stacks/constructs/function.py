@@ -8,6 +8,7 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks import assets
@@ -18,7 +19,10 @@ RUNTIME = lambda_.Runtime.PYTHON_3_14
 
 
 class OwnFunction(Construct):
-    """`statements` are all that the function's role may do, beside writing its own log."""
+    """`statements` are all that the function's role may do, beside writing its own log.
+
+    `dead_letters` get what Lambda has tried three times in vain.
+    """
 
     def __init__(
         self,
@@ -30,6 +34,7 @@ class OwnFunction(Construct):
         environment: Mapping[str, str],
         statements: Sequence[Statement],
         timeout_seconds: int | None = None,
+        dead_letters: sqs.IQueue | None = None,
     ) -> None:
         super().__init__(stack, name)
         settings = stack.deployment.aws
@@ -39,7 +44,7 @@ class OwnFunction(Construct):
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
             purpose=purpose,
-            statements=[writes(self.log_group), *statements],
+            statements=[writes(self.log_group), *_keeps(dead_letters), *statements],
         )
         self.function = lambda_.Function(
             self,
@@ -50,6 +55,7 @@ class OwnFunction(Construct):
             handler=handler,
             runtime=RUNTIME,
             architecture=lambda_.Architecture.ARM_64,
+            dead_letter_queue=dead_letters,
             description=purpose,
             environment=dict(environment),
             log_group=self.log_group,
@@ -71,6 +77,10 @@ def log_group(scope: Construct, name: str, stack: LakeferryStack) -> logs.LogGro
     assert isinstance(bare, logs.CfnLogGroup)
     bare.retention_in_days = days
     return group
+
+
+def _keeps(queue: sqs.IQueue | None) -> list[Statement]:
+    return [allow("KeepWhatFailed", ["sqs:SendMessage"], [queue.queue_arn])] if queue else []
 
 
 def writes(*groups: logs.ILogGroup) -> Statement:

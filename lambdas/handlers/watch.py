@@ -1,0 +1,132 @@
+"""The watch: invoked on a schedule, looks at everything once and writes metrics."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import boto3
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.confluent.plane import Plane
+from lambdas.confluent.telemetry import TELEMETRY
+from lambdas.core import errors
+from lambdas.core.clock import Clock, Deadline, SystemClock
+from lambdas.core.errors import LakeferryError
+from lambdas.core.http import Session
+from lambdas.core.log import open_log
+from lambdas.core.objects import Objects
+from lambdas.core.secret_store import SecretStore
+from lambdas.handlers.custom_resource import REASON_BYTES, Failed, LambdaContext, cut
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
+from lambdas.watch import error_rows, metrics, watched
+from lambdas.watch.exports import Results
+from lambdas.watch.keys import Keys
+from lambdas.watch.lake import Lake
+from lambdas.watch.looking import Places, sights
+from lambdas.watch.sights import Seen, look_at
+from lambdas.watch.vendors import Shown, Topics
+from lambdas.watch.watched import Watched
+
+_AWS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
+#: Seconds at the end, in which metrics are written, and the part of the rest that each vendor may use up.
+_MARGIN: Final = 15.0
+_SHARE: Final = 0.4
+
+
+@attrs.frozen
+class Settings:
+    deployment: str
+    bucket: str
+    prefix: str
+    watched: Watched
+    metrics_key: str
+    telemetry_url: str
+    snowflake_secret: str
+    snowflake_url: str
+
+
+def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """How much was seen. What could not be seen is no failure of the watch: its metric is missing, which raises an alarm."""
+    log = open_log()
+    try:
+        clock, settings = SystemClock(), read(os.environ)
+        left = context.get_remaining_time_in_millis() / 1000 - _MARGIN
+        seen = look_at(sights(settings.watched, places(settings, clock, left)), log)
+        metrics.emit(_client("cloudwatch"), seen, settings.deployment, clock.time())
+        return told(seen)
+    except LakeferryError as error:
+        log.error("failed", code=error.row.code, reason=str(error))
+        raise Failed(cut(str(error), REASON_BYTES)) from None
+    except Exception as error:
+        log.error("failed unexpectedly", trace=True)
+        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+
+
+def told(seen: Seen) -> dict[str, Any]:
+    return {"seen": len(seen.values), "unseen": seen.unseen}
+
+
+def places(settings: Settings, clock: Clock, left: float) -> Places:
+    """The composition: the only place that chooses what stands behind the ports."""
+
+    def session() -> Session:
+        return Session(Deadline(clock, clock.time() + left * _SHARE))
+
+    return Places(
+        lake=lambda database: Lake(_client("glue"), _client("s3"), database, clock.time),
+        topics=Topics(lambda: telemetry(settings, session(), clock), settings.watched.cluster, clock.time),
+        shown=Shown(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
+        results=Results(Objects(_client("s3"), settings.bucket), settings.prefix, clock.time),
+        keys=Keys(_client("secretsmanager"), clock.time),
+        sns=_client("sns"),
+    )
+
+
+def telemetry(settings: Settings, session: Session, clock: Clock) -> Plane:
+    if not settings.metrics_key or not settings.watched.cluster:
+        raise LakeferryError(error_rows.NOT_SET, f"{contract.CLOUD_KEY_SECRET}, or the cluster in {contract.WATCHED}")
+    key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
+    return Plane(session, clock, settings.telemetry_url, key)
+
+
+def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
+    """As the user whose key stands in the secret, without a warehouse."""
+    if not settings.snowflake_secret:
+        raise LakeferryError(error_rows.NOT_SET, contract.SNOWFLAKE_SECRET)
+    store = SecretStore(_client("secretsmanager"))
+    held = store.read(settings.snowflake_secret)
+    account, user, role = (
+        held[name].reveal() if name in held else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+    )
+    login = Login(account, user, sql.named(role))
+    return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """Raises LakeferryError that names all that is missing."""
+    wanted = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.WATCHED)
+    if missing := [name for name in wanted if not environment.get(name)]:
+        raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
+    return Settings(
+        deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",
+        bucket=environment[contract.LAKE_BUCKET],
+        prefix=environment[contract.LAKE_PREFIX].strip("/"),
+        watched=watched.parse(environment[contract.WATCHED]),
+        metrics_key=environment.get(contract.CLOUD_KEY_SECRET, ""),
+        telemetry_url=environment.get(contract.CONFLUENT_URL) or TELEMETRY,
+        snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
+        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+    )
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
+    session: Any = boto3.session.Session()
+    return session.client(service, config=_AWS)

@@ -1,0 +1,69 @@
+"""Exports: whether each has what it should have by now, and whether those who wait for it get its mails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import attrs
+
+from exports import contract as contracts
+from exports.contract import WindowRule
+from exports.toml_model import BadFile
+from exports.windows import closed_windows
+from lambdas.core import cron
+from lambdas.core.aws import told
+from lambdas.core.errors import LakeferryError
+from lambdas.core.objects import Objects
+from lambdas.watch import error_rows
+from lambdas.watch.sights import HOUR
+from lambdas.watch.watched import Export
+
+
+class Sns(Protocol):
+    def get_topic_attributes(self, **asked: Any) -> Any: ...
+
+
+@attrs.frozen
+class Results:
+    """What exports have published, below `prefix`."""
+
+    objects: Objects
+    prefix: str
+    now: Callable[[], float]
+
+    def late(self, export: Export) -> float:
+        """Hours for which the oldest window has been missing of those that are missing without a gap up to the newest that is
+        due; 0 where that one is there."""
+        now = datetime.fromtimestamp(self.now(), UTC)
+        grace = timedelta(hours=export.late_after_hours)
+        schedule = cron.parse(export.cron, export.zone)
+        due = schedule.until(now - grace)
+        closed = [(window.label, window.end) for window in closed_windows(_rule(export), due)] if due else []
+        there = self._labels(export.export, "manifests") | self._labels(export.export, "skipped")
+        missing = None
+        for label, end in reversed(closed):
+            if label in there:
+                break
+            missing = end
+        wanted = schedule.after(missing - timedelta(seconds=1)) if missing else None
+        return (now - grace - wanted).total_seconds() / HOUR if wanted else 0.0
+
+    def _labels(self, export: str, folder: str) -> set[str]:
+        prefix = f"{self.prefix}/{export}/{folder}/"
+        return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
+
+
+def unconfirmed(sns: Sns, export: Export) -> float:
+    """How many recipients get nothing: they never confirmed, or have left. SNS forgets them after two days."""
+    with told(f"asking for topic {export.topic}"):
+        attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]
+    return float(max(0, export.recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
+
+
+def _rule(export: Export) -> WindowRule:
+    try:
+        return contracts.load(export.export).window
+    except BadFile as bad:
+        raise LakeferryError(error_rows.CONTRACT, str(bad)) from None

@@ -1,0 +1,80 @@
+"""The hops at the vendors: when topics last got records, and which snapshot Snowflake shows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import telemetry
+from lambdas.confluent.plane import Plane
+from lambdas.core.errors import LakeferryError
+from lambdas.snowflake import sql
+from lambdas.snowflake.client import Snowflake
+from lambdas.watch import error_rows
+from lambdas.watch.sights import HOUR
+
+_STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({table}) AS RESULT"
+_RUNNING: Final = "RUNNING"
+
+
+class Topics:
+    """One cluster's, asked for once. Where asking fails, it fails for each topic, in the same words."""
+
+    def __init__(self, connect: Callable[[], Plane], cluster_id: str, now: Callable[[], float]) -> None:
+        self._connect, self._cluster_id, self._now = connect, cluster_id, now
+
+    def age(self, topic: str) -> float:
+        """In hours; a topic without records in the last week is as old as that."""
+        now = self._now()
+        return (now - self._received.get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
+
+    @functools.cached_property
+    def _received(self) -> Mapping[str, float]:
+        found = self._outcome
+        if isinstance(found, LakeferryError):
+            raise found
+        return found
+
+    @functools.cached_property
+    def _outcome(self) -> Mapping[str, float] | LakeferryError:
+        try:
+            return telemetry.last_received(self._connect(), self._cluster_id, self._now())
+        except LakeferryError as error:
+            return error
+
+
+@attrs.frozen
+class Shown:
+    """Tables in Snowflake, seen as their readers see them. No warehouse works for this."""
+
+    connect: Callable[[], Snowflake]
+    now: Callable[[], float]
+
+    def age(self, table: str) -> float:
+        """In hours, of the snapshot that is shown."""
+        reference = sql.reference(*sql.split(table))
+        status = self.connect().document(sql.statement(_STATUS, table=reference))
+        told: Mapping[str, Any] = status if isinstance(status, dict) else {}
+        if told.get("executionState") != _RUNNING:
+            reason = told.get("invalidExecutionStateReason") or "it gives no reason"
+            raise LakeferryError(error_rows.NOT_REFRESHING, f"{table} is {told.get('executionState') or 'frozen'}: {reason}")
+        instant = _seconds(told.get("lastSnapshotTime"))
+        if instant is None:
+            raise LakeferryError(error_rows.NO_COMMIT, f"{table} in Snowflake")
+        return (self.now() - instant) / HOUR
+
+
+def _seconds(told: object) -> float | None:
+    """Snowflake's documentation doesn't say how it writes times there: as milliseconds since 1970, or as a date."""
+    try:
+        return float(str(told)) / 1000 or None
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(str(told)).timestamp()
+    except ValueError:
+        return None
