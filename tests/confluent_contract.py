@@ -116,8 +116,9 @@ def _require_valid(name, schema, document, where):
 
 
 def _is_filled_in(problem):
-    """The vendor's own SDKs send `kind` and `api_version` of references, which its files say that only the service writes."""
-    return problem.validator == "readOnly" and problem.path[-1] in ("kind", "api_version")
+    """Of what its files say that only the service writes, the vendor's own SDKs send `kind` and `api_version` of references; and
+    a Flink statement goes back whole, with the version that was read in its metadata."""
+    return problem.validator == "readOnly" and (problem.path[-1] in ("kind", "api_version") or problem.path[0] == "metadata")
 
 
 def html_for_401_of_kafka_rest(method, path, query, status):
