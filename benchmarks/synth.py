@@ -45,7 +45,8 @@ def main() -> None:
         "# Synthesis",
         "",
         f"`python -m benchmarks.synth`, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, Node "
-        f"{node.find().version}, {ROUNDS} rounds after a first one. By the CDK command line; assets are built, the rule pack is on.",
+        f"{node.find().version}, {ROUNDS} rounds after a first one. "
+        "By the CDK command line; assets are built, the rule pack is on.",
         "",
         "| deployment | resources | median | range | goal |",
         "|---|---|---|---|---|",

@@ -111,6 +111,41 @@ def export_list(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def cost(
+    stage: Annotated[str, typer.Option(help="Whose deployment file: deployments/STAGE.toml.")] = "dev",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """What a deployment file costs a month, before anything is made: a range, rates by use, and what is left out."""
+    from lakeferry import cost_commands  # noqa: PLC0415
+
+    voice = Voice(as_json=as_json, quiet=quiet)
+    with told(voice):
+        voice.document(True, **cost_commands.told(voice, stage))
+
+
+@app.command()
+def diagram(
+    stage: Annotated[str, typer.Option(help="Whose templates: those of deployments/STAGE.toml.")] = "dev",
+    write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md anew.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Fail where that page shows something else.")] = False,
+    assembly: Annotated[Path, typer.Option(help="Where the templates are.")] = Path("build/cdk.out"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """The infrastructure as Mermaid, from the templates that `make synth` wrote."""
+    from lakeferry import diagram_commands  # noqa: PLC0415
+
+    voice = Voice(as_json=as_json, quiet=quiet)
+    with told(voice):
+        found = diagram_commands.told(voice, stage, assembly, write=write, check=check)
+        voice.document(True, **found)
+        if not as_json and not write and not check:
+            for mermaid in found["diagrams"].values():
+                typer.echo(mermaid)
+
+
+@app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
     catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,

@@ -108,7 +108,7 @@ class OperationsStack(LakeferryStack):
         return [*self.confluent.cluster.secret_arns, *([self.snowflake.reader.secret_arn] if self.snowflake else [])]
 
     def _may_look(self) -> list[Statement]:
-        """Keys are read of two accounts, one that sees metrics and one that reads tables, and that can do nothing else; of the other secrets it sees dates."""
+        """Keys are read of two accounts that can do nothing but see metrics or read tables; of the others it sees dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
         readers, keys = [cluster.watcher_secret_arn], [cluster.key_arn]
         if self.snowflake:

@@ -157,7 +157,11 @@ OF_LAMBDAS = {value for value in vars(contract).values() if isinstance(value, st
 def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.in_sources().keys()
-    assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {*world._VARIABLES.values(), tableflow_catalog.VARIABLE, *OF_LAMBDAS}
+    assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
+        *world._VARIABLES.values(),
+        tableflow_catalog.VARIABLE,
+        *OF_LAMBDAS,
+    }
 
 
 # --- commands

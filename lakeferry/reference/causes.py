@@ -170,6 +170,18 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Lines of the events file are not JSON, or don't fit the topic's schema. The first 20 are told by line and field.",
         "Correct them; nothing was written. The form: [Try it on your own events](../how-to/try-your-own-events.md).",
     ),
+    "DEPLOYMENT-FILE": (
+        "The deployment file has mistakes, or there is none for this stage. The message lists all of them, by key and line.",
+        "Correct them: [Deployment file](deployment-file.md).",
+    ),
+    "DIAGRAM-STALE": (
+        "The stacks changed since the page of pictures was written.",
+        "`make synth`, `lakeferry diagram --write`, and look at the difference.",
+    ),
+    "NO-TEMPLATES": (
+        "Nothing was synthesised for this stage in this tree.",
+        "`make synth STAGE=dev`, with the stage that you mean.",
+    ),
     "DEMO-EXPORT": (
         "The export reads another topic than the events are of, or no shipped export reads that topic.",
         "Name a contract for this topic with `--export`.",

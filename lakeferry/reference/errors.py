@@ -13,8 +13,10 @@ from lakeferry.bootstrap import ROOT
 from lakeferry.reference import causes, markdown
 from lakeferry.reference.markdown import code
 from lambdas.core.errors import ErrorRow
+from lambdas.notification import error_rows as notification
 from lambdas.resources.reference import all_errors
 from lambdas.rotation import error_rows as rotation
+from lambdas.watch import error_rows as watch
 
 TITLE = "Error codes"
 EXIT_TITLE = "Exit codes"
@@ -44,6 +46,13 @@ These end a step of a rotation, or what an operator asked of it ([Rotate keys](.
 in CloudTrail as `RotationFailed`; the function's log in CloudWatch holds the whole message. Whatever fails, the current key
 stays as it is and readers notice nothing. What a vendor says comes with a code of its own from the section above."""
 
+_OF_MAILS = """\
+These end an invocation of the function that tells what came of an export. Lambda tries it twice more; then it lies in the
+dead-letter queue, and an alarm says so. What could not be told is told by the next look, once an hour."""
+
+_OF_WATCH = """\
+These stand in the watch's log only. A metric that could not be had is missing, and after two looks its alarm goes off."""
+
 #: What each exit code means: of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS = [
     (console.DONE, "done", "done; also where a window waits for data"),
@@ -67,6 +76,8 @@ def text() -> str:
         _section("Commands", causes.COMMANDS, codes),
         _rows("Resources of a deployment", _OF_RESOURCES, all_errors()),
         _rows("Rotation", _OF_ROTATION, sorted(rotation.ERRORS)),
+        _rows("Notices about exports", _OF_MAILS, sorted(notification.ERRORS)),
+        _rows("The watch", _OF_WATCH, sorted(watch.ERRORS)),
     )
 
 

@@ -10,6 +10,7 @@ from lakeferry.bootstrap import ROOT
 from lakeferry.reference import (
     commands,
     contract,
+    costs,
     deployment,
     documents,
     errors,
@@ -29,6 +30,7 @@ def pages() -> dict[str, str]:
     """Text by file name. Raises LookupError where the code has something that no page explains."""
     return {
         "command-line.md": commands.text(),
+        "costs.md": costs.text(),
         "deployment-file.md": deployment.text(),
         "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
         "errors.md": errors.text(),

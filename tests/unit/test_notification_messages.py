@@ -172,6 +172,12 @@ def test_a_new_version_of_a_file_is_told_as_one():
     assert "This is version 2 of the file" in world.topics.bodies()[1]
 
 
+def test_n9_a_label_as_long_as_a_book_leaves_the_run_and_the_state_in_the_subject():
+    subject = one(told(late("2026-W46" * 90)).topics.subjects())
+    assert len(subject) < 100
+    assert subject.endswith("run 20261116T060009Z-5a0c9e12 - late")
+
+
 # --- what must never be in a mail
 
 PLANTED = (

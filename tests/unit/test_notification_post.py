@@ -151,6 +151,24 @@ def test_one_mail_that_cannot_go_out_keeps_no_other_back():
     assert sent(world) == WANTED
 
 
+def test_a_mail_that_was_refused_often_still_goes_out_once_it_is_taken():
+    """A refusal is an answer: nobody has to wonder about that mail."""
+    world = world_with_run()
+    publish = world.topics.publish
+
+    def refused(**asked):
+        world.wire.faults = {world.wire.calls: "refused"}
+        return publish(**asked)
+
+    world.topics.publish = refused
+    for _ in range(5):
+        with pytest.raises(LakeferryError, match="MAIL-NOT-SENT"):
+            world.tell(state="FAILED")
+    world.topics.publish = publish
+    world.tell(state="FAILED")
+    assert sent(world) == WANTED
+
+
 def test_what_was_sent_keeps_no_text_in_the_bucket():
     world = world_with_run()
     world.tell(state="FAILED")

@@ -14,11 +14,14 @@ import pytest
 from botocore.stub import Stubber
 
 from lambdas import contract
+from lambdas.confluent import telemetry
+from lambdas.confluent.plane import Plane
 from lambdas.core.clock import Deadline, SystemClock
 from lambdas.core.errors import LakeferryError
 from lambdas.core.http import Session
 from lambdas.core.log import open_log
 from lambdas.core.objects import Objects
+from lambdas.core.redaction import ApiKey, Secret
 from lambdas.handlers import watch
 from lambdas.handlers.custom_resource import Failed
 from lambdas.snowflake import keypair, secret_fields
@@ -128,6 +131,27 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
 )
 def test_a_secret_is_called_by_its_name(arn, name):
     assert keys.name_of(arn) == name
+
+
+# --- topics
+
+
+def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(server):
+    row = {"value": 1.0, "metric.topic": "trades"}
+    pages = [
+        {"data": [row | {"timestamp": "2026-11-16T01:00:00Z"}], "meta": {"pagination": {"next_page_token": "t"}}},
+        {"data": [row | {"timestamp": "2026-11-16T03:00:00Z"}, row | {"timestamp": "2026-11-16T05:00:00Z", "value": 0.0}]},
+    ]
+    server.answers["POST /v2/metrics/cloud/query"] = [(200, page) for page in pages]
+    clock = SystemClock()
+    session = Session(Deadline(clock, clock.time() + 30))
+    plane = Plane(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
+    found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp())
+    assert found == {"trades": datetime(2026, 11, 16, 4, 0, tzinfo=UTC).timestamp()}
+    assert [sent.query for sent in server.sent] == [{}, {"page_token": "t"}]
+    (asked, _) = (sent.body for sent in server.sent)
+    assert asked["intervals"] == ["2026-11-09T06:00:00Z/2026-11-16T06:00:00Z"]
+    assert asked["filter"] == {"field": "resource.kafka.id", "op": "EQ", "value": "lkc-1"}
 
 
 # --- metrics

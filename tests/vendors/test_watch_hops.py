@@ -66,7 +66,8 @@ def snowflake(side):
 
 
 def lake(side, ahead=0.0, **changed):
-    return Lake(side.aws.glue, side.aws.s3, changed.get("database", NAMESPACE), lambda: time.time() + ahead * HOUR)
+    now = time.time() + ahead * HOUR
+    return Lake(side.aws.glue, side.aws.s3, changed.get("database", NAMESPACE), lambda: now)
 
 
 def commit(side, table="things"):

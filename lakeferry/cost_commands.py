@@ -1,0 +1,52 @@
+"""`lakeferry cost`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from deployments import check
+from deployments.check import BadFile, Plan
+from lakeferry import cost
+from lakeferry.console import WRONG_INPUT, CommandFailed, Voice
+from lakeferry.cost import Estimate
+
+
+def told(voice: Voice, stage: str) -> dict[str, Any]:
+    """Raises CommandFailed with every mistake of the file."""
+    plan = plan_of(stage)
+    found = cost.estimate(plan)
+    voice.result(f"{plan.deployment.prefix}, USD a month while it stands, at list prices:")
+    voice.table(["what", "from", "to", "reckoned"], rows(found))
+    voice.result("By use, in no sum above:")
+    voice.table(["what", "from", "to"], rates(found))
+    voice.result("Left out:")
+    for each in cost.LEFT_OUT:
+        voice.result(f"  - {each}")
+    days = sorted(price.as_of for price in found.used)
+    voice.result(f"Prices were read between {days[0]} and {days[-1]}: docs/reference/costs.md names each with its source.")
+    sums = {"low": round(found.low, 2), "high": round(found.high, 2)}
+    return {"stage": stage, "currency": "USD", "month": sums, **attrs.asdict(found), "left_out": list(cost.LEFT_OUT)}
+
+
+def plan_of(stage: str) -> Plan:
+    try:
+        return check.load_stage(stage)
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
+        raise CommandFailed(WRONG_INPUT, "DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
+
+
+def rows(found: Estimate) -> list[list[str]]:
+    lines = [[line.what, _usd(line.low), _usd(line.high), line.why] for line in found.lines]
+    return [*lines, ["all of these", _usd(found.low), _usd(found.high), ""]]
+
+
+def rates(found: Estimate) -> list[list[str]]:
+    return [[rate.what, _usd(rate.low), _usd(rate.high)] for rate in found.rates]
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.2f}"

@@ -1,0 +1,194 @@
+"""The infrastructure as Mermaid, from the templates that were synthesised: one picture a stack, Confluent and Snowflake in it.
+
+A box stands for all resources of one type. An arrow leads from what needs something to what it needs: by a reference in the
+template, also one through something that isn't shown. Permissions, logs and what CDK adds for its own ends are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
+_CUSTOM: Final = "Custom::Lakeferry"
+_CONFLUENT: Final = "Confluent Cloud"
+_SNOWFLAKE: Final = "Snowflake"
+_AWS: Final = "AWS"
+_ORDER: Final = (_AWS, _CONFLUENT, _SNOWFLAKE)
+#: Types of AWS that are shown, and what a reader calls them.
+_SHOWN: Final = {
+    "AWS::Athena::WorkGroup": "Athena workgroup",
+    "AWS::Athena::NamedQuery": "Athena named query",
+    "AWS::Budgets::Budget": "Budget",
+    "AWS::CloudWatch::Alarm": "CloudWatch alarm",
+    "AWS::CloudWatch::Dashboard": "CloudWatch dashboard",
+    "AWS::DynamoDB::Table": "DynamoDB table: whose turn it is",
+    "AWS::Events::Rule": "EventBridge rule",
+    "AWS::Glue::Database": "Glue database",
+    "AWS::Glue::Job": "Glue job",
+    "AWS::KMS::Key": "KMS key",
+    "AWS::S3::Bucket": "S3 bucket",
+    "AWS::Scheduler::Schedule": "EventBridge schedule",
+    "AWS::SecretsManager::RotationSchedule": "Rotation schedule",
+    "AWS::SecretsManager::Secret": "Secret",
+    "AWS::SNS::Topic": "SNS topic",
+    "AWS::SQS::Queue": "SQS dead-letter queue",
+}
+_FUNCTION_TITLE: Final = "Lambda function"
+_ROLE, _FUNCTION = "AWS::IAM::Role", "AWS::Lambda::Function"
+#: What needs everything, so that an arrow would say nothing: who serves a resource, and what a role may do.
+_SILENT: Final = ("ServiceToken", "Policies", "DependsOn", "Tags", "Metadata")
+#: What is never looked through: it ties everything to everything.
+_OPAQUE: Final = ("AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::KMS::Key")
+_NUMBER: Final = re.compile(r"[0-9A-F]{8}$")
+
+Template = Mapping[str, Any]
+
+
+class NoTemplates(Exception):
+    """Nothing was synthesised for this stage."""
+
+
+@attrs.frozen(order=True)
+class Box:
+    """`where` is whose it is: AWS, Confluent Cloud, Snowflake."""
+
+    where: str
+    title: str
+
+
+def read(prefix: str, folder: Path) -> dict[str, Template]:
+    """By part, of one deployment. Raises NoTemplates."""
+    files = {part: folder / f"{prefix}-{part}.template.json" for part in PARTS}
+    found = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()}
+    if not found:
+        raise NoTemplates(f"{folder} has no templates of {prefix}")
+    return found
+
+
+def draw(templates: Mapping[str, Template]) -> dict[str, str]:
+    """Mermaid by part."""
+    return {part: _drawn(templates[part]) for part in PARTS if part in templates}
+
+
+def _drawn(template: Template) -> str:
+    resources = template["Resources"]
+    boxes = {name: box for name, resource in resources.items() if (box := _box(name, resource))}
+    arrows = set(_arrows(resources, boxes))
+    inside = sorted(_told_by_no_other({(start, end) for start, end in arrows if isinstance(end, Box)}))
+    outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
+    others = sorted({end for _, end in outside})
+    lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(other)}[["stack {other}"]]' for other in others)]
+    lines += [f"  {_id(function)} -->|makes| {_group(where)}" for function, where in sorted(set(_makers(resources, boxes)))]
+    lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
+    lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
+    return "\n".join(lines) + "\n"
+
+
+def _told_by_no_other(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
+    """Without an arrow where a longer way leads to the same box: almost everything needs the environment in the end."""
+    following = {start: {end for other, end in arrows if other == start} for start, _ in arrows}
+
+    def leads(start: Box, end: Box, seen: set[Box]) -> bool:
+        seen.add(start)
+        return any(each == end or (each not in seen and leads(each, end, seen)) for each in following.get(start, ()))
+
+    return {(a, b) for a, b in arrows if not any(leads(each, b, {a}) for each in following[a] - {b})}
+
+
+def _makers(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
+    """The functions that make what is at a vendor."""
+    for name, box in boxes.items():
+        if box.where != _AWS:
+            token = resources[name]["Properties"].get("ServiceToken")
+            for maker in _followed(resources, boxes, token, {name}):
+                if isinstance(maker, Box) and maker.title.startswith(_FUNCTION_TITLE):
+                    yield maker, box.where
+
+
+def _groups(members: Mapping[Box, int]) -> Iterator[str]:
+    for where in _ORDER:
+        inside = sorted(box for box in members if box.where == where)
+        if inside:
+            yield f'  subgraph {_group(where)}["{where}"]'
+            for box in inside:
+                many = f" × {members[box]}" if members[box] > 1 else ""
+                yield f'    {_id(box)}["{box.title}{many}"]'
+            yield "  end"
+
+
+def _box(name: str, resource: Template) -> Box | None:
+    """None for what isn't shown."""
+    kind = resource["Type"]
+    if kind in _SHOWN:
+        return Box(_AWS, _SHOWN[kind])
+    if kind == _FUNCTION and str(resource["Properties"].get("Handler", "")).startswith("lambdas."):
+        return Box(_AWS, f"{_FUNCTION_TITLE} {_NUMBER.sub('', name).removesuffix('Function')}")
+    if kind == _ROLE and _trusts_a_vendor(resource):
+        return Box(_AWS, f"Role {_NUMBER.sub('', name)}")
+    if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Purge":
+        words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM)).replace("Api", "API").replace("Acl", "ACL")
+        vendor = _SNOWFLAKE if words.startswith(_SNOWFLAKE) else _CONFLUENT
+        return Box(vendor, words.removeprefix(f"{_SNOWFLAKE} ").capitalize().replace("Api", "API").replace("Acl", "ACL"))
+    return None
+
+
+def _trusts_a_vendor(role: Template) -> bool:
+    statements = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    return any("AWS" in statement.get("Principal", {}) for statement in statements)
+
+
+def _arrows(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, Box | str]]:
+    for name, box in boxes.items():
+        for needed in _needed(resources, boxes, name, {name}):
+            if needed != box:
+                yield box, needed
+
+
+def _needed(resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]) -> Iterator[Box | str]:
+    """What a resource refers to; a word stands for another stack."""
+    return _followed(resources, boxes, resources[name].get("Properties", {}), seen)
+
+
+def _followed(resources: Mapping[str, Template], boxes: Mapping[str, Box], value: Any, seen: set[str]) -> Iterator[Box | str]:
+    """What stands in a value, through resources that aren't shown."""
+    for reference in _references(value):
+        if "::" in reference:
+            continue
+        if ":" in reference:
+            yield reference.partition(":")[0].rsplit("-", 1)[-1]
+        elif reference in boxes:
+            yield boxes[reference]
+        elif reference in resources and reference not in seen and resources[reference]["Type"] not in (*_OPAQUE, _ROLE):
+            seen.add(reference)
+            yield from _needed(resources, boxes, reference, seen)
+
+
+def _references(value: Any) -> Iterator[str]:
+    """Logical ids, names of CloudFormation's own (AWS::Region) and of other stacks' exports, which have one colon."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _references(each)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in ("Ref", "Fn::ImportValue") and isinstance(inner, str):
+                yield inner
+            elif key == "Fn::GetAtt":
+                yield inner[0] if isinstance(inner, list) else str(inner).partition(".")[0]
+            elif key not in _SILENT:
+                yield from _references(inner)
+
+
+def _group(where: str) -> str:
+    return "at_" + re.sub(r"[^a-z0-9]+", "_", where.lower())
+
+
+def _id(thing: Box | str) -> str:
+    words = f"{thing.where} {thing.title}" if isinstance(thing, Box) else f"stack {thing}"
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")

@@ -1,0 +1,122 @@
+"""What a deployment file is said to cost: counted like the stacks count, priced by a table that says when and where."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import attrs
+import pytest
+from typer.testing import CliRunner
+
+from deployments import check
+from lakeferry import cost, prices
+from lakeferry.__main__ import app
+from lambdas import contract
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("data", "confluent", "snowflake", "exports", "operations")
+
+
+@pytest.fixture(scope="module")
+def dev():
+    return check.load_stage("dev")
+
+
+def counted(kind):
+    """In the templates of dev, which tests/infra holds against the stacks."""
+    files = (ROOT / "tests" / "infra" / "snapshots" / f"{part}.json" for part in PARTS)
+    return sum(resource["Type"] == kind for file in files for resource in json.loads(file.read_text())["Resources"].values())
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        (cost.counted_secrets, "AWS::SecretsManager::Secret"), (cost.counted_keys, "AWS::KMS::Key"),
+        (lambda plan: cost.counted_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
+    ],
+)  # fmt: skip
+def test_what_is_billed_by_the_month_is_counted_as_the_stacks_make_it(dev, counts, kind):
+    assert counts(dev) == counted(kind)
+
+
+def test_metrics_are_those_that_the_watch_emits(dev):
+    assert set(cost._metrics(dev.deployment)) <= set(contract.METRIC_DIMENSIONS)
+    tables, secrets = 2 * 4, 8
+    assert cost.counted_metrics(dev.deployment) == tables + 2 + secrets + len(contract.METRIC_DIMENSIONS)
+
+
+def changed(plan, **parts):
+    return attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, **parts))
+
+
+def line(plan, start):
+    return next(line for line in cost.estimate(plan).lines if line.what.startswith(start))
+
+
+def test_a_cluster_that_may_grow_and_flink_that_may_grow_widen_the_range(dev):
+    plain = cost.estimate(dev)
+    grown = changed(dev, confluent=attrs.evolve(dev.deployment.confluent, max_ecku=10, flink_max_cfu=50))
+    assert cost.estimate(grown).low == plain.low
+    assert line(grown, "Kafka").high == pytest.approx(10 * 730 * 0.75)
+    assert line(grown, "Flink").high == pytest.approx(50 * 730 * 0.21)
+
+
+def test_a_basic_cluster_begins_at_nothing(dev):
+    basic = changed(dev, confluent=attrs.evolve(dev.deployment.confluent, cluster_type="Basic", max_ecku=3))
+    assert (line(basic, "Kafka").low, line(basic, "Kafka").high) == (0, pytest.approx(2 * 730 * 0.14))
+
+
+def test_what_is_not_there_costs_nothing(dev):
+    bare = changed(dev, statements=[], exports=[], snowflake=None)
+    told = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
+    assert not [what for what in told if "Flink" in what or "Glue job" in what or "Snowflake" in what]
+    assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 1
+
+
+@pytest.mark.parametrize(
+    ("cron", "runs"), [("15 1 * * ? *", 30), ("0 7 ? * MON *", 5), ("0 6 1 * ? *", 1), ("0 * * * ? *", 720), ("0 6 1 1 ? *", 0)]
+)
+def test_runs_are_counted_from_the_schedule(dev, cron, runs):
+    """In the thirty days from the first of June 2026, a Monday, at midnight."""
+    export = attrs.evolve(dev.deployment.exports[0], cron=cron, zone="UTC")
+    assert cost.runs_a_month(export) == runs
+
+
+def test_workers_and_their_size_make_the_job_dearer(dev):
+    aws = attrs.evolve(dev.deployment.aws, glue_workers=4, glue_worker_type="G.2X")
+    assert line(changed(dev, aws=aws), "Glue").high == pytest.approx(4 * line(dev, "Glue").high)
+
+
+def test_every_price_has_a_day_and_a_page_and_is_used():
+    used = {price.id for stage in ("dev", "prod") for price in cost.estimate(check.load_stage(stage)).used}
+    assert used | {"confluent_basic_ecku_hour"} == set(prices.table())
+    for price in prices.table().values():
+        assert price.usd > 0
+        assert price.as_of >= date(2026, 1, 1)
+        assert price.source.startswith("https://")
+
+
+def test_the_command_tells_a_range_the_rates_and_what_it_leaves_out():
+    answer = CliRunner().invoke(app, ["cost", "--stage", "dev"])
+    assert answer.exit_code == 0
+    said = answer.stderr
+    assert "all of these" in said
+    assert "Tableflow, which Confluent bills" in said
+    assert "Prices were read between 2026-" in said
+
+
+def test_programs_get_one_document():
+    answer = CliRunner().invoke(app, ["cost", "--stage", "prod", "--json"])
+    told = json.loads(answer.stdout)
+    assert told["ok"]
+    assert 0 < told["month"]["low"] < told["month"]["high"]
+    assert sum(each["low"] for each in told["lines"]) == pytest.approx(told["month"]["low"], abs=0.01)
+    assert told["left_out"]
+
+
+def test_a_stage_without_a_file_is_wrong_input():
+    answer = CliRunner().invoke(app, ["cost", "--stage", "nowhere", "--json"])
+    assert answer.exit_code == 2
+    assert json.loads(answer.stdout)["code"] == "DEPLOYMENT-FILE"

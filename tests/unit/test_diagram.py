@@ -1,0 +1,116 @@
+"""The pictures: what is in the templates is in them, and the page shows the templates of now."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lakeferry import diagram, diagram_commands
+from lakeferry.__main__ import app
+from lakeferry.console import CommandFailed
+
+SNAPSHOTS = Path(__file__).resolve().parents[1] / "infra" / "snapshots"
+
+
+@pytest.fixture
+def templates():
+    """Of dev; tests/infra holds them against the stacks."""
+    return {part: json.loads((SNAPSHOTS / f"{part}.json").read_text()) for part in diagram.PARTS}
+
+
+def test_the_page_shows_the_templates_of_now(templates):
+    """If not: `make synth`, `lakeferry diagram --write`, and look at the difference."""
+    diagram_commands.require_fresh(templates)
+
+
+@pytest.mark.parametrize("change", ["another resource", "another reference", "another stack", "a resource less"])
+def test_a_page_that_shows_something_else_is_found(templates, change):
+    changed = copy.deepcopy(templates)
+    resources = changed["exports"]["Resources"]
+    if change == "another resource":
+        resources["More"] = {"Type": "AWS::S3::Bucket", "Properties": {}}
+    elif change == "another reference":
+        job = next(name for name, each in resources.items() if each["Type"] == "AWS::Glue::Job")
+        queue = next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")
+        resources[job]["Properties"]["DefaultArguments"]["--queue"] = {"Ref": queue}
+    elif change == "another stack":
+        topic = next(each for each in resources.values() if each["Type"] == "AWS::SNS::Topic")
+        topic["Properties"]["DisplayName"] = {"Fn::ImportValue": "lakeferry-dev-snowflake:ExportsOutputRefX"}
+    else:
+        del resources[next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")]
+    with pytest.raises(CommandFailed) as failed:
+        diagram_commands.require_fresh(changed)
+    assert failed.value.code == "DIAGRAM-STALE"
+
+
+def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
+    drawn = diagram.draw(templates)
+    for part, vendor in (("confluent", "Confluent Cloud"), ("snowflake", "Snowflake")):
+        kinds = {each["Type"] for each in templates[part]["Resources"].values() if each["Type"].startswith("Custom::")}
+        inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
+        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryPurge"})
+
+
+def test_every_arrow_joins_boxes_that_are_there_and_no_two_boxes_share_a_name(templates):
+    for mermaid in diagram.draw(templates).values():
+        named = re.findall(r"^\s+(?:subgraph )?(\w+)\[", mermaid, re.MULTILINE)
+        assert len(named) == len(set(named))
+        arrows = re.findall(r"^  (\w+) (?:-->|-\.->|-->\|makes\|) (\w+)$", mermaid, re.MULTILINE)
+        assert arrows
+        assert {end for arrow in arrows for end in arrow} <= set(named)
+        assert len(arrows) == mermaid.count("->")
+
+
+def test_the_way_of_a_notice_is_drawn(templates):
+    exports = diagram.draw(templates)["exports"]
+    assert "aws_eventbridge_rule --> aws_lambda_function_notify" in exports
+    assert "aws_lambda_function_notify --> aws_sns_topic" in exports
+    assert "aws_glue_job -.-> stack_data" in exports
+
+
+def test_who_makes_what_is_at_a_vendor_is_drawn(templates):
+    assert "aws_lambda_function_confluentiscomplete -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+
+
+def test_an_arrow_that_a_longer_way_tells_is_left_out():
+    a, b, c = (diagram.Box("AWS", name) for name in "abc")
+    assert diagram._told_by_no_other({(a, b), (b, c), (a, c)}) == {(a, b), (b, c)}
+    assert diagram._told_by_no_other({(a, b), (b, a)}) == {(a, b), (b, a)}, "a circle stays one"
+
+
+def test_the_same_templates_in_another_order_give_the_same_pictures(templates):
+    backwards = {part: {"Resources": dict(reversed(each["Resources"].items()))} for part, each in templates.items()}
+    assert diagram.draw(backwards) == diagram.draw(templates)
+
+
+@pytest.fixture
+def assembly(templates, tmp_path):
+    for part, template in templates.items():
+        (tmp_path / f"lakeferry-dev-{part}.template.json").write_text(json.dumps(template))
+    return tmp_path
+
+
+def call(assembly, *words):
+    return CliRunner().invoke(app, ["diagram", "--assembly", str(assembly), *words])
+
+
+def test_the_command_prints_mermaid_and_checks_the_page(assembly):
+    printed = call(assembly, "--stage", "dev")
+    assert printed.exit_code == 0
+    assert printed.stdout.count("flowchart LR") == len(diagram.PARTS)
+    assert call(assembly, "--check").exit_code == 0
+    (assembly / "lakeferry-dev-data.template.json").write_text('{"Resources": {}}')
+    stale = call(assembly, "--check", "--json")
+    assert stale.exit_code == 1
+    assert json.loads(stale.stdout)["code"] == "DIAGRAM-STALE"
+
+
+def test_without_templates_it_says_what_to_run(tmp_path):
+    answer = call(tmp_path, "--json")
+    assert answer.exit_code == 3
+    assert json.loads(answer.stdout)["hint"] == "Run make synth STAGE=dev"
