@@ -13,6 +13,9 @@ Finding = tuple[str, str]
 #: Tags that every resource gets anyway.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
+#: Lambda's limit for all variables of a function, and what ARNs of secrets, buckets and addresses take of it.
+_ENVIRONMENT_BYTES: Final = 4096
+_TOLD_BESIDES: Final = 1500
 
 
 def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -154,6 +157,17 @@ def rotation_can_keep_up(deployment: Deployment, sources: Sources) -> Iterator[F
         yield "rotation.grace_days", f"must be less than every_days ({rotation.every_days}): the next rotation needs the place"
 
 
+def functions_can_be_told(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """Watch and mails know tables and exports from their environment. Estimated: ARNs are known at deploy only."""
+    tables = sum(
+        130 + len(topic.name) + len(topic.tableflow.snowflake_table or "") for topic in deployment.tables if topic.tableflow
+    )
+    exports = sum(230 + len(export.contract) for export in deployment.exports)
+    if (size := _TOLD_BESIDES + tables + exports) > _ENVIRONMENT_BYTES:
+        what = f"and topics are too many for one deployment: its functions' environment would be {size:,} bytes of"
+        yield "exports", f"{what} {_ENVIRONMENT_BYTES:,} that Lambda takes. Put some into a deployment of their own"
+
+
 RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     names_are_unique,
     tags_are_ours,
@@ -167,6 +181,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     snowflake_names_differ,
     exports_fit,
     rotation_can_keep_up,
+    functions_can_be_told,
 )
 
 

@@ -28,6 +28,7 @@ _RULES: Final = {
     "snowflake_names_differ": "User and warehouse of the readers aren't the deployer's.",
     "exports_fit": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
     "rotation_can_keep_up": "`grace_days` is less than `every_days`.",
+    "functions_can_be_told": "Topics and exports are no more than the functions can be told of in 4 KB.",
 }
 _INTRO: Final = """\
 `deployments/<stage>.toml` holds everything that a user decides; `cdk deploy --all -c stage=<stage>` makes what it says. All

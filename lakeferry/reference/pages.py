@@ -17,6 +17,7 @@ from lakeferry.reference import (
     expressions,
     permissions,
     resources,
+    roles,
     secrets,
     snowflake,
 )
@@ -39,6 +40,7 @@ def pages() -> dict[str, str]:
         "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
         "expressions.md": expressions.text(),
         "iam.md": permissions.text(),
+        "iam-roles.md": roles.text(),
         "job-arguments.md": commands.job_text(),
         "manifest.md": documents.manifest_text(),
         "resources.md": resources.text(),

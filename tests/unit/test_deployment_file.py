@@ -196,6 +196,17 @@ WRONG = {
         "snowflake.user_name",
         "the deployer's",
     ),
+    "more exports than the functions can be told of": (
+        (
+            (
+                "[alerts]",
+                12 * '[[exports]]\ncontract = "x"\ncron = "1 1 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n\n'
+                + "[alerts]",
+            ),
+        ),
+        "exports",
+        "4,096",
+    ),
     "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "form"),
     "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "form"),
     "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "form"),
