@@ -3,14 +3,18 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAGE ?= dev
 
-.PHONY: demo test lint synth bench setup lock clean
+.PHONY: demo test rehearse lint synth docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
 
 test:
 	@$(PYTHON) -m lakeferry.bootstrap flink
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+
+rehearse:
+	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(BIN)/lakeferry rehearse
 
 lint: setup
 	@$(BIN)/ruff check .
@@ -20,6 +24,9 @@ lint: setup
 
 synth: setup
 	@$(BIN)/python -m lakeferry.cdk synth --quiet --context stage=$(STAGE)
+
+docs: setup
+	@$(BIN)/python -m lakeferry.site
 
 bench: setup
 	@$(BIN)/python -m benchmarks

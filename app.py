@@ -1,12 +1,13 @@
-"""What `cdk` runs: one deployment file in, the stacks out. `-c stage=` chooses the file."""
+"""What `cdk` runs: one deployment file in, the stacks out. `-c stage=` chooses the file, `-c deployments=` its folder."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from aws_cdk import App
 
-from deployments.check import BadFile, load_stage
+from deployments.check import FOLDER, BadFile, load_stage
 from stacks import deployment
 
 BAD_INPUT = 2
@@ -15,7 +16,8 @@ BAD_INPUT = 2
 def main() -> int:
     app = App()
     try:
-        plan = load_stage(str(app.node.try_get_context("stage") or "dev"))
+        folder = app.node.try_get_context("deployments")
+        plan = load_stage(str(app.node.try_get_context("stage") or "dev"), Path(folder) if folder else FOLDER)
     except BadFile as bad:
         sys.stderr.write(f"{bad}\n")
         return BAD_INPUT

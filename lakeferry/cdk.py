@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from lakeferry import node
 from lakeferry.bootstrap import ROOT
 from lakeferry.node import Node, NoNode
 
-_PACKAGE: Final = "aws-cdk"
+PACKAGE: Final = "aws-cdk"
 NOT_READY: Final = 3
 
 
@@ -33,14 +34,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def command_line(found: Node, root: Path = ROOT) -> Path:
     """The script of the version that package.json pins, fetched if it isn't there. Raises NoCommandLine."""
-    folder = root / "node_modules" / _PACKAGE
-    if _installed(folder) != pinned(root):
-        command = [*found.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        answer = subprocess.run(command, cwd=root, env=environment(found), capture_output=True, text=True)
-        if _installed(folder) != pinned(root):
-            told = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
-            raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {told[0]}. Check the network")
-    return folder / "bin" / "cdk"
+    if installed(root) != pinned(root):
+        with (root / "package.json").open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may fetch it at the same time
+            if installed(root) != pinned(root):
+                _fetch(found, root)
+    return root / "node_modules" / PACKAGE / "bin" / "cdk"
+
+
+def _fetch(found: Node, root: Path) -> None:
+    command = [*found.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    answer = subprocess.run(command, cwd=root, env=environment(found), capture_output=True, text=True)
+    if installed(root) != pinned(root):
+        told = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
+        raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {told[0]}. Check the network")
 
 
 def environment(found: Node) -> dict[str, str]:
@@ -55,13 +62,15 @@ def environment(found: Node) -> dict[str, str]:
 
 
 def pinned(root: Path = ROOT) -> str:
-    version: str = json.loads((root / "package.json").read_text(encoding="utf-8"))["devDependencies"][_PACKAGE]
+    version: str = json.loads((root / "package.json").read_text(encoding="utf-8"))["devDependencies"][PACKAGE]
     return version
 
 
-def _installed(folder: Path) -> str | None:
+def installed(root: Path = ROOT) -> str | None:
+    """The version that is here; None where none is."""
     try:
-        version: str = json.loads((folder / "package.json").read_text(encoding="utf-8"))["version"]
+        text = (root / "node_modules" / PACKAGE / "package.json").read_text(encoding="utf-8")
+        version: str = json.loads(text)["version"]
     except (OSError, ValueError, KeyError):
         return None
     return version

@@ -1,7 +1,7 @@
 """How commands speak: people read standard error, programs read one JSON document on standard output.
 
-Exit codes: 0 done · 1 failed · 2 wrong input · 3 this machine is not set up · 5 not yet, try later · 6 stopped ·
-7 kept back by a check.
+Exit codes: 0 done · 1 failed · 2 wrong input · 3 not ready: this machine, or something that `doctor` looks at · 4 there are
+changes (`plan --check`) · 5 not yet, try later · 6 stopped · 7 kept back by a check.
 """
 
 from __future__ import annotations
@@ -10,59 +10,92 @@ import json
 import os
 import shutil
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
+import typer
 from rich.console import Console
 
 from lakeferry import tables
 
-DONE, FAILED, WRONG_INPUT, NOT_SET_UP, LATER, STOPPED, KEPT_BACK = 0, 1, 2, 3, 5, 6, 7
+DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
+#: Keys of every document. A command's own keys stand beside the first group, those of what failed are the second.
+DOCUMENT: Final = ("ok", "code", "request_id")
+FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
 
 
 class CommandFailed(Exception):
     """Ends a command: one message for people, the same in fields for programs."""
 
-    def __init__(self, exit_code: int, code: str, message: str, hint: str = "", details: Any = None) -> None:
+    def __init__(
+        self, exit_code: int, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = ""
+    ) -> None:
         super().__init__(message)
         self.exit_code = exit_code
         self.code = code
         self.message = message
+        self.why = why
         self.hint = hint
         self.details = details
+        self.trace = trace
 
 
 class Voice:
     """One command's output. `as_json` leaves standard output to the document; `quiet` tells only results and errors."""
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True) -> None:
         self.as_json = as_json
         self.quiet = quiet
-        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+        self.verbose = verbose
+        self.request_id = uuid.uuid4().hex[:12]
+        # Rich itself looks at NO_COLOR, and at whether this is a terminal.
+        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
 
     @property
     def lively(self) -> bool:
         """Whether moving progress makes sense."""
         return self.err.is_terminal and not self.quiet
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether somebody is there to answer."""
+        return not self.as_json and self.err.is_terminal and sys.stdin.isatty()
+
     def say(self, text: str) -> None:
         if not self.quiet:
             self.err.print(text, markup=False)
 
+    def detail(self, text: str) -> None:
+        """Told with --verbose only."""
+        if self.verbose:
+            self.err.print(text, markup=False, style="dim")
+
     def result(self, text: str) -> None:
         """Told also when quiet."""
         self.err.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Told also when quiet, and in red where there are colours. The words have to say it, too."""
+        self.err.print(text, markup=False, style="bold red")
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
         # A terminal may be narrow; a file never is.
         for line in tables.told(columns, rows, self.err.width if self.err.is_terminal else None):
             self.err.print(line, markup=False)
 
+    def ask(self, question: str, default: str = "") -> str:
+        """What somebody types; `default` where that is nothing. Only where `may_ask`."""
+        shown = f" [{default}]" if default else ""
+        self.err.print(f"{question}{shown}: ", markup=False, end="")
+        return sys.stdin.readline().strip() or default
+
     def document(self, ok: bool, **fields: Any) -> None:
         if self.as_json:
-            sys.stdout.write(json.dumps({"ok": ok} | fields, ensure_ascii=False, default=tables.plain) + "\n")
+            own = {"ok": ok, "code": "DONE", "request_id": self.request_id} | fields
+            sys.stdout.write(json.dumps(own, ensure_ascii=False, default=tables.plain) + "\n")
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
@@ -75,14 +108,23 @@ class Voice:
 
 
 def fail(voice: Voice, failure: CommandFailed) -> NoReturn:
-    page = f"docs/reference/errors.md#{failure.code.lower()}"
-    fields = {"code": failure.code, "message": failure.message, "hint": failure.hint, "docs": page}
+    page = page_of(failure.code)
+    fields = {"code": failure.code, "message": failure.message, "why": failure.why, "hint": failure.hint, "docs": page}
     voice.document(False, **fields, details=failure.details, exit_code=failure.exit_code)
     voice.err.print(f"{failure.code}  {failure.message}", style="bold", markup=False)
+    if failure.why:
+        voice.err.print(f"  Likely cause: {failure.why}", markup=False)
     if failure.hint:
         voice.err.print(f"→ {failure.hint}", markup=False)
     voice.err.print(f"  {page}", markup=False)
+    if failure.trace:
+        voice.detail(failure.trace)
     sys.exit(failure.exit_code)
+
+
+def page_of(code: str) -> str:
+    """The page that explains an error."""
+    return f"docs/reference/errors/{code.lower()}.md"
 
 
 def command() -> str:
@@ -95,10 +137,16 @@ def command() -> str:
 
 @contextmanager
 def told(voice: Voice) -> Iterator[None]:
-    """Turns what ends a command into its message and exit code."""
+    """Turns whatever ends a command into its message and exit code; nobody ever sees a trace who didn't ask for it."""
     try:
         yield
     except CommandFailed as failure:
         fail(voice, failure)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         fail(voice, CommandFailed(STOPPED, "STOPPED", "stopped; nothing is left half done", "Run the command again"))
+    except (BrokenPipeError, typer.Exit):
+        raise  # typer ends quietly, also where whoever read our output has gone
+    except Exception as error:
+        from lakeferry import troubles  # noqa: PLC0415 - it knows every room's errors, and most commands need none of them
+
+        fail(voice, troubles.as_failure(error))

@@ -6,11 +6,10 @@ from typing import Any
 
 import attrs
 
-from deployments import check
-from deployments.check import BadFile, Plan
 from lakeferry import cost
-from lakeferry.console import WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import Voice
 from lakeferry.cost import Estimate
+from lakeferry.plans import plan_of
 
 
 def told(voice: Voice, stage: str) -> dict[str, Any]:
@@ -28,15 +27,6 @@ def told(voice: Voice, stage: str) -> dict[str, Any]:
     voice.result(f"Prices were read between {days[0]} and {days[-1]}: docs/reference/costs.md names each with its source.")
     sums = {"low": round(found.low, 2), "high": round(found.high, 2)}
     return {"stage": stage, "currency": "USD", "month": sums, **attrs.asdict(found), "left_out": list(cost.LEFT_OUT)}
-
-
-def plan_of(stage: str) -> Plan:
-    try:
-        return check.load_stage(stage)
-    except BadFile as bad:
-        mistakes = [attrs.asdict(problem) for problem in bad.problems]
-        hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
-        raise CommandFailed(WRONG_INPUT, "DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
 def rows(found: Estimate) -> list[list[str]]:

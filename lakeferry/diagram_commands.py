@@ -9,8 +9,8 @@ from typing import Any, Final
 from lakeferry import diagram
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import FAILED, NOT_SET_UP, CommandFailed, Voice
-from lakeferry.cost_commands import plan_of
 from lakeferry.diagram import NoTemplates, Template
+from lakeferry.plans import plan_of
 
 PAGE: Final = ROOT / "docs" / "explanation" / "infrastructure.md"
 _TITLES: Final = {

@@ -22,6 +22,7 @@ from glue_jobs.errors import ExportError
 from glue_jobs.store import told
 from lakeferry import tableflow_catalog, tables
 from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
+from lakeferry.tableflow_catalog import TableflowKey
 from lakeferry.world import World
 
 _EXTENSIONS = {
@@ -53,9 +54,9 @@ def query(world: World, sql: str) -> Answer:
             raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), f"Tables here: {known}") from None
 
 
-def query_tableflow(sql: str) -> Answer:
+def query_tableflow(sql: str, with_key: TableflowKey | None = None) -> Answer:
     """The same over Tableflow's catalog. Raises CommandFailed."""
-    key = tableflow_catalog.key()
+    key = with_key or tableflow_catalog.key()
 
     def ask() -> Answer:
         with _connection() as connection:

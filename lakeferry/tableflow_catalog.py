@@ -36,9 +36,9 @@ class TableflowKey:
         return text.replace(self.secret, "‹secret›")
 
 
-def key() -> TableflowKey:
-    """Raises CommandFailed."""
-    name = os.environ.get(VARIABLE, "")
+def key(secret_id: str = "") -> TableflowKey:
+    """From that secret, or the one that the environment names. Raises CommandFailed."""
+    name = secret_id or os.environ.get(VARIABLE, "")
     if not name:
         hint = f"Set {VARIABLE} to the name of the secret that holds a Tableflow key"
         raise CommandFailed(WRONG_INPUT, "QUERY-TABLEFLOW-KEY", f"{VARIABLE} is not set", hint)

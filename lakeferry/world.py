@@ -122,6 +122,17 @@ def _replace_environment(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
+@contextmanager
+def in_environment(values: Mapping[str, str]) -> Iterator[None]:
+    """`values` are the whole environment of this process meanwhile."""
+    before = dict(os.environ)
+    _replace_environment(values)
+    try:
+        yield
+    finally:
+        _replace_environment(before)
+
+
 def relative(path: Path) -> str:
     """As a user in this folder would write it."""
     try:

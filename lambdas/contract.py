@@ -219,6 +219,8 @@ ROLES: Final = (
     Role("app_manager", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperWrite", "subject", "*"),
+    # Deletes the schemas that a deployment has registered, when it goes.
+    Role("schema_registry", "DeveloperManage", "subject", "*"),
     Role("flink_runner", "FlinkDeveloper", "environment"),
     Role("flink_runner", "Assigner", "service_account"),
     Role("flink_runner", "ResourceOwner", "topic", "*"),
@@ -236,6 +238,24 @@ ACLS: Final = (
     Acl("app_connector", "CREATE", "TOPIC", "data-preview", "PREFIXED"),
     Acl("app_connector", "WRITE", "TOPIC", "data-preview", "PREFIXED"),
 )
+#: Actions of the vendors' roles in AWS: on Tableflow's bucket, on what lies in it, on the Glue database with its tables.
+#: Confluent's examples differ on s3:DeleteObject; its documentation has it, for what compaction and expiry leave.
+TABLEFLOW_NEEDS: Final = {
+    "bucket": ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"),
+    "objects": (
+        "s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject", "s3:AbortMultipartUpload",
+        "s3:ListMultipartUploadParts",
+    ),
+    "tables": (
+        "glue:GetDatabase", "glue:GetDatabases", "glue:CreateDatabase", "glue:UpdateDatabase", "glue:GetTable", "glue:GetTables",
+        "glue:GetTableVersion", "glue:GetTableVersions", "glue:CreateTable", "glue:UpdateTable", "glue:DeleteTable",
+    ),
+}  # fmt: skip
+SNOWFLAKE_NEEDS: Final = {
+    "bucket": ("s3:GetBucketLocation", "s3:ListBucket"),
+    "objects": ("s3:GetObject", "s3:GetObjectVersion"),
+    "tables": ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"),
+}
 
 
 class SnowflakeGrant(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from simulators import processes
 from simulators.nemesis_faults import App
 
 HOST: Final = "127.0.0.1"
@@ -66,10 +67,15 @@ class ServingThread:
             each.close()
 
 
-def control(url: str, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What the simulator at `url` answers. Raises urllib.error.HTTPError where it refuses."""
+def stop_with_stdin() -> None:
+    """From a thread of its own: ends this process when its parent does."""
+    threading.Thread(target=processes.end_with_parent, daemon=True).start()
+
+
+def control(url: str, method: str, path: str = "", body: dict[str, Any] | None = None, *, below: str = CONTROLS) -> Any:
+    """What the simulator at `url` answers, of its controls `below` that path. Raises urllib.error.HTTPError where it refuses."""
     content = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url + CONTROLS + path, content, method=method)  # noqa: S310  (loopback)
+    request = urllib.request.Request(url + below + path, content, method=method)  # noqa: S310  (loopback)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request) as answer:
-        return json.load(answer)  # type: ignore[no-any-return]
+        return json.load(answer)

@@ -208,12 +208,8 @@ class ExportsStack(LakeferryStack):
                 [f"{arn}/{contract.NOTICES}/*"],
                 why=ONE_PREFIX,
             ),
-            allow(
-                "FindRecords",
-                ["s3:ListBucket"],
-                [arn],
-                {"StringLike": {"s3:prefix": [f"{data.EXPORTS}/*", f"{contract.NOTICES}/*"]}},
-            ),
+            # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a notice that isn't there yet.
+            allow("FindRecords", ["s3:ListBucket"], [arn]),
             allow("AskForRuns", ["glue:GetJobRun"], jobs),
             allow("SendMails", ["sns:Publish"], topics),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarm_key.key_arn]),

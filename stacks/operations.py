@@ -40,6 +40,8 @@ class OperationsStack(LakeferryStack):
     ) -> None:
         super().__init__(app, "operations", plan, surroundings, purpose="watch, alarms, dashboard, budget")
         self.data, self.confluent, self.snowflake, self.exports = stacks
+        for needed in filter(None, stacks):  # values that are offered bind no stack to their giver by themselves
+            self.add_stack_dependency(needed)
         self._watch = self._watching()
         self._alarms = self._alarming()
         self._dashboard()
@@ -120,7 +122,8 @@ class OperationsStack(LakeferryStack):
             allow("FindMetadata", ["s3:ListBucket"], [lake.tableflow_arn], {"StringLike": {"s3:prefix": ["*/metadata/*"]}}),
             *self._may_count_recipients(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{data.EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
-            allow("FindManifests", ["s3:ListBucket"], [lake.arn], {"StringLike": {"s3:prefix": [f"{data.EXPORTS}/*"]}}),
+            # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a manifest that isn't there yet.
+            allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
             allow("SeeAgesOfKeys", ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"], self._secrets()),
             allow("ReadAsReaders", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import attrs
 from aws_cdk import App
 from aws_cdk import aws_iam as iam
@@ -19,8 +17,6 @@ from stacks.constructs.secrets import SecretsOfStack, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, SIX_SIGNS, allow, glue_tables, role
 from stacks.constructs.vendor_resources import Made, VendorResources
 from stacks.data import DataStack
-
-_ON_TABLES: Final = tuple(f"glue:{verb}" for verb in ("GetCatalog", "GetDatabase", "GetDatabases", "GetTable", "GetTables"))
 
 
 @attrs.frozen
@@ -178,7 +174,7 @@ class SnowflakeStack(LakeferryStack):
 
     def _role(self, volume: Made, catalog: Made, data: DataStack, database: str) -> iam.Role:
         """Two principals, each with the external id of its own object, all four by value. It can only read."""
-        bucket_arn = data.lake.tableflow_arn
+        bucket_arn, needs = data.lake.tableflow_arn, contract.SNOWFLAKE_NEEDS
         made = role(
             self,
             "SnowflakeRole",
@@ -186,9 +182,9 @@ class SnowflakeStack(LakeferryStack):
             purpose="Snowflake reads the tables that Tableflow writes",
             trusts=_comes_as(volume),
             statements=[
-                allow("FindBucket", ["s3:GetBucketLocation", "s3:ListBucket"], [bucket_arn]),
-                allow("ReadTables", ["s3:GetObject", "s3:GetObjectVersion"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                allow("ReadCatalog", _ON_TABLES, glue_tables(self, database), why=ONE_DATABASE),
+                allow("FindBucket", needs["bucket"], [bucket_arn]),
+                allow("ReadTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
+                allow("ReadCatalog", needs["tables"], glue_tables(self, database), why=ONE_DATABASE),
             ],
         )
         trust = made.assume_role_policy

@@ -27,12 +27,20 @@ settings.load_profile("steady")
 _SPARK = ("tests/spark/", "tests/faults/", "tests/cli/test_export_commands.py", "tests/contract/test_tableflow_glue.py")
 
 
+#: What takes minutes comes first, so that no process waits for it at the end.
+_LONG = ("tests/rehearsal/", "tests/cli/test_six_commands.py")
+
+
 class ByRoom(LoadScopeScheduling):
     """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either."""
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
         return "spark" if file.startswith(_SPARK) else file
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 def pytest_xdist_make_scheduler(config, log):

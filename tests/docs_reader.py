@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import typer
-from typer._click.exceptions import UsageError
-
+from deployments.model import Deployment
 from exports import contract as contracts
 from exports import toml_model
 from exports.contract import Contract
@@ -19,7 +15,15 @@ from exports.toml_model import BadFile
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
-_NAMES = ("lakeferry", ".venv/bin/lakeferry")
+#: A file or folder in one of ours, as a sentence names it; of exports only contracts, because buckets have such a folder too.
+_NAME = re.compile(
+    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|benchmarks|deployments|topics|flink|\.github|\.devcontainer)/"
+    r"[\w./-]*|lakeferry/[\w./-]*\.\w+|exports/\w+\.toml))`"
+)
+#: Tables that deployment files have and contracts don't.
+_OF_DEPLOYMENT = re.compile(
+    r"^\[+(?:deployment|aws|confluent|topics|statements|snowflake|rotation|exports|alerts)\b", re.MULTILINE
+)
 #: A page that sources point at, with the heading if they name one.
 _POINTER = re.compile(r"docs/[\w./-]+\.(?:md|json)(?:#[\w-]+)?")
 
@@ -42,17 +46,23 @@ def broken_links(root: Path) -> list[str]:
     return [
         f"{page.relative_to(root)}: {target}"
         for page in pages(root)
-        for target in _LINK.findall(_prose(page))
-        if "://" not in target and not _leads_somewhere(page, target)
+        for target in _LINK.findall(prose(page))
+        if "://" not in target and not leads_somewhere(page, target)
     ]
 
 
 def pages_without_a_link(root: Path) -> list[str]:
-    """Pages of docs/ that docs/README.md doesn't name."""
+    """Pages of docs/ that docs/README.md doesn't name, nor a made page that it names, such as that of all error codes."""
     index = root / "docs" / "README.md"
-    linked = {(index.parent / target).resolve() for target in _LINK.findall(_prose(index))}
+    linked = _linked(index)
+    linked |= {below for page in linked if page.parent.name == "reference" for below in _linked(page)}
     everything = sorted((root / "docs").rglob("*.md"))
     return [str(page.relative_to(root)) for page in everything if page != index and page.resolve() not in linked]
+
+
+def _linked(page: Path) -> set[Path]:
+    found = {(page.parent / target.partition("#")[0]).resolve() for target in _LINK.findall(prose(page))}
+    return {target for target in found if target.suffix == ".md" and target.is_file()}
 
 
 def broken_pointers(root: Path, packages: tuple[str, ...]) -> list[str]:
@@ -60,15 +70,25 @@ def broken_pointers(root: Path, packages: tuple[str, ...]) -> list[str]:
     found = []
     for source in (file for package in packages for file in sorted((root / package).rglob("*.py"))):
         for pointer in _POINTER.findall(source.read_text(encoding="utf-8")):
-            if not _leads_somewhere(root / "README.md", pointer):
+            if not leads_somewhere(root / "README.md", pointer):
                 found.append(f"{source.relative_to(root)}: {pointer}")
     return found
+
+
+def broken_names(root: Path) -> list[str]:
+    """Files and folders of the tree that sentences name, and that aren't there."""
+    return [
+        f"{page.relative_to(root)}: {name}"
+        for page in pages(root)
+        for name in _NAME.findall(prose(page, keep_code=True))
+        if not (root / name).exists()
+    ]
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors that GitHub gives a page's headings."""
     found: set[str] = set()
-    for heading in _HEADING.findall(_prose(page, keep_code=True)):
+    for heading in _HEADING.findall(prose(page, keep_code=True)):
         bare = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
         anchor = "".join(sign for sign in bare if sign.isalnum() or sign in " -_").replace(" ", "-")
         number = next(n for n in range(100) if (f"{anchor}-{n}" if n else anchor) not in found)
@@ -76,57 +96,29 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
-def commands(text: str) -> list[list[str]]:
-    """The words of the commands of ours in a shell snippet."""
-    lines = [line.removeprefix("$ ") for line in text.replace("\\\n", " ").splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.split(" ")[0] in _NAMES]
-
-
-def wrong_command(app: typer.Typer, words: list[str]) -> str | None:
-    """What typer says against a command line, without running it."""
-    command: Any = typer.main.get_command(app)
-    rest = list(words)
-    while hasattr(command, "commands"):
-        if not rest or rest[0] not in command.commands:
-            return f"no command {' '.join(words)}"
-        command = command.commands[rest.pop(0)]
-    try:
-        command.make_context(words[0], rest)
-    except UsageError as error:
-        return f"{' '.join(words)}: {error.format_message()}"
-    return None
-
-
 def is_whole(toml: str) -> bool:
     return all(part in toml for part in ("version = ", "[source]", "[delivery]"))
 
 
 def toml_mistakes(toml: str) -> list[str]:
-    """What is wrong with a contract; of a part of one, only what doesn't come from the rest being missing."""
+    """What is wrong with a contract or a deployment file; of a part, only what doesn't come from the rest being missing."""
     try:
         if is_whole(toml):
             contracts.parse(toml, name="snippet")
         else:
-            toml_model.read(Contract, toml, name="snippet")
+            toml_model.read(Deployment if _OF_DEPLOYMENT.search(toml) else Contract, toml, name="snippet")
     except BadFile as bad:
         return [str(one) for one in bad.problems if is_whole(toml) or not one.message.startswith("missing")]
     return []
 
 
-def _prose(page: Path, *, keep_code: bool = False) -> str:
+def prose(page: Path, *, keep_code: bool = False) -> str:
     """The page without its fences, and unless told otherwise without inline code."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     return text if keep_code else re.sub(r"`[^`\n]*`", "", text)
 
 
-def _leads_somewhere(page: Path, target: str) -> bool:
+def leads_somewhere(page: Path, target: str) -> bool:
     name, _, anchor = target.partition("#")
     file = page.parent / name if name else page
     return file.is_file() and (not anchor or anchor in anchors(file))
-
-
-def all_commands(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    for page in pages(root):
-        for fence in fences(page):
-            if fence.language in ("sh", "console"):
-                yield from ((page, words) for words in commands(fence.text))

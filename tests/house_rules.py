@@ -156,6 +156,16 @@ def places_of_a_machine(root: Path) -> list[str]:
     return found
 
 
+def shared_names(root: Path) -> list[str]:
+    """Modules below tests/ with one name: pytest imports them by it, and reads the second as the first."""
+    seen: dict[str, Path] = {}
+    found = []
+    for file in sorted((root / "tests").rglob("*.py")):
+        if file.name != "conftest.py" and (first := seen.setdefault(file.name, file)) != file:
+            found.append(f"{file.relative_to(root)}: named as {first.relative_to(root)}")
+    return found
+
+
 def table_of(page: Path) -> dict[str, str]:
     """Rows of the page's import table: what the room may import, by its name; a row of several names counts for each."""
     text = page.read_text(encoding="utf-8")

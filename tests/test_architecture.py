@@ -42,6 +42,16 @@ def test_no_file_names_a_place_of_one_machine():
     assert house_rules.places_of_a_machine(ROOT) == []
 
 
+def test_no_two_modules_of_the_tests_share_a_name():
+    assert house_rules.shared_names(ROOT) == []
+
+
+def test_a_shared_name_is_found(tmp_path):
+    for path in ("unit/test_topic.py", "vendors/test_topic.py", "unit/conftest.py", "vendors/conftest.py"):
+        plant(tmp_path, f"tests/{path}", "")
+    assert house_rules.shared_names(tmp_path) == ["tests/vendors/test_topic.py: named as tests/unit/test_topic.py"]
+
+
 def test_the_table_of_the_page_is_the_one_that_is_enforced():
     rows = house_rules.table_of(PAGE)
     assert set(rows) == {room.named for room in house_rules.ROOMS.values()}

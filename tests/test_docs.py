@@ -16,15 +16,14 @@ import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 
+from deployments.check import load_stage
 from exports import check, topic_schema
 from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv_line
-from lakeferry import tableflow_catalog, world
-from lakeferry.__main__ import app
-from lakeferry.reference import documents, errors, pages
+from lakeferry import console, cost, frame, ground, tableflow_catalog, world
+from lakeferry.reference import documents, error_sources, errors, known_errors, pages
 from lambdas import contract
-from lambdas.resources.reference import all_errors
 from simulators.events import read_json_lines
 from simulators.topic import Topic
 
@@ -83,8 +82,16 @@ def test_codes_are_found_wherever_an_error_is_made(tmp_path):
         'raise BadInput("EXP-NEW", "what", "remedy")\n'
         'raise CommandFailed(NOT_SET_UP, "NEW", "what")\n'
     )
-    found = errors.in_sources(tmp_path)
-    assert found == {"EXP-NEW-TABLE": set(), "EXP-NEW": {2}, "NEW": {3}}
+    (tmp_path / "lambdas").mkdir()
+    (tmp_path / "lambdas" / "rows.py").write_text('FULL: Final = ErrorRow("NEW-FULL", "a", "b", "c")\n')
+    (tmp_path / "lambdas" / "user.py").write_text("from lambdas import rows\nraise Refused(rows.FULL, 'what')\n")
+    found = error_sources.found(tmp_path)
+    assert {code: source.exits for code, source in found.items()} == {
+        "EXP-NEW-TABLE": set(), "EXP-NEW": {2}, "NEW": {3}, "NEW-FULL": set(),
+    }  # fmt: skip
+    assert found["NEW-FULL"].places == {"lambdas/user.py"}
+    assert found["NEW"].places == {"glue_jobs/new.py"}
+    assert known_errors.unexplained(tmp_path) == ["EXP-NEW", "EXP-NEW-TABLE", "NEW", "NEW-FULL"]
 
 
 def test_a_key_without_a_meaning_stops_the_making():
@@ -144,49 +151,55 @@ def test_a_source_that_names_no_page_is_found(tmp_path):
     assert docs_reader.broken_pointers(tmp_path, ("code",)) == ["code/one.py: docs/a.md#there", "code/one.py: docs/b.md"]
 
 
+def test_names_of_files_in_sentences_are_names_of_files():
+    assert docs_reader.broken_names(ROOT) == []
+
+
+def test_a_sentence_that_names_no_file_is_found(tmp_path):
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "README.md").write_text("`stacks/`, `stacks/lake.py`, `exports/weekly.toml`, `exports/weekly/data`, `out/a.py`\n")
+    assert docs_reader.broken_names(tmp_path) == ["README.md: stacks/lake.py", "README.md: exports/weekly.toml"]
+
+
 def test_each_code_has_the_heading_that_messages_lead_to():
     headings = docs_reader.anchors(ROOT / "docs" / "reference" / "errors.md")
-    assert {code.lower() for code in errors.in_sources()} <= headings
-    assert {row.code.lower() for row in all_errors()} <= headings
+    assert {code.lower() for code in error_sources.found(ROOT)} <= headings
+
+
+def test_each_error_that_is_raised_has_a_page_and_each_page_an_error_that_is_raised():
+    assert known_errors.unexplained() == []
+    assert known_errors.never_raised() == []
+    raised = {console.page_of(code) for code in error_sources.found(ROOT)}
+    assert raised == {str(page.relative_to(ROOT)) for page in (pages.FOLDER / errors.FOLDER).iterdir()}
+
+
+def test_each_page_of_an_error_says_what_why_and_what_to_do():
+    for known in known_errors.by_code().values():
+        page = (ROOT / console.page_of(known.code)).read_text()
+        wanted = (f"# {known.code}\n", f"\n{known.what}.\n", "**Why.** ", "**What to do.** ")
+        assert [part for part in wanted if part not in page] == []
+        assert known.what != known.why
 
 
 OF_LAMBDAS = {value for value in vars(contract).values() if isinstance(value, str) and value.startswith("LAKEFERRY_")}
 
 
+@pytest.fixture(scope="module")
+def raised():
+    return error_sources.found(ROOT).keys()
+
+
 @pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
-def test_codes_and_variables_on_pages_exist(page):
+def test_codes_and_variables_on_pages_exist(page, raised):
     text = page.read_text()
-    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.in_sources().keys()
+    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= raised
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
         *world._VARIABLES.values(),
         tableflow_catalog.VARIABLE,
+        ground.FUNCTIONS,
+        frame.STAGE_VARIABLE,
         *OF_LAMBDAS,
     }
-
-
-# --- commands
-
-
-def test_commands_on_pages_are_commands():
-    found = list(docs_reader.all_commands(ROOT))
-    assert len(found) > 20
-    assert [f"{page.name}: {wrong}" for page, words in found if (wrong := docs_reader.wrong_command(app, words))] == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "lakeferry demo --evnets orders.jsonl",
-        "lakeferry export run weekly_sales",
-        "lakeferry export chekc mine.toml",
-        ".venv/bin/lakeferry query",
-        "lakeferry export",
-        "$ lakeferry demo extra",
-    ],
-)
-def test_wrong_commands_are_found(line):
-    (words,) = docs_reader.commands(line)
-    assert docs_reader.wrong_command(app, words)
 
 
 # --- snippets
@@ -203,6 +216,8 @@ def test_contracts_on_pages_can_be_read(text):
         ('[window]\nevrey = "day"\n', "evrey: unknown key"),
         ('[window]\nevery = "week"\n', "none of: day, iso_week, month"),
         ("[delivery]\norder_by = 3\n", "must be a list"),
+        ('[[exports]]\ncrn = "0 6 ? * MON *"\n', "crn: unknown key"),
+        ('[aws]\nglue_workers = "two"\n', "must be a whole number"),
     ],
 )
 def test_wrong_parts_of_contracts_are_found(wrong, told):
@@ -276,6 +291,12 @@ def test_readme_is_short_and_names_the_two_commands():
     assert shown == ["$ make demo", "$ make test"]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"demo", "test"} <= set(targets)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
+def test_what_a_day_costs_is_what_is_reckoned(page):
+    found = cost.estimate(load_stage("dev"))
+    assert f"between {found.low / 30:.0f} and {found.high / 30:.0f} USD a day" in (ROOT / page).read_text()
 
 
 @attrs.frozen

@@ -11,19 +11,40 @@ import typer
 
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__ as command_line
-from lakeferry import tableflow_catalog, world
+from lakeferry import frame, tableflow_catalog, world
+from lakeferry.frame import Declared
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 
 TITLE = "Command line"
 JOB_TITLE = "Job arguments"
-_KINDS = {"Path": "PATH", "bool": "", "str": "TEXT"}
+#: Shared options that stand after a command only where it has a use for them.
+_SOMETIMES = ("stage", "yes")
+_KINDS = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
 _INTRO = """\
 People read standard error, programs read standard output: with `--json` a command writes one JSON document there, `ok` first.
 Progress is shown on a terminal only. Errors: [Error codes](errors.md), [Exit codes](exit-codes.md).
 
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
+_SHARED = """\
+They stand before the command or after it; `--stage` and `--yes` after it only where it has a use for them. What stands after the
+command wins, then what stands before it, then the variable, then the default. Where standard error is no terminal, nothing
+moves and nothing is asked.
+
+With `--json`, whatever happens, one document stands on standard output. `ok` is whether the command did what it was asked to,
+`code` is `DONE` or the [error's code](errors.md), `request_id` is this call. A command that is done adds what it has to say under
+keys of its own. One that failed says `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
+_COMPLETION = """\
+Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
+
+```sh
+lakeferry --install-completion
+```
+
+It adds a line to the shell's own start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
+the same, for those who keep such files themselves. The command has to be on the path as `lakeferry`, as it is after
+`source .venv/bin/activate`."""
 _ENVIRONMENT = """\
 Without any of the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with what the last demo left.
 Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
@@ -44,7 +65,8 @@ option or a [variable](command-line.md#environment-variables) for."""
 def text() -> str:
     group = typer.main.get_command(command_line.app)
     sections = [_section(path, command) for path, command in leaves(group)]
-    return markdown.page(TITLE, _INTRO, *sections, f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}")
+    environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
+    return markdown.page(TITLE, _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
 
 
 def job_text() -> str:
@@ -61,15 +83,32 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
+def _shared(group: Any) -> str:
+    names = [one.name for one in frame.shared_options()]
+    rows = [(_written(one), one.help) for one in group.params if one.name in names]
+    return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
+
+
 def _section(path: str, command: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
+    shared = {one.name for one in frame.shared_options()}
+    takes = [code(one.opts[0]) for one in command.params if one.name in _SOMETIMES]
+    options = [one for one in command.params if one.param_type_name == "option" and one.name not in shared]
     words = [f"lakeferry {path}", *[one.name.upper() for one in arguments]]
     words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
     rows = [(code(one.name.upper()), "**required**", one.help) for one in arguments]
     rows += [(_written(one), _default(one), one.help) for one in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
-    return f"## lakeferry {path}\n\n{command.help}\n\n{usage}\n\n" + markdown.table(["option", "default", "meaning"], rows)
+    parts = [f"## lakeferry {path}", command.help, usage]
+    parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []
+    parts += [f"Takes {' and '.join(takes)} too."] if takes else []
+    return "\n\n".join([*parts, *_promised(command.callback.declared)])
+
+
+def _promised(declared: Declared) -> Iterator[str]:
+    exits = ", ".join(map(str, declared.exits))
+    yield f"Exit codes: {exits} ([what they mean](exit-codes.md)). With `--json`, beside what all commands say:"
+    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.says.items()])
 
 
 def _written(option: Any) -> str:
@@ -96,7 +135,8 @@ def _variables() -> str:
         for name, variable in world._VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
-    return markdown.table(["variable", "default", "meaning"], [*rows, (code(tableflow_catalog.VARIABLE), "", key)])
+    stage = (code(frame.STAGE_VARIABLE), code(frame.STAGE), "The stage, where no `--stage` is given.")
+    return markdown.table(["variable", "default", "meaning"], [*rows, (code(tableflow_catalog.VARIABLE), "", key), stage])
 
 
 def _job_default(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakeferry import cost, cost_commands, prices
+from lakeferry.plans import plan_of
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 
@@ -19,7 +20,7 @@ def text() -> str:
 
 
 def _stage(stage: str) -> str:
-    found = cost.estimate(cost_commands.plan_of(stage))
+    found = cost.estimate(plan_of(stage))
     lines = markdown.table(["what", "from", "to", "reckoned"], [tuple(row) for row in cost_commands.rows(found)])
     rates = markdown.table(["by use", "from", "to"], [tuple(row) for row in cost_commands.rates(found)])
     return f"## deployments/{stage}.toml\n\nUSD a month:\n\n{lines}\n\nUSD:\n\n{rates}"

@@ -1,40 +1,38 @@
-"""errors.md: every error code that the sources can raise, with its cause and what to do; and exit-codes.md."""
+"""errors.md and a page for each error code below errors/, with its cause and what to do; and exit-codes.md."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Final
 
-from glue_jobs import errors, spark_errors
+import typer
+
+from lakeferry import __main__ as command_line
 from lakeferry import console
-from lakeferry.bootstrap import ROOT
-from lakeferry.reference import causes, markdown
+from lakeferry.reference import known_errors, markdown
+from lakeferry.reference.commands import leaves
+from lakeferry.reference.known_errors import Known
 from lakeferry.reference.markdown import code
-from lambdas.core.errors import ErrorRow
-from lambdas.notification import error_rows as notification
-from lambdas.resources.reference import all_errors
-from lambdas.rotation import error_rows as rotation
-from lambdas.watch import error_rows as watch
 
 TITLE = "Error codes"
 EXIT_TITLE = "Exit codes"
-_PACKAGES = ("glue_jobs", "lakeferry")
-_HERE = Path(__file__).parent
-_CODE = re.compile(r"[A-Z]{2,}(-[A-Z]+)*")
+#: Where the pages of the codes are, below docs/reference.
+FOLDER: Final = "errors"
+_LINK: Final = re.compile(r"\]\((?!\w+://)")
 _INTRO = """\
 An error has a code that doesn't change, one sentence that says what happened, and what to do. On a terminal:
 
 ```text
 EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
 → Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic
-  docs/reference/errors.md#exp-table-missing
+  docs/reference/errors/exp-table-missing.md
 ```
 
-With `--json`, standard output holds the same as one document: `ok` (false), `code`, `message`, `hint`, `docs`, `details`,
-`exit_code`. The trouble of a window also stands in the [run's record](run-record.md). Whatever happens, a run publishes a window
-whole or not at all. Messages never hold a secret or a value of the data."""
+`lakeferry explain EXP-TABLE-MISSING` shows the page on the terminal; `lakeferry explain` alone lists all codes. With `--json`,
+standard output holds the same as one document: [Options of all commands](command-line.md#options-of-all-commands). The trouble of
+a window also stands in the [run's record](run-record.md). Whatever happens, a run publishes a window whole or not at all.
+Messages never hold a secret or a value of the data."""
 
 _OF_RESOURCES = """\
 These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
@@ -53,12 +51,20 @@ dead-letter queue, and an alarm says so. What could not be told is told by the n
 _OF_WATCH = """\
 These stand in the watch's log only. A metric that could not be had is missing, and after two looks its alarm goes off."""
 
+_INTROS: Final = {
+    known_errors.RESOURCES: _OF_RESOURCES,
+    known_errors.ROTATION: _OF_ROTATION,
+    known_errors.MAILS: _OF_MAILS,
+    known_errors.WATCH: _OF_WATCH,
+}
+
 #: What each exit code means: of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS = [
     (console.DONE, "done", "done; also where a window waits for data"),
     (console.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
     (console.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
-    (console.NOT_SET_UP, "this machine is not set up: run `make setup`", ""),
+    (console.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
+    (console.CHANGES, "there are changes: `lakeferry plan --check`", ""),
     (console.LATER, "not yet: every window waits for newer data; try again later", ""),
     (console.STOPPED, "stopped by Ctrl-C", ""),
     (console.KEPT_BACK, "kept back: a check or the scan for personal data blocked a window", "the same"),
@@ -66,19 +72,17 @@ _EXITS = [
 
 
 def text() -> str:
-    codes = in_sources()
-    if differing := codes.keys() ^ (causes.EXPORT.keys() | causes.COMMANDS.keys()):
-        raise LookupError(f"codes in the sources and codes explained in causes.py differ: {', '.join(sorted(differing))}")
-    return markdown.page(
-        TITLE,
-        _INTRO,
-        _section("Exports", causes.EXPORT, codes),
-        _section("Commands", causes.COMMANDS, codes),
-        _rows("Resources of a deployment", _OF_RESOURCES, all_errors()),
-        _rows("Rotation", _OF_ROTATION, sorted(rotation.ERRORS)),
-        _rows("Notices about exports", _OF_MAILS, sorted(notification.ERRORS)),
-        _rows("The watch", _OF_WATCH, sorted(watch.ERRORS)),
-    )
+    """Raises LookupError where an error is raised that nobody explains, or explained that nobody raises."""
+    if differing := [*known_errors.unexplained(), *known_errors.never_raised()]:
+        raise LookupError(f"codes that are raised and codes that are explained differ: {', '.join(differing)}")
+    rooms = dict.fromkeys((known_errors.EXPORTS, known_errors.COMMANDS, *_INTROS))
+    return markdown.page(TITLE, _INTRO, *(_room(room) for room in rooms))
+
+
+def pages() -> dict[str, str]:
+    """By file name, below docs/reference."""
+    there = [words for words, _ in leaves(typer.main.get_command(command_line.app))]
+    return {f"{FOLDER}/{known.page}": _page(known, there) for known in known_errors.by_code().values()}
 
 
 def exit_text() -> str:
@@ -92,48 +96,26 @@ def exit_text() -> str:
     )
 
 
-def in_sources(root: Path = ROOT) -> dict[str, set[int]]:
-    """The codes that the sources name, with the exit codes that each can lead to."""
-    found: dict[str, set[int]] = {}
-    for file in (file for package in _PACKAGES for file in sorted((root / package).rglob("*.py"))):
-        if _HERE not in file.parents:
-            for name, exits in _of_file(ast.parse(file.read_text(encoding="utf-8"))):
-                found.setdefault(name, set()).update(exits)
-    for _, kind, name, _, _ in spark_errors._KNOWN:
-        if name in found:
-            found[name].add(kind.exit_code)
-    return found
+def _room(room: str) -> str:
+    entries = [
+        f"### {known.code}\n\n{known.what}: [why, and what to do]({FOLDER}/{known.page})."
+        for known in known_errors.by_code().values()
+        if known.room == room
+    ]
+    return "\n\n".join([f"## {room}", *filter(None, [_INTROS.get(room, "")]), *entries])
 
 
-def _of_file(tree: ast.Module) -> Iterator[tuple[str, set[int]]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "-" in node.value and _CODE.fullmatch(node.value):
-            yield node.value, set()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from _of_call(node.func.id, node.args)
+def _page(known: Known, there: list[str]) -> str:
+    return markdown.page(known.code, f"{known.what}.", *(_LINK.sub("](../", part) for part in _parts(known, there)))
 
 
-def _of_call(name: str, arguments: list[ast.expr]) -> Iterator[tuple[str, set[int]]]:
-    """An error that is made right here, so that both its code and its exit code can be read."""
-    if name == "CommandFailed" and len(arguments) > 1 and isinstance(arguments[1], ast.Constant):
-        exit_name = arguments[0]
-        exits = {getattr(console, exit_name.id)} if isinstance(exit_name, ast.Name) and exit_name.id.isupper() else set()
-        yield str(arguments[1].value), exits
-    kind = getattr(errors, name, None)
-    if isinstance(kind, type) and issubclass(kind, errors.ExportError) and isinstance(arguments[0], ast.Constant):
-        yield str(arguments[0].value), {kind.exit_code}
-
-
-def _rows(title: str, intro: str, rows: Sequence[ErrorRow]) -> str:
-    parts = [f"## {title}", intro]
-    for row in rows:
-        parts.append(f"### {row.code}\n\n{row.title}.\n\n**Why.** {row.cause}\n\n**What to do.** {row.remedy}")
-    return "\n\n".join(parts)
-
-
-def _section(title: str, explained: dict[str, tuple[str, str]], codes: dict[str, set[int]]) -> str:
-    parts = [f"## {title}"]
-    for name, (cause, remedy) in sorted(explained.items()):
-        exits = " or ".join(map(str, sorted(codes[name]))) or str(console.FAILED)
-        parts.append(f"### {name}\n\n**Why.** {cause}\n\n**What to do.** {remedy}\n\nExit code {exits}.")
-    return "\n\n".join(parts)
+def _parts(known: Known, there: list[str]) -> Iterator[str]:
+    yield f"**Why.** {known.why}"
+    yield f"**What to do.** {known.fix}"
+    if known.ends_commands:
+        yield f"**Exit code** of a command that ends with it: {' or '.join(map(str, known.exits))} ([Exit codes](exit-codes.md))."
+    if commands := known.commands(there):
+        links = [f"[`lakeferry {words}`](command-line.md#lakeferry-{words.replace(' ', '-')})" for words in commands]
+        yield f"**Commands.** {', '.join(links)}"
+    yield f"**Raised in** {', '.join(code(place) for place in known.places)}."
+    yield f"All codes: [{TITLE}](errors.md#{known.code.lower()})."

@@ -35,6 +35,7 @@ def pages() -> dict[str, str]:
         "deployment-file.md": deployment.text(),
         "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
         "errors.md": errors.text(),
+        **errors.pages(),
         "exit-codes.md": errors.exit_text(),
         "export-contract.md": contract.text(),
         "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
@@ -50,16 +51,23 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path = FOLDER) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    made = pages()
+    for name, text in made.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    for left_over in (name for name in _found(folder).keys() - made.keys() if name.startswith(f"{errors.FOLDER}/")):
+        (folder / left_over).unlink()
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
     """Names of pages in `folder` that differ from what would be made now, are missing, or are not made any more."""
-    made = pages()
-    found = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+    made, found = pages(), _found(folder)
     return sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))
+
+
+def _found(folder: Path) -> dict[str, str]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in files}
 
 
 def guides() -> dict[str, str]:

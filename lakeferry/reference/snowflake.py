@@ -26,7 +26,14 @@ A Snowflake admin does this once for an account; everything after it is done by 
 ACCOUNTADMIN. It makes a role, a service user and a small warehouse. What the deployment makes belongs to that role, and the role
 can change nothing else."""
 _KEY = """\
-On your own machine. The private key never goes to Snowflake, and stays on the machine only until it is in Secrets Manager:
+The shortest way is to let Lakeferry make it, so that the private key is never in a file. The command prints the line for
+Snowflake with the public key; the same command again, after step 2, proves the new key and makes it the current one:
+
+```sh
+lakeferry secrets set snowflake --generate --stage dev
+```
+
+Or on your own machine. The private key never goes to Snowflake, and stays on the machine only until it is in Secrets Manager:
 
 ```sh
 openssl genrsa 3072 | openssl pkcs8 -topk8 -nocrypt -out lakeferry.p8
@@ -35,7 +42,15 @@ openssl rsa -in lakeferry.p8 -pubout | grep -v -- ----- | tr -d '\\n'
 
 The second command prints the public key for the script below."""
 _STORE = """\
-Write `account` as `organization-account` (Snowflake's menu shows it), or as the locator with its region.
+Account and user stand in the deployment file. The command asks for the private key without showing it, or reads it from standard
+input (`< lakeferry.p8`), and proves it by a login before it stores it:
+
+```sh
+lakeferry secrets set snowflake --stage dev
+rm lakeferry.p8
+```
+
+By hand, write `account` as `organization-account` (Snowflake's menu shows it), or as the locator with its region:
 
 ```sh
 jq -n --rawfile key lakeferry.p8 '{{account: "myorg-myaccount", user: "{user}", privateKey: $key}}' > secret.json

@@ -141,8 +141,8 @@ TABLEFLOW_SUSPENDED: Final = ErrorRow(
 CATALOG_FAILED: Final = ErrorRow(
     "CFL-CATALOG-FAILED",
     "Tables are not shown in AWS Glue",
-    "The IAM role lacks a permission on Glue, or Lake Formation governs the account.",
-    "Correct what the message names, and deploy again.",
+    "The IAM role lacks a permission on Glue, its trust was changed, or Lake Formation governs the account.",
+    "Correct what the message names, and deploy again, which resumes the integration; `lakeferry doctor` looks at each hop.",
 )
 MISSING_ENDPOINT: Final = ErrorRow(
     "CFL-NO-ENDPOINT",

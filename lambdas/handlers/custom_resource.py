@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import boto3
 from botocore.config import Config
@@ -19,27 +19,16 @@ from lambdas.core.log import Log, open_log
 from lambdas.core.redaction import redact
 from lambdas.core.secret_store import SecretStore
 from lambdas.core.stacks import CloudFormationStacks
-from lambdas.handlers import settings, vendors
+from lambdas.handlers import failing, settings, vendors
+from lambdas.handlers.failing import LambdaContext, cut
 from lambdas.handlers.settings import Settings
 from lambdas.resources import request
 from lambdas.resources.ledger import Ledger
 from lambdas.resources.lifecycle import Deployment, Lifecycle
 
-#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own words take their part.
-REASON_BYTES: Final = 2000
+#: Of what CloudFormation takes, beside the reason of a failure.
 DATA_BYTES: Final = 2500
 _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
-
-
-class LambdaContext(Protocol):
-    @property
-    def invoked_function_arn(self) -> str: ...
-
-    def get_remaining_time_in_millis(self) -> int: ...
-
-
-class Failed(Exception):
-    """The one message that CloudFormation shows: short, and without a secret or a trace of ours."""
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -52,18 +41,12 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 
 def _answered(event: dict[str, Any], context: LambdaContext, work: Callable[[Lifecycle], dict[str, Any]]) -> dict[str, Any]:
     log = open_log().bind(request=event.get("RequestId"), verb=event.get("RequestType"), resource=event.get("LogicalResourceId"))
-    try:
+    with failing.told(log):
         require_own(event, context.invoked_function_arn)
         clock = SystemClock()
         left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
         lifecycle = build(settings.read(os.environ), Deadline(clock, clock.time() + left), clock, log)
         return fitting(work(lifecycle))
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error))
-        raise Failed(cut(str(error), REASON_BYTES)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
 def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
@@ -101,9 +84,3 @@ def fitting(answer: dict[str, Any]) -> dict[str, Any]:
         longest = max(data, key=lambda name: len(data[name].encode()))
         data[longest] = cut(data[longest], len(data[longest].encode()) // 2)
     return {**answer, "Data": data} if data else answer
-
-
-def cut(text: str, length: int) -> str:
-    """`text` without secrets, and at most `length` bytes of it in UTF-8, ending between two characters."""
-    encoded = redact(text).encode()
-    return encoded.decode() if len(encoded) <= length else encoded[: length - 3].decode(errors="ignore") + "…"

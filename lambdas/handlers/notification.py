@@ -19,7 +19,8 @@ from lambdas.core.errors import LakeferryError, Refused
 from lambdas.core.log import Log, open_log
 from lambdas.core.objects import Objects
 from lambdas.core.topics import Topics
-from lambdas.handlers.custom_resource import REASON_BYTES, Failed, LambdaContext, cut
+from lambdas.handlers import failing
+from lambdas.handlers.failing import LambdaContext
 from lambdas.notification import error_rows
 from lambdas.notification.facts import Told
 from lambdas.notification.links import Links
@@ -45,15 +46,9 @@ class Settings:
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """What is raised ends as a try of Lambda's, then in the dead-letter queue: nothing of a mail's text is in it."""
     log = open_log().bind(event=event.get("id"), job=(event.get("detail") or {}).get("jobName"))
-    try:
+    with failing.told(log):
         answer(build(read(os.environ), SystemClock(), log), event, context.invoked_function_arn)
         return {"told": True}
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error))
-        raise Failed(cut(str(error), REASON_BYTES)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
 def answer(notifier: Notifier, event: Mapping[str, Any], function_arn: str) -> None:

@@ -10,11 +10,12 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.core import errors
 from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError, Transient
-from lambdas.core.log import open_log
-from lambdas.handlers.custom_resource import REASON_BYTES, Failed, LambdaContext, cut, require_own
+from lambdas.core.errors import Transient
+from lambdas.core.log import Log, open_log
+from lambdas.handlers import failing
+from lambdas.handlers.custom_resource import require_own
+from lambdas.handlers.failing import LambdaContext
 from lambdas.purge.leftovers import Leftovers
 
 _AWS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
@@ -34,24 +35,24 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
     if event["RequestType"] != "Delete":
         return {"IsComplete": True}
     log = open_log().bind(request=event.get("RequestId"), verb="Delete", resource=event.get("LogicalResourceId"))
-    try:
+    with failing.told(log):
         require_own(event, context.invoked_function_arn)
-        clock = SystemClock()
-        left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
-        leftovers = Leftovers(_client, context.invoked_function_arn.split(":")[4], Deadline(clock, clock.time() + left))
+        return {"IsComplete": _removed(event, context, log)}
+
+
+def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
+    """False while something has to be waited for. What a stack that stays holds is left alone."""
+    clock = SystemClock()
+    left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
+    leftovers = Leftovers(_client, context.invoked_function_arn.split(":")[4], Deadline(clock, clock.time() + left))
+    try:
         if not leftovers.stack_is_going(event["StackId"]):
             log.info("left alone: the stack stays")
-            return {"IsComplete": True}
-        return {"IsComplete": leftovers.remove(event["ResourceProperties"])}
+            return True
+        return leftovers.remove(event["ResourceProperties"])
     except Transient as error:
         log.info("waiting", code=error.row.code, reason=str(error))
-        return {"IsComplete": False}
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error))
-        raise Failed(cut(str(error), REASON_BYTES)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+        return False
 
 
 def physical_id(logical_id: str, properties: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ from lambdas.core.http import Session
 from lambdas.core.log import open_log
 from lambdas.core.objects import Objects
 from lambdas.core.secret_store import SecretStore
-from lambdas.handlers.custom_resource import REASON_BYTES, Failed, LambdaContext, cut
+from lambdas.handlers import failing
+from lambdas.handlers.failing import LambdaContext
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.watch import error_rows, metrics, watched
@@ -54,18 +55,12 @@ class Settings:
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """How much was seen. What could not be seen is no failure of the watch: its metric is missing, which raises an alarm."""
     log = open_log()
-    try:
+    with failing.told(log):
         clock, settings = SystemClock(), read(os.environ)
         left = context.get_remaining_time_in_millis() / 1000 - _MARGIN
         seen = look_at(sights(settings.watched, places(settings, clock, left)), log)
         metrics.emit(_client("cloudwatch"), seen, settings.deployment, clock.time())
         return told(seen)
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error))
-        raise Failed(cut(str(error), REASON_BYTES)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
 def told(seen: Seen) -> dict[str, Any]:

@@ -24,10 +24,13 @@ CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in capita
 
 def own(context: Context[Any], chosen: str = "") -> str:
     """The object's name: the one that the user chose, otherwise ours."""
-    if chosen:
-        return chosen.upper()
-    name = context.name.upper().replace("-", "_")
-    return name if name[0].isalpha() else f"_{name}"
+    return chosen.upper() if chosen else plain(context.name)
+
+
+def plain(name: str) -> str:
+    """A resource's name, as an identifier that needs no quotes."""
+    made = name.upper().replace("-", "_")
+    return made if made[0].isalpha() else f"_{made}"
 
 
 def problems(chosen: str, name: str = "name") -> Iterator[tuple[str, str]]:
@@ -45,4 +48,8 @@ def comment(context: Context[Any]) -> Sql:
 
 
 def external_id(context: Context[Any]) -> str:
-    return f"lakeferry-{context.origin}"
+    return external_id_of(context.origin)
+
+
+def external_id_of(origin: str) -> str:
+    return f"lakeferry-{origin}"

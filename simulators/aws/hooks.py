@@ -17,6 +17,13 @@ Answer = tuple[int, dict[str, str], Any]
 #: The function that a replacement stands in front of.
 Stock = Callable[..., Answer]
 Replacement = Callable[..., Any]
+Naming = Callable[[str, bytes], str | None]
+#: Where MiniStack says which resource a call is on.
+_RESOURCE_ARN = (
+    "ministack.core.iam_actions",
+    "extract_resource_arn",
+    "service method path headers body query_params region account_id",
+)
 
 
 class HookMissing(Exception):
@@ -47,12 +54,67 @@ class Hook(NamedTuple):
 _ADVICE = "Pin the MiniStack that the amendments were written for, or write the amendment anew"
 
 
+class ProvisionerHook(NamedTuple):
+    """One verb of a type of CloudFormation's. `stock` says whether MiniStack has it, and ours stands in front of it."""
+
+    resource_type: str
+    verb: str
+    stock: bool
+
+    def check(self) -> None:
+        if self.stock and self.verb not in provisioners().get(self.resource_type, {}):
+            raise HookMissing(f"CloudFormation's {self.resource_type} has no {self.verb}. {_ADVICE}")
+
+    def put(self, replacement: Replacement) -> None:
+        verbs = provisioners().setdefault(self.resource_type, {})
+        verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.stock else replacement
+
+
+class EntryHook(NamedTuple):
+    """A function that a module keeps in a table, by the table's name and its key there."""
+
+    module: str
+    table: str
+    key: str
+
+    def check(self) -> None:
+        if self.key not in self._table():
+            raise HookMissing(f"{self.module}.{self.table} has no {self.key}. {_ADVICE}")
+
+    def put(self, replacement: Replacement) -> None:
+        table = self._table()
+        table[self.key] = functools.partial(replacement, table[self.key])
+
+    def _table(self) -> dict[str, Any]:
+        table: dict[str, Any] = getattr(importlib.import_module(self.module), self.table, {})
+        return table
+
+
 class Amendment:
     """One way in which MiniStack is brought nearer to AWS: its name, and the functions that do it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.in_tables: dict[ProvisionerHook | EntryHook, Replacement] = {}
         self._replacements: dict[Hook, Replacement] = {}
+
+    def provisions(self, resource_type: str, verb: str, *, stock: bool = False) -> Callable[[Replacement], Replacement]:
+        """Decorate CloudFormation's `create`, `update` or `delete` of a type; with `stock`, as `replaces` does."""
+
+        def register(replacement: Replacement) -> Replacement:
+            self.in_tables[ProvisionerHook(resource_type, verb, stock)] = replacement
+            return replacement
+
+        return register
+
+    def replaces_entry(self, module: str, table: str, key: str) -> Callable[[Replacement], Replacement]:
+        """Decorate the function that stands in front of the one in `module.table[key]`."""
+
+        def register(replacement: Replacement) -> Replacement:
+            self.in_tables[EntryHook(module, table, key)] = replacement
+            return replacement
+
+        return register
 
     def replaces(self, module: str, name: str, parameters: str) -> Callable[[Replacement], Replacement]:
         """Decorate the function that stands in front of `module.name`."""
@@ -63,19 +125,64 @@ class Amendment:
 
         return register
 
+    def names_resources(self, service: str) -> Callable[[Naming], Naming]:
+        """Decorate what says of a JSON service's call, by its target and body, which resource of it IAM is to check.
+
+        It gives the ARN's last part, or None for what stock names as it does.
+        """
+
+        def register(naming: Naming) -> Naming:
+            self.replaces(*_RESOURCE_ARN)(functools.partial(_resource_arn, service, naming))
+            return naming
+
+        return register
+
     def __iter__(self) -> Iterator[tuple[Hook, Replacement]]:
         return iter(self._replacements.items())
 
 
+def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
+    own: str,
+    naming: Naming,
+    stock: Callable[..., str],
+    service: str,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    query_params: dict[str, Any],
+    region: str,
+    account_id: str,
+) -> str:
+    if service == own and (named := naming(headers.get("x-amz-target", ""), body)):
+        return f"arn:aws:{service}:{region}:{account_id}:{named}"
+    return stock(service, method, path, headers, body, query_params, region, account_id)
+
+
 def apply(amendments: Iterable[Amendment]) -> None:
     """Put every amendment in place, or none. Of two on one hook, the later one stands in front."""
-    wanted = [pair for amendment in amendments for pair in amendment]
+    given = list(amendments)
+    wanted = [pair for amendment in given for pair in amendment]
+    in_tables = [pair for amendment in given for pair in amendment.in_tables.items()]
     for hook, _ in wanted:
         hook.find()
+    for kept, _ in in_tables:
+        kept.check()
     for hook, replacement in wanted:
         module = importlib.import_module(hook.module)
         original = getattr(module, hook.name)
         setattr(module, hook.name, functools.wraps(original)(functools.partial(replacement, original)))
+    for kept, replacement in in_tables:
+        kept.put(replacement)
+
+
+def provisioners() -> dict[str, dict[str, Any]]:
+    """CloudFormation's verbs by type.
+
+    create(logical_id, props, stack_name), update(id, old, new, stack_name) and delete(id, props).
+    """
+    handlers: dict[str, dict[str, Any]] = ministack("services.cloudformation.provisioners")._RESOURCE_HANDLERS
+    return handlers
 
 
 def ministack(name: str) -> Any:

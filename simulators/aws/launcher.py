@@ -23,8 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulators import processes
 from simulators.aws import settings
 from simulators.aws.amendments import AMENDMENTS
+from simulators.aws.controls import Controls
 from simulators.aws.hooks import Amendment, Hook, apply
 from simulators.nemesis import Nemesis
 
@@ -63,7 +65,8 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         _become(environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
         serving = Amendment("launcher")
-        serve = partial(_serve, listener.detach(), partial(announce, _credentials(port, options)))
+        ready = partial(announce, _credentials(port, options))
+        serve = partial(_serve, listener.detach(), ready, front=(lambda app: app) if options.stock else Controls)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
         apply([serving] if options.stock else [serving, *AMENDMENTS])
@@ -79,6 +82,7 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(scratch),
+        **settings.java_home(),
         "TMPDIR": str(scratch),
         "GATEWAY_PORT": str(port),
         "BIND_HOST": settings.HOST,
@@ -89,6 +93,8 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
         "LAMBDA_EXECUTOR": "local",
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
+        # Custom resources are asked again after a tenth of the usual pause. With 0, their tries run out before a vendor is done.
+        "SFN_WAIT_SCALE": "0.1",
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(data / "s3"),
         "PERSIST_STATE": "1" if state_dir else "0",
@@ -171,13 +177,20 @@ def _held(state_dir: Path) -> Iterator[None]:
 
 
 async def _serve(
-    descriptor: int, ready: Callable[[], None], stock: Callable[..., Awaitable[None]], app: Any, config: Any, **options: Any
+    descriptor: int,
+    ready: Callable[[], None],
+    stock: Callable[..., Awaitable[None]],
+    app: Any,
+    config: Any,
+    *,
+    front: Callable[[Any], Any],
+    **options: Any,
 ) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
     telling = asyncio.create_task(_tell_when_it_answers(port, ready))
     try:
-        await stock(Nemesis(app), config, **options)
+        await stock(Nemesis(front(app)), config, **options)
     finally:
         telling.cancel()
 
@@ -202,9 +215,6 @@ async def _answers(port: int) -> bool:
 
 
 def _stop_at_end_of_stdin() -> None:
-    """Our parent holds the other end of the pipe and writes nothing: its end is the parent's end."""
-    while os.read(sys.stdin.fileno(), 4096):  # not sys.stdin.buffer: its lock would hold up the end of the process
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    processes.end_with_parent()
     threading.Event().wait(settings.STOP_GRACE_SECONDS)
     os.killpg(os.getpgrp(), signal.SIGKILL)

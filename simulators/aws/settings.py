@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -16,13 +17,44 @@ SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every loca
 #: Only these answer. Add one here when the work at hand needs it.
 SERVICES: Final = (
     "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs", "monitoring",
+    "athena", "budgets", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states", "tagging",
 )  # fmt: skip
 #: How long the server may take to flush its state once it is told to stop, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0
+#: Between the tries of an asynchronous call of a function, where AWS waits minutes.
+FUNCTION_RETRY_SECONDS: Final = 0.2
 
-#: In which functions run.
-LAMBDA_PYTHON: Final = Path(__file__).resolve().parents[2] / ".venv" / "bin" / "python"
+_ROOT: Final = Path(__file__).resolve().parents[2]
+#: In which functions and Glue jobs run.
+LAMBDA_PYTHON: Final = _ROOT / ".venv" / "bin" / "python"
+#: What Glue 5.1 brings along, and a laptop keeps there.
+JAVA_VERSION: Final = 17
+JAR_DIR: Final = _ROOT / ".jars"
+#: Glue jobs that run at the same time; the others wait in STARTING. Each takes up to 1.5 GB.
+JOBS_AT_ONCE: Final = 2
 _REQUIREMENTS = Path(__file__).with_name("requirements.in")
+
+
+def java_home() -> dict[str, str]:
+    """As far as the user names one: jobs run in it where it is of the right version."""
+    return {"JAVA_HOME": os.environ["JAVA_HOME"]} if os.environ.get("JAVA_HOME") else {}
+
+
+def client_environment(url: str) -> dict[str, str]:
+    """What makes a client come here and nowhere else, beside keys."""
+    return {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        # The default checksum (CRC64NVME) is computed in pure Python at the other end.
+        "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+        # A proxy of the user's is not for loopback.
+        "NO_PROXY": HOST,
+        "no_proxy": HOST,
+    }
 
 
 def pinned_version() -> str:

@@ -8,8 +8,10 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
+from simulators import serving
 from simulators.aws import settings
 from simulators.confluent_cloud import controls
 from simulators.confluent_cloud.calls import Plane
@@ -17,6 +19,7 @@ from simulators.confluent_cloud.flink_remote import FLINK_PYTHON, FlinkEngine, F
 from simulators.confluent_cloud.server import Listening
 from simulators.confluent_cloud.simulation import REGION, Simulation
 from simulators.confluent_cloud.tableflow_lake import Lake
+from simulators.confluent_cloud.world import Delays
 
 EXIT_NOT_STARTED: Final = 3
 
@@ -39,11 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     simulation = Simulation(
         listening.addresses,
         time_scale=given.time_scale,
+        start=given.start.timestamp() if given.start else None,
+        delays=Delays().scaled(given.delays),
         region=region,
         seed=given.seed,
         lake=lake,
         engine=FlinkEngine(worker) if worker else None,
     )
+    if given.stop_with_stdin:
+        serving.stop_with_stdin()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
     try:
         _announce(listening, simulation, as_json=given.json)
@@ -70,7 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simulators.confluent_cloud", description="Confluent Cloud, simulated.")
     parser.add_argument("--port", type=int, default=8090, help="of the control plane; 0 picks a free one (default: 8090)")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
     parser.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
+    parser.add_argument("--start", type=datetime.fromisoformat, metavar="TIME", help="what time it is there (default: now)")
+    parser.add_argument("--delays", type=float, default=1.0, metavar="X", help="all waiting X times as long (default: 1)")
     parser.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are written into")
     parser.add_argument("--flink", action="store_true", help="run statements on real Flink, from .venv-flink")
     parser.add_argument("--region", default=REGION, help=f"the only region there is (default: {REGION})")

@@ -3,6 +3,7 @@
 GET  /_simulator            time, number of objects of each kind, ids
 POST /_simulator/clock      {"advance": seconds}
 PUT  /_simulator/limit      {"calls": 5, "seconds": 60, "headers": true}; calls 0 lifts it
+POST /_simulator/records    {"topic": name}: what its log holds, decoded; no consumer is simulated
 POST /_simulator/reset      a new organization, with a new key, which is answered
 """
 
@@ -14,8 +15,11 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from simulators.confluent_cloud.kinds.schema_registries import of_environment
 from simulators.confluent_cloud.limits import RateLimit
 from simulators.confluent_cloud.simulation import Simulation
+from simulators.confluent_cloud.tableflow_records import Bad, Reader
+from simulators.kafka import Record
 
 PREFIX: Final = "/_simulator"
 _KINDS: Final = (
@@ -76,6 +80,29 @@ def _limit(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
     return {"calls": simulation.limit.calls, "seconds": simulation.limit.seconds}
 
 
+def _records(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
+    """Of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
+    world, found = simulation.world, []
+    world.clock.run_due()
+    for cluster in world.clusters.values():
+        registry, topic = of_environment(world, cluster.environment), cluster.topics.get(str(body["topic"]))
+        if registry and topic and (latest := registry.schemas.latest(f"{topic.name}-value")):
+            reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
+            found += [_shown(each) for each in reader.read(topic.name, topic.messages)]
+    return {"records": found}
+
+
+def _shown(record: Record | Bad) -> dict[str, Any]:
+    if isinstance(record, Bad):
+        return {"partition": record.message.partition, "offset": record.message.offset, "problem": record.problem}
+    told = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
+    return told | {"value": None if record.value is None else {name: _plain(each) for name, each in record.value.items()}}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
 def _reset(simulation: Simulation, _: dict[str, Any]) -> dict[str, Any]:
     simulation.reset()
     return credentials(simulation)
@@ -85,5 +112,6 @@ _ACTIONS: Final[dict[tuple[str, str], Callable[[Simulation, dict[str, Any]], dic
     ("GET", ""): lambda simulation, _: state(simulation),
     ("POST", "/clock"): _advance,
     ("PUT", "/limit"): _limit,
+    ("POST", "/records"): _records,
     ("POST", "/reset"): _reset,
 }

@@ -21,7 +21,7 @@ def begin(world: World, integration: CatalogIntegration) -> None:
         return
     try:
         if world.lake:
-            tableflow_probe.glue(_access(world, integration))
+            tableflow_probe.glue(_access(world, integration), integration.database or integration.cluster)
     except LakeRefused as refused:
         integration.phase, integration.message = "FAILED", str(refused)
         return

@@ -41,36 +41,35 @@ def tagging(access: Access, location: str) -> None:
     )
 
 
-def glue(access: Access) -> None:
-    """Raises LakeRefused. Aimed at a database that isn't there: whoever may, is told so."""
+def glue(access: Access, database: str) -> None:
+    """Raises LakeRefused. On the database that tables will be in and one table of it, which goes again."""
     client, name = access.client("glue"), f"confluent_probe_{uuid.uuid4().hex}"
-    table = {"DatabaseName": name, "Name": "probe"}
-    versions = {"DatabaseName": name, "TableName": "probe"}
-    made = {"DatabaseName": name, "TableInput": {"Name": "probe"}}
+    table = {"DatabaseName": database, "Name": name}
+    versions = {"DatabaseName": database, "TableName": name}
+    made = {"DatabaseName": database, "TableInput": {"Name": name}}
     for action, call, given in (
-        ("glue:GetDatabase", client.get_database, {"Name": name}),
         ("glue:GetDatabases", client.get_databases, {}),
-        ("glue:CreateDatabase", client.create_database, {"DatabaseInput": {"Name": name}}),
-        ("glue:UpdateDatabase", client.update_database, {"Name": name, "DatabaseInput": {"Name": name}}),
+        ("glue:CreateDatabase", client.create_database, {"DatabaseInput": {"Name": database}}),
+        ("glue:GetDatabase", client.get_database, {"Name": database}),
+        ("glue:UpdateDatabase", client.update_database, {"Name": database, "DatabaseInput": {"Name": database}}),
         ("glue:CreateTable", client.create_table, made),
         ("glue:UpdateTable", client.update_table, made),
         ("glue:GetTable", client.get_table, table),
-        ("glue:GetTables", client.get_tables, {"DatabaseName": name}),
+        ("glue:GetTables", client.get_tables, {"DatabaseName": database}),
         ("glue:GetTableVersion", client.get_table_version, versions | {"VersionId": "0"}),
         ("glue:GetTableVersions", client.get_table_versions, versions),
         ("glue:DeleteTable", client.delete_table, table),
-        ("glue:DeleteDatabase", client.delete_database, {"Name": name}),
     ):
         try:
             require_allowed(action, call, **given)
         except LakeRefused:
-            _tidy(client, name)
+            _tidy(client, table)
             raise
 
 
-def _tidy(client: Any, name: str) -> None:
+def _tidy(client: Any, table: dict[str, str]) -> None:
     """As far as the role may: what it can't delete is left, as of the vendor."""
     try:
-        client.delete_database(Name=name)
+        client.delete_table(**table)
     except ClientError:
         return

@@ -56,6 +56,10 @@ class Delays:
     catalog_integration: float = 30
     usage: float = 20
 
+    def scaled(self, share: float) -> Delays:
+        """All waiting `share` times as long; how often Tableflow commits is no waiting, and stays."""
+        return attrs.evolve(Delays(*(share * each for each in attrs.astuple(self))), tableflow_commit=self.tableflow_commit)
+
 
 @attrs.frozen
 class Quotas:

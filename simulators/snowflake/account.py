@@ -72,7 +72,10 @@ class Membership:
 class Account:
     """`lake` is the AWS that tables lie in; without one, whatever needs AWS is taken for well."""
 
-    def __init__(self, name: str, clock: Clock, rng: random.Random, lake: Lake | None, region: str) -> None:
+    def __init__(
+        self, name: str, clock: Clock, rng: random.Random, lake: Lake | None, *, region: str, organization: str = ORGANIZATION
+    ) -> None:
+        self.organization = organization
         self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
         self.ways = Ways()
         self._things: dict[Key, Thing] = {}
@@ -86,13 +89,9 @@ class Account:
         self._found()
 
     @property
-    def organization(self) -> str:
-        return ORGANIZATION
-
-    @property
     def identifier(self) -> str:
         """As in its address."""
-        return f"{ORGANIZATION}-{self.name}"
+        return f"{self.organization}-{self.name}"
 
     def _found(self) -> None:
         now = self.clock.now()

@@ -78,4 +78,5 @@ class Snowflake:
         return self._control("POST", "/reset", {})
 
     def _control(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
-        return serving.control(self.url, method, path, body)
+        answer: dict[str, Any] = serving.control(self.url, method, path, body)
+        return answer

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from simulators.confluent_cloud.clock import Clock
 from simulators.snowflake import keys, trust
-from simulators.snowflake.account import ADMIN, Account, Membership
+from simulators.snowflake.account import ADMIN, ORGANIZATION, Account, Membership
 from simulators.snowflake.lake import Lake
 from simulators.snowflake.statements import Statements
 from simulators.snowflake.things import User
@@ -34,7 +34,10 @@ class Simulation:
         seed: int | None = None,
         region: str = REGION,
         aws: Lake | None = None,
+        name: str = "",
     ) -> None:
+        """`name` is the account's, organization-account; a new one otherwise, also after each reset."""
+        self._name = name
         self._time_scale, self._start, self._region, self._lake = time_scale, start, region, aws
         # Goes on over resets: a name never comes twice. Keys don't come from it.
         self._random = random.Random(seed)  # noqa: S311
@@ -59,9 +62,17 @@ class Simulation:
 
     def _begin(self) -> None:
         """An account whose one user is an admin, with a key."""
-        name = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
+        made_up = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
+        organization, _, name = self._name.upper().partition("-")
         clock = Clock(self._time_scale, self._start)
-        self.account = Account(name, clock, self._random, self._lake, self._region)
+        self.account = Account(
+            name or made_up,
+            clock,
+            self._random,
+            self._lake,
+            region=self._region,
+            organization=organization if name else ORGANIZATION,
+        )
         self.statements = Statements(self.account)
         now = clock.now()
         user = User(name=(_USER,), owner=ADMIN, created=now, login_name=_USER, default_role=ADMIN, secondary_roles=False)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from aws_cdk import aws_iam as iam
 
 from deployments.model import Tableflow, Topic
+from lambdas import contract
 from stacks.base import LakeferryStack, words
 from stacks.confluent.access import Keys, Place
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables
@@ -14,23 +15,6 @@ from stacks.constructs.statements import role as own_role
 from stacks.constructs.vendor_resources import Made, VendorResources
 
 _DAY_MS: Final = 86_400_000
-_ON_BUCKET: Final = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
-#: Confluent's examples differ on s3:DeleteObject; its documentation has it, for what compaction and expiry leave.
-_ON_OBJECTS: Final = (
-    "s3:GetObject",
-    "s3:PutObject",
-    "s3:PutObjectTagging",
-    "s3:DeleteObject",
-    "s3:AbortMultipartUpload",
-    "s3:ListMultipartUploadParts",
-)
-_ON_TABLES: Final = tuple(
-    f"glue:{verb}"
-    for verb in (
-        "GetDatabase", "GetDatabases", "CreateDatabase", "UpdateDatabase", "GetTable", "GetTables", "GetTableVersion",
-        "GetTableVersions", "CreateTable", "UpdateTable", "DeleteTable",
-    )
-)  # fmt: skip
 
 
 def role_name(stack: LakeferryStack) -> str:
@@ -49,7 +33,7 @@ def integration(resources: VendorResources, stack: LakeferryStack, where: Place)
 
 def role(stack: LakeferryStack, made: Made, bucket_arn: str, database: str) -> iam.Role:
     """Trusts the one principal of this integration, by value. A session's tag carries no external id: AWS knows none there."""
-    confluent = iam.ArnPrincipal(made["confluent_role_arn"])
+    confluent, needs = iam.ArnPrincipal(made["confluent_role_arn"]), contract.TABLEFLOW_NEEDS
     trusting = own_role(
         stack,
         "TableflowRole",
@@ -57,9 +41,9 @@ def role(stack: LakeferryStack, made: Made, bucket_arn: str, database: str) -> i
         purpose="Confluent's Tableflow writes tables and shows them in Glue",
         trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": made["external_id"]}}),
         statements=[
-            allow("UseBucket", _ON_BUCKET, [bucket_arn]),
-            allow("WriteTables", _ON_OBJECTS, [f"{bucket_arn}/*"], why=ITS_KEYS),
-            allow("ShowTables", _ON_TABLES, glue_tables(stack, database), why=ONE_DATABASE),
+            allow("UseBucket", needs["bucket"], [bucket_arn]),
+            allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
+            allow("ShowTables", needs["tables"], glue_tables(stack, database), why=ONE_DATABASE),
         ],
     )
     trust = trusting.assume_role_policy

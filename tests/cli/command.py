@@ -16,7 +16,7 @@ from canary import AWS_SECRET
 
 from lakeferry.world import World
 
-PARTS = ("exports", "glue_jobs", "lakeferry", "simulators", "topics")
+PARTS = ("app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "simulators", "topics")
 _numbers = itertools.count(1)
 
 

@@ -9,6 +9,8 @@ from canary import Canary
 from command import PARTS, Clone
 from lake import ROOT
 
+from lakeferry.console import Voice
+
 
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written_down(tmp_path_factory):
@@ -24,7 +26,15 @@ def clone(tmp_path_factory) -> Clone:
     """A checkout of its own: what a demo leaves in the tree is not the developer's. It shares what set-up has made."""
     root = tmp_path_factory.mktemp("clone")
     for part in PARTS:
-        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        if (ROOT / part).is_file():
+            shutil.copy(ROOT / part, root / part)
+        else:
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     for made in (".venv", ".venv-aws", ".jars"):
         (root / made).symlink_to(ROOT / made)
     return Clone(root)
+
+
+@pytest.fixture
+def voice() -> Voice:
+    return Voice(quiet=True)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from command import naming
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry import exporting
@@ -51,6 +52,7 @@ def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     words = ("--dry-run", "--table", "things_again", "--json")
     said = call("export", "run", stocked.write_contract(other), *at(), *words)
     assert said.code == 0, said.err
+    assert said.document.keys() == promised("export run")
     (window,) = said.document["windows"]
     assert (window["state"], window["rows"]["rows"]) == ("dry_run", 3)
     assert [key for key in stocked.keys("exports/other/") if "/runs/" not in key] == []
@@ -152,7 +154,9 @@ def test_a_query_answers_people_on_standard_output(query):
 
 def test_a_query_answers_programs_in_one_document(query):
     said = query("SELECT count(*) AS things, NULL AS nothing FROM things", "--json")
-    assert json.loads(said.stdout) == {"ok": True, "columns": ["things", "nothing"], "rows": [[200, None]]}
+    document = json.loads(said.stdout)
+    assert document.keys() == promised("query")
+    assert (document["columns"], document["rows"]) == (["things", "nothing"], [[200, None]])
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"])

@@ -6,6 +6,13 @@ import base64
 import hashlib
 from pathlib import Path
 
+import probes_athena
+import probes_buckets
+import probes_mail
+import probes_runtime
+import probes_schedules
+import probes_stacks
+import probes_workgroups
 from aws_clients import PART, error_of, policy, sha256
 from rotation_kit import echo, echoing_secret, invoked, steps_told
 
@@ -233,6 +240,16 @@ def runs_functions_with_the_packages_that_ship(aws):
     return invoked(aws, "def handler(event, context):\n    import attrs, tenacity\n    return 'well'\n") == "well"
 
 
+#: Modules with probes of their own.
+_ELSEWHERE = (
+    probes_athena,
+    probes_buckets,
+    probes_mail,
+    probes_runtime,
+    probes_schedules,
+    probes_stacks,
+    probes_workgroups,
+)
 PROBES = {
     "s3_bodies": [holds_no_object_in_memory, holds_no_version_in_memory, sends_a_range_of_a_version],
     "s3_multipart": [
@@ -273,4 +290,4 @@ PROBES = {
         names_the_first_version_by_its_token,
         has_no_value_where_none_was_given,
     ],
-}
+} | {name: probes for module in _ELSEWHERE for name, probes in module.PROBES.items()}

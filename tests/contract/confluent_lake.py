@@ -12,7 +12,8 @@ OBJECT_ACTIONS = ["s3:PutObject", "s3:PutObjectTagging", "s3:GetObject", "s3:Abo
 GLUE_ACTIONS = [
     f"glue:{verb}{noun}"
     for verb, noun in (
-        *itertools.product(("Create", "Update", "Delete", "Get"), ("Table", "Database")),
+        *itertools.product(("Create", "Update", "Get"), ("Table", "Database")),
+        ("Delete", "Table"),
         *(("Get", each) for each in ("Tables", "Databases", "TableVersion", "TableVersions")),
     )
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import cached_property
 
 from confluent_kit import Organization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from rotation_kit import lambdas, least, let_in, new_function
+from waiting import until
 
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
@@ -101,9 +101,7 @@ class Deployment:
     def rotate(self, name, **asked):
         """Starts it, and waits until the label has moved."""
         version = self.aws.secrets.rotate_secret(SecretId=self.arn(name), **asked)["VersionId"]
-        until = time.monotonic() + PATIENCE
-        while self.stages(name).get(version) != ["AWSCURRENT"] and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: self.stages(name).get(version) == ["AWSCURRENT"], PATIENCE)
         assert self.stages(name)[version] == ["AWSCURRENT"]
         return version
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import time
 import zipfile
 from pathlib import Path
+
+from waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 _numbers = itertools.count(1)
@@ -69,13 +70,9 @@ def echoing_secret(aws):
 
 def steps_told(aws, name, patience=10.0):
     """What the function noted, once the rotation has ended."""
-    until = time.monotonic() + patience
-    while True:
-        described = aws.secrets.describe_secret(SecretId=name)
-        told = next(tag["Value"] for tag in described["Tags"] if tag["Key"] == "told").split()
-        if "AWSPENDING" not in str(described["VersionIdsToStages"]) or time.monotonic() > until:
-            return told
-        time.sleep(0.05)
+    until(lambda: "AWSPENDING" not in str(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]), patience)
+    tags = aws.secrets.describe_secret(SecretId=name)["Tags"]
+    return next(tag["Value"] for tag in tags if tag["Key"] == "told").split()
 
 
 def invoked(aws, source):

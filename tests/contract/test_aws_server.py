@@ -19,7 +19,8 @@ from aws_clients import PART, Clients
 from nemesis_kit import call
 
 from simulators.aws import settings
-from simulators.aws.server import AWS_PYTHON, ROOT, EmbeddedAws, EmbeddedAwsFailed
+from simulators.aws.server import AWS_PYTHON, EmbeddedAws, EmbeddedAwsFailed
+from simulators.processes import ROOT
 
 RUNS_ONE = """
 import select, sys

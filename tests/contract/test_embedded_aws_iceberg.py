@@ -17,7 +17,7 @@ from pyiceberg.exceptions import CommitFailedException
 
 from glue_jobs.contract import JARS
 from lakeferry.java import use_java
-from simulators.aws.server import ROOT
+from simulators.processes import ROOT
 
 READS_TABLES = """
 import json, os, sys

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from aws_clients import error_of
 from rotation_deployment import PATIENCE, Deployment
 from rotation_kit import ROOT, let_in, new_function
+from waiting import until
 
 from simulators.confluent_cloud.server import ConfluentCloud
 from simulators.confluent_cloud.world import Delays
@@ -38,9 +38,7 @@ def test_the_first_deploy_tests_and_does_not_rotate(deployment, name):
     before = deployment.fields(name), deployment.stages(name), deployment.live(name)
     asked = {"RotationLambdaARN": deployment.function, "RotationRules": {"ScheduleExpression": "rate(30 days)"}}
     deployment.aws.secrets.rotate_secret(SecretId=deployment.arn(name), RotateImmediately=False, **asked)
-    until = time.monotonic() + PATIENCE
-    while len(deployment.stages(name)) > 1 and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: len(deployment.stages(name)) == 1, PATIENCE)
     assert (deployment.fields(name), deployment.stages(name), deployment.live(name)) == before
     described = deployment.aws.secrets.describe_secret(SecretId=deployment.arn(name))
     assert described["RotationEnabled"]
@@ -116,9 +114,7 @@ def test_a_process_that_is_killed_outright_leaves_nothing_behind(deployment, clo
     cloud.nemesis.rule({"fault": "hang", "method": method, "path": path, "nth": nth})
     event = json.dumps({"SecretId": deployment.arn(name), "ClientRequestToken": token})
     child = subprocess.Popen([sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-    until = time.monotonic() + PATIENCE
-    while not cloud.nemesis.state()["held"] and child.poll() is None and time.monotonic() < until:
-        time.sleep(0.02)
+    until(lambda: cloud.nemesis.state()["held"] or child.poll() is not None, PATIENCE)
     assert child.poll() is None
     child.send_signal(signal.SIGKILL)
     child.wait()

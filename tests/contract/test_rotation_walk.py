@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import time
 from pathlib import Path
 
 import docs_reader
 import pytest
 from rotation_deployment import PATIENCE, Deployment
+from waiting import until
 
 from simulators.confluent_cloud.server import ConfluentCloud
 from simulators.confluent_cloud.world import Delays
@@ -51,10 +51,7 @@ class Terminal:
         return answer[query] if query else answer
 
     def wait(self, version):
-        until = time.monotonic() + PATIENCE
-        while self.deployment.stages("kafka").get(version) != ["AWSCURRENT"]:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        assert until(lambda: self.deployment.stages("kafka").get(version) == ["AWSCURRENT"], PATIENCE)
 
 
 def options(words):
@@ -94,9 +91,7 @@ def deployment(aws):
         rules = {"ScheduleExpression": "rate(30 days)"}
         asked = {"RotationLambdaARN": made.function, "RotationRules": rules, "RotateImmediately": False}
         aws.secrets.rotate_secret(SecretId=made.kafka, **asked)
-        until = time.monotonic() + PATIENCE
-        while len(made.stages("kafka")) > 1 and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: len(made.stages("kafka")) == 1, PATIENCE)
         yield made
 
 

@@ -51,7 +51,7 @@ PIECES = st.sampled_from(
 
 
 def session():
-    account = Account("XY12345", Clock(0, 1_793_610_000), random.Random(1), None, "eu-west-1")
+    account = Account("XY12345", Clock(0, 1_793_610_000), random.Random(1), None, region="eu-west-1")
     user = User(name=("ADMIN",), owner=ADMIN, created=0.0, secondary_roles=False)
     account.add(user)
     account.memberships.append(Membership(ADMIN, user.key, "", 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -56,22 +57,50 @@ def test_no_stack_waits_for_itself(assembly, part):
         assert name not in before(template, name), name
 
 
-def test_stacks_go_in_one_order(assembly):
+def needs(assembly):
+    """By part, the parts that the command line deploys before it, and destroys after it."""
     artifacts = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"]
-    needs = {
+    direct = {
         name: {one for one in body.get("dependencies", []) if artifacts[one]["type"] == "aws:cloudformation:stack"}
         for name, body in artifacts.items()
         if body["type"] == "aws:cloudformation:stack"
     }
-    order = []
-    while needs:
-        free = sorted(name for name, others in needs.items() if others <= set(order))
-        assert free, needs
-        order += free
-        needs = {name: others for name, others in needs.items() if name not in order}
-    parts = [name.removeprefix(f"{assembly.prefix}-") for name in order]
-    assert parts.index("data") < parts.index("confluent") < parts.index("snowflake") < parts.index("operations")
-    assert parts.index("confluent") < parts.index("exports") < parts.index("operations")
+    return {
+        name.removeprefix(f"{assembly.prefix}-"): {one.removeprefix(f"{assembly.prefix}-") for one in _all(direct, name)}
+        for name in direct
+    }
+
+
+def _all(direct, name):
+    found = set()
+    for one in direct[name]:
+        found |= {one} | _all(direct, one)
+    return found
+
+
+def imported(template, prefix):
+    """The parts whose values a template takes."""
+    return set(re.findall(rf'"Fn::ImportValue": "{prefix}-([a-z]+):', json.dumps(template)))
+
+
+def test_a_stack_goes_before_those_whose_values_it_takes(assembly):
+    """CloudFormation refuses to delete a stack whose values another one takes."""
+    order = needs(assembly)
+    for part, template in assembly.templates.items():
+        taken = imported(template, assembly.prefix)
+        assert taken <= order[part], (part, taken - order[part])
+    assert imported(assembly.templates["operations"], assembly.prefix) == {"data", "confluent", "snowflake", "exports"}
+
+
+def test_stacks_go_in_one_order(assembly):
+    order = needs(assembly)
+    assert order == {
+        "data": set(),
+        "confluent": {"data"},
+        "snowflake": {"data", "confluent"},
+        "exports": {"data", "confluent"},
+        "operations": {"data", "confluent", "snowflake", "exports"},
+    }
 
 
 def test_a_role_comes_after_its_handshake_and_before_what_uses_it(dev):

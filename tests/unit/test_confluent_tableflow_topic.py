@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, spec, wrote
+from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, listing, spec, wrote
 
 from lambdas.confluent.kinds import tableflow_topic
 from lambdas.core.errors import BadProperties, Faulty, NotFound, NotYet, Outdated, Refused, Vanished
@@ -132,15 +132,51 @@ def test_a_format_that_fails_is_told(server):
         tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
 
 
+CATALOGS = "/tableflow/v1/catalog-integrations"
+
+
+def with_catalog(server, *statuses, phase="PENDING", message="", **fields):
+    there(server, status={"catalog_sync_statuses": list(statuses)})
+    integration = {"id": "tci-1", "spec": {"suspended": False, **fields}, "status": {"phase": phase, "error_message": message}}
+    server.answers[f"GET {CATALOGS}"] = listing(integration)
+    server.answers[f"PATCH {CATALOGS}/tci-1"] = (200, {})
+
+
 def test_the_catalog_is_awaited_where_asked(server):
     waiting = tableflow_spec(await_catalog="true")
-    for statuses, ready in (([], False), (["PENDING"], False), (["SYNCED", "PENDING"], False), (["SYNCED"], True)):
-        there(server, status={"catalog_sync_statuses": [{"sync_status": one} for one in statuses]})
-        assert bool(tableflow_topic.is_ready(context(server), waiting, "trades")) is ready
+    for statuses in ([], ["PENDING"], ["SYNCED", "PENDING"]):
+        with_catalog(server, *({"sync_status": one} for one in statuses))
+        with pytest.raises(NotYet, match="tci-1 is PENDING"):
+            tableflow_topic.is_ready(context(server), waiting, "trades")
+        assert server.sent[-1].query["spec.kafka_cluster"] == LKC
         assert tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
-    there(server, status={"catalog_sync_statuses": [{"sync_status": "FAILED", "error_message": "no glue"}]})
+    with_catalog(server, {"sync_status": "SYNCED"})
+    assert tableflow_topic.is_ready(context(server), waiting, "trades")
+    with_catalog(server, {"sync_status": "FAILED", "error_message": "no glue"}, phase="CONNECTED")
     with pytest.raises(Faulty, match="no glue"):
         tableflow_topic.is_ready(context(server), waiting, "trades")
+    assert not server.writes()
+
+
+def test_a_cluster_without_a_catalog_says_so_while_it_is_awaited(server):
+    with_catalog(server)
+    server.answers[f"GET {CATALOGS}"] = listing()
+    with pytest.raises(NotYet, match="no catalog integration"):
+        tableflow_topic.is_ready(context(server), tableflow_spec(await_catalog="true"), "trades")
+
+
+@pytest.mark.parametrize("broken", [{"phase": "FAILED"}, {"suspended": True}])
+def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_told(server, broken):
+    """The topic itself runs and says nothing of it."""
+    with_catalog(server, **{"message": "no glue:CreateTable", **broken})
+    told = context(server)
+    for seconds, patches in ((0, 1), (5, 1), (60, 2)):
+        told.clock.now += seconds
+        with pytest.raises(Faulty, match="tci-1: no glue:CreateTable") as faulty:
+            tableflow_topic.is_ready(told, tableflow_spec(await_catalog="true"), "trades")
+        assert len(server.writes()) == patches
+    assert (faulty.value.row.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
+    assert wrote(server)[0] == (f"PATCH {CATALOGS}/tci-1", {"spec": {**PLACE, "suspended": False}})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry import diagram, diagram_commands
@@ -104,6 +105,7 @@ def test_the_command_prints_mermaid_and_checks_the_page(assembly):
     assert printed.exit_code == 0
     assert printed.stdout.count("flowchart LR") == len(diagram.PARTS)
     assert call(assembly, "--check").exit_code == 0
+    assert json.loads(call(assembly, "--json").stdout).keys() == promised("diagram")
     (assembly / "lakeferry-dev-data.template.json").write_text('{"Resources": {}}')
     stale = call(assembly, "--check", "--json")
     assert stale.exit_code == 1

@@ -16,7 +16,7 @@ from lambdas.core.errors import LakeferryError, Refused
 from lambdas.core.http_types import Broken, NotSent
 from lambdas.core.topics import Topics
 from lambdas.handlers import notification
-from lambdas.handlers.custom_resource import Failed
+from lambdas.handlers.failing import Failed
 
 _numbers = itertools.count(1)
 #: Making a client takes a tenth of a second.

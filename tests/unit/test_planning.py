@@ -1,83 +1,349 @@
-"""Which windows a run works on: what was missed, oldest first and within a limit, and what late events may still change."""
+"""The plan: what differs between templates, what replaces what, what is lost, and how long it takes."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+import copy
+import inspect
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
-import attrs
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from exports.contract import WindowRule
-from exports.windows import closed_windows
-from glue_jobs.planning import plan
+from deployments import check
+from lakeferry import cost
+from lakeferry.console import Voice
+from lakeferry.deployed import Deployed
+from lakeferry.planning import durations, references, rules, taking, telling
+from lakeferry.planning.difference import Action, Comparison
+from lakeferry.planning.resources import Resource
+from lakeferry.planning.telling import Plan
+from lakeferry.planning.templates import Wanted
+from lambdas.resources import registry
 
-RULE = WindowRule(every="day", zone="UTC", first=date(2026, 11, 1), restate_for_days=2, catch_up=3)
-#: Ten days are over.
-AS_OF = datetime(2026, 11, 11, 6, tzinfo=UTC)
-DAYS = [f"2026-11-{day:02}" for day in range(1, 11)]
-
-
-def planned(rule: WindowRule = RULE, *, published=(), skipped=(), as_of: datetime = AS_OF) -> tuple[list[str], int]:
-    found = plan(rule, as_of, published=set(published), skipped=set(skipped))
-    return [window.label for window in found.windows], found.left
-
-
-def test_a_first_run_takes_the_oldest_windows_up_to_its_limit():
-    assert planned() == (DAYS[:3], 7)
-    assert planned(attrs.evolve(RULE, catch_up=500)) == (DAYS, 0)
+SNAPSHOTS = Path(__file__).resolve().parents[1] / "infra" / "snapshots"
+PARTS = ("data", "confluent", "snowflake", "exports", "operations")
+SECRET = "cflt" + "A1b2C3d4" * 8
 
 
-def test_missed_windows_come_before_newer_ones():
-    assert planned(published=[DAYS[0], *DAYS[2:4]]) == ([DAYS[1], DAYS[4], DAYS[5]], 4)
+@pytest.fixture
+def templates():
+    """Of dev; tests/infra holds them against the stacks."""
+    return {f"lakeferry-dev-{part}": json.loads((SNAPSHOTS / f"{part}.json").read_text()) for part in PARTS}
 
 
-def test_windows_that_may_still_change_are_made_again_beside_the_limit():
-    assert planned(published=DAYS) == (DAYS[8:], 0)
-    assert planned(published=DAYS[4:]) == ([*DAYS[:3], *DAYS[8:]], 1)
-    assert planned(attrs.evolve(RULE, restate_for_days=0), published=DAYS) == ([], 0)
+def standing(templates):
+    return {name: Deployed(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
 
 
-def test_a_window_may_change_until_its_time_is_over_to_the_second():
-    end = datetime(2026, 11, 11, tzinfo=UTC)
-    weekly = attrs.evolve(RULE, restate_for_days=3)
-    assert DAYS[9] in planned(weekly, published=DAYS, as_of=end + timedelta(days=3, seconds=-1))[0]
-    assert DAYS[9] not in planned(weekly, published=[*DAYS, "2026-11-11"], as_of=end + timedelta(days=3))[0]
+def compared(before, after):
+    wanted = [Wanted(name, template) for name, template in after.items()]
+    return Comparison("eu-west-1", wanted, standing(before)).changes()
 
 
-def test_windows_that_were_empty_are_not_missing_but_may_fill():
-    assert planned(skipped=DAYS) == (DAYS[8:], 0)
-    assert planned(published=DAYS[:5], skipped=DAYS[5:8]) == (DAYS[8:], 0)
+def changed(templates, change):
+    """What a change of the templates leads to, by logical id."""
+    after = copy.deepcopy(templates)
+    change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
+    return {one.resource.logical_id: one for one in compared(templates, after)}
 
 
-def test_nothing_is_planned_before_the_first_window_is_over():
-    assert planned(as_of=datetime(2026, 11, 1, 23, 59, 59, tzinfo=UTC)) == ([], 0)
-    assert planned(as_of=datetime(2026, 11, 2, tzinfo=UTC)) == (DAYS[:1], 0)
-    assert planned(as_of=datetime(2020, 1, 1, tzinfo=UTC)) == ([], 0)
+def test_before_the_first_deployment_everything_is_made(templates):
+    changes = compared({}, templates)
+    assert {change.action for change in changes} == {Action.MADE}
+    assert len(changes) == sum(len(template["Resources"]) for template in templates.values())
+    assert {change.resource.world for change in changes} == {"AWS", "Confluent", "Snowflake"}
 
 
-def test_what_is_published_outside_the_rule_changes_nothing():
-    assert planned(published=["2025-01-01", "2026-W46", *DAYS]) == (DAYS[8:], 0)
+def test_without_a_change_nothing_would_happen(templates):
+    assert compared(templates, copy.deepcopy(templates)) == []
 
 
-@given(
-    st.sampled_from(["day", "iso_week", "month"]),
-    st.sampled_from(["UTC", "Europe/Berlin", "Pacific/Apia"]),
-    st.integers(1, 20),
-    st.integers(0, 40),
-    st.data(),
+def test_numbers_and_truths_that_cloudformation_made_texts_of_are_no_change(templates):
+    def as_texts(resources):
+        resources["confluent"]["StockTradesTopic"]["Properties"]["partitions"] = "6"
+        resources["confluent"]["KafkaCluster"]["Properties"]["deletion_protection"] = "false"
+
+    assert changed(templates, as_texts) == {}
+
+
+def test_a_value_that_is_spelt_out_and_is_the_default_anyway_is_no_change(templates):
+    def without(resources):
+        del resources["confluent"]["KafkaCluster"]["Properties"]["availability"]
+
+    assert changed(templates, without) == {}
+
+
+def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_what_to_what(templates):
+    def slower(resources):
+        resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
+
+    (only,) = changed(templates, slower).values()
+    assert (only.action, only.loses) == (Action.CHANGED, "")
+    assert [str(why) for why in only.why] == ["max_interval_ms: 500 → 250"]
+
+
+def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_every_stack(templates):
+    def two_zones(resources):
+        resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "MULTI_ZONE"
+
+    found = changed(templates, two_zones)
+    assert found["KafkaCluster"].action is Action.REPLACED
+    assert "topics with their records" in found["KafkaCluster"].loses
+    assert found["StockTradesTopic"].action is Action.REPLACED
+    assert found["StockTradesTopic"].loses == "its records"
+    assert "cluster_id follows KafkaCluster, which is replaced" in map(str, found["StockTradesTopic"].why)
+    # Snowflake's catalog integration names the Glue database, which is called like the cluster, in another stack.
+    assert found["Catalog"].action is Action.REPLACED
+    assert found["Catalog"].resource.world == "Snowflake"
+    # What only refers to it in its permissions stays what it is.
+    assert found["TableflowRoleBE174BD6"].action is Action.CHANGED
+    assert "Environment" not in found
+    assert "LakeBucket9CD7BBD2" not in found
+
+
+def test_another_text_of_a_statement_drops_what_it_writes(templates):
+    def other(resources):
+        properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
+        properties["sql"] = properties["sql"].replace("stock_trades", "other_trades", 1)
+
+    only = changed(templates, other)["StockTradesWithTotalsStatement"]
+    assert only.action is Action.RENEWED
+    assert "DROP TABLE" in only.loses
+
+
+def test_another_comment_in_a_statement_is_no_change(templates):
+    def remarked(resources):
+        properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
+        properties["sql"] = "-- said otherwise\n" + properties["sql"]
+
+    assert changed(templates, remarked) == {}
+
+
+def test_a_table_in_another_bucket_is_made_anew(templates):
+    def elsewhere(resources):
+        resources["confluent"]["StockTradesTable"]["Properties"]["bucket"] = "another-bucket"
+
+    (only,) = changed(templates, elsewhere).values()
+    assert only.action is Action.RENEWED
+    assert only.loses.startswith("the table")
+
+
+def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
+    def renamed(resources):
+        resources["data"]["TableflowBucketA0B5D15A"]["Properties"]["BucketName"] = "mine"
+        resources["exports"]["DailyTradesJob"]["Properties"]["NumberOfWorkers"] = 5
+
+    found = changed(templates, renamed)
+    assert (found["TableflowBucketA0B5D15A"].action, found["TableflowBucketA0B5D15A"].loses) == (
+        Action.REPLACED, "everything in it",
+    )  # fmt: skip
+    assert found["DailyTradesJob"].action is Action.CHANGED
+    # The table is written elsewhere then, which Tableflow does only with another table.
+    assert found["StockTradesTable"].action is Action.RENEWED
+
+
+def test_a_property_of_a_nested_path_is_looked_at_alone(templates):
+    def budget(resources):
+        (name,) = (name for name, body in resources["operations"].items() if body["Type"] == "AWS::Budgets::Budget")
+        resources["operations"][name]["Properties"]["Budget"]["BudgetLimit"]["Amount"] = 5000
+
+    (only,) = changed(templates, budget).values()
+    assert only.action is Action.CHANGED
+    (why,) = only.why
+    assert (why.before.count("5000"), why.after.count("5000")) == (0, 1)
+    assert "budget_name" not in why.after.lower()
+
+
+def test_what_goes_is_deleted_unless_its_stack_lets_it_stay(templates):
+    def less(resources):
+        del resources["confluent"]["StockTradesTopic"]
+        del resources["data"]["LakeBucket9CD7BBD2"]
+
+    templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = "Retain"
+    found = changed(templates, less)
+    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].loses) == (Action.DELETED, "its records")
+    assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].loses) == (Action.KEPT, "")
+
+
+def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templates):
+    def renamed(resources):
+        resources["data"]["LakeBucket9CD7BBD2"]["Properties"]["BucketName"] = "mine"
+
+    templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["UpdateReplacePolicy"] = "Retain"
+    assert changed(templates, renamed)["LakeBucket9CD7BBD2"].loses == ""
+
+
+def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
+    def less(resources):
+        (name,) = (name for name, body in resources["data"].items() if body["Type"] == "AWS::SecretsManager::Secret")
+        del resources["data"][name]
+
+    (only,) = changed(templates, less).values()
+    assert "pseudonymisation" in only.loses
+
+
+def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
+    fallen = Deployed("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
+    assert not fallen.stands
+    changes = Comparison("eu-west-1", [Wanted("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
+    assert {change.action for change in changes} == {Action.MADE}
+
+
+def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
+    renewing = {
+        name for name, each in registry.KINDS.items() if "Outdated(" in inspect.getsource(inspect.getmodule(each.kind.update))
+    }
+    assert set(rules.RENEWED_ON) == renewing
+
+
+def test_a_kind_that_makes_its_object_anew_is_noticed():
+    assert "raise Outdated(" in inspect.getsource(registry.KINDS["tableflow_topic"].kind.update)
+    assert "Outdated(" not in inspect.getsource(registry.KINDS["topic"].kind)
+
+
+@pytest.mark.parametrize("kind", sorted(registry.KINDS))
+def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
+    resource = Resource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
+    rule = rules.of(resource, "eu-west-1")
+    known = set(inspect.signature(registry.KINDS[kind].kind.Spec).parameters)
+    assert {path[0] for path in (*rule.replaced, *rule.renewed)} <= known
+    assert resource.kind == kind
+
+
+def test_an_unknown_type_of_aws_is_never_said_to_be_replaced():
+    assert rules.of(Resource("s", "R", {"Type": "AWS::Nothing::Here"}), "eu-west-1") == rules.Rule()
+
+
+def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
+    def leaked(resources):
+        resources["exports"]["DailyTradesJob"]["Properties"]["DefaultArguments"]["--key"] = SECRET
+
+    (only,) = changed(templates, leaked).values()
+    assert only.why
+    assert SECRET not in json.dumps(telling._as_document(only))
+
+
+@pytest.mark.parametrize(
+    ("value", "places"),
+    [
+        ({"Ref": "A"}, [("s", "A")]),
+        ({"Fn::GetAtt": ["A", "Arn"]}, [("s", "A")]),
+        ({"Fn::GetAtt": "A.Arn"}, [("s", "A")]),
+        ({"Fn::ImportValue": "theirs"}, [("t", "B")]),
+        ({"Fn::ImportValue": "unheard-of"}, []),
+        ({"Fn::Sub": "x${A}y${B.Arn}z${!C}"}, [("s", "A"), ("s", "B")]),
+        ({"Fn::Sub": ["x${A}y${Own}", {"Own": {"Ref": "D"}}]}, [("s", "D"), ("s", "A")]),
+        ([{"a": {"Fn::Join": ["", ["x", {"Ref": "A"}]]}}, "Ref"], [("s", "A")]),
+    ],
 )
-def test_any_plan_is_in_order_complete_and_within_its_limit(every, zone, catch_up, restate, data):
-    rule = WindowRule(every=every, zone=zone, first=date(2026, 9, 10), restate_for_days=restate, catch_up=catch_up)
-    closed = [window.label for window in closed_windows(rule, AS_OF)]
-    state = {label: data.draw(st.sampled_from(["missing", "published", "skipped"])) for label in closed}
-    by = {kind: {label for label in closed if state[label] == kind} for kind in ("missing", "published", "skipped")}
-    windows = plan(rule, AS_OF, published=by["published"], skipped=by["skipped"])
-    labels = [window.label for window in windows.windows]
-    assert labels == sorted(set(labels))
-    missing = sorted(by["missing"])
-    assert [label for label in labels if label in by["missing"]] == missing[:catch_up]
-    assert windows.left == len(missing[catch_up:])
-    again = {one.label for one in windows.windows} - by["missing"]
-    young = {one.label for one in closed_windows(rule, AS_OF) if one.end > AS_OF - timedelta(days=restate)}
-    assert again == young - by["missing"]
+def test_references_are_found_however_they_are_written(value, places):
+    assert list(references.of("s", value, {"theirs": ("t", "B")})) == places
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"Fn::Join": ["", ["a-", {"Ref": "B"}]]}, "a-B"),
+        ({"Fn::GetAtt": ["A", "Arn"]}, "A.Arn"),
+        ({"Fn::ImportValue": "theirs"}, "B"),
+        (None, "nothing"),
+        (True, "true"),
+        ({"b": 1, "a": [2]}, '{"a": [2], "b": 1}'),
+        ("x\n  y", "x y"),
+        ({"S3Key": "0" * 64 + ".zip"}, '{"S3Key": "00000000….zip"}'),
+    ],
+)
+def test_values_are_shown_as_people_read_them(value, shown):
+    assert references.shown(value, {"theirs": ("t", "B")}) == shown
+
+
+def test_a_long_value_keeps_its_beginning_and_its_end():
+    shown = references.shown("a" * 100 + "b" * 100, {})
+    assert len(shown) < 80
+    assert (shown[0], shown[-1]) == ("a", "b")
+
+
+def plan_of(changes, **more):
+    plan = check.load_stage("dev")
+    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "standing": [], "unwanted": []}
+    return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**told, **more})
+
+
+def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsys):
+    def less(resources):
+        del resources["confluent"]["StockTradesTopic"]
+        resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
+
+    telling.show(Voice(), plan_of(list(changed(templates, less).values())))
+    said = capsys.readouterr().err
+    assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
+    assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
+    assert "DELETED" in said
+
+
+def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
+    plan = plan_of(compared({}, templates))
+    telling.show(Voice(), plan)
+    short = capsys.readouterr().err
+    telling.show(Voice(verbose=True), plan)
+    whole = capsys.readouterr().err
+    assert "and 3 more" in short
+    assert "SchemaRegistryAccount" not in short
+    assert "SchemaRegistryAccount" in whole
+    assert "TableflowBucketA0B5D15A" in whole
+
+
+def test_outputs_tags_and_protection_are_changes_too(templates):
+    template = templates["lakeferry-dev-data"]
+    other = copy.deepcopy(template)
+    other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
+    before = Deployed("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
+    found = list(taking._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
+    assert [(one.what, one.before, one.after) for one in found] == [
+        ("tag owner", "me", "you"),
+        ("output Another", "nothing", "LakeBucket9CD7BBD2"),
+        ("protection against deletion", "off", "on"),
+    ]
+    assert not plan_of([], settings=found).is_empty
+    assert plan_of([]).is_empty
+
+
+def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
+    changes = compared({}, templates)
+    confluent, data = (durations.phase(f"lakeferry-dev-{part}", changes) for part in ("confluent", "data"))
+    assert confluent.low > data.low
+    assert confluent.high >= sum(high for _, high in durations.USUAL.values()) - 10
+    assert durations.phase("lakeferry-dev-data", []) is None
+    assert set(durations.USUAL) <= set(registry.KINDS)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
+def test_durations_are_told_as_people_say_them(seconds, told):
+    assert durations.spoken(seconds) == told
+
+
+def events(*told):
+    """Of CloudFormation, the newest first: (logical id, status, minute)."""
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    return [
+        {
+            "ResourceType": "AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
+            "PhysicalResourceId": "arn" if name == "stack" else name,
+            "StackId": "arn",
+            "ResourceStatus": status,
+            "Timestamp": start + timedelta(minutes=minute),
+        }
+        for name, status, minute in told
+    ]
+
+
+def test_the_last_duration_is_that_of_the_last_deployment_that_ended_well():
+    told = events(
+        ("stack", "UPDATE_ROLLBACK_COMPLETE", 99), ("stack", "UPDATE_ROLLBACK_IN_PROGRESS", 98),
+        ("stack", "UPDATE_IN_PROGRESS", 90),
+        ("stack", "UPDATE_COMPLETE", 30), ("stack", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", 29), ("bucket", "UPDATE_COMPLETE", 28),
+        ("stack", "UPDATE_IN_PROGRESS", 20), ("stack", "CREATE_COMPLETE", 9), ("stack", "CREATE_IN_PROGRESS", 1),
+    )  # fmt: skip
+    assert durations.took(told) == 600
+    assert durations.took(events(("stack", "CREATE_IN_PROGRESS", 1))) is None

@@ -13,7 +13,7 @@ from lambdas import contract
 from lambdas.core.clock import Deadline
 from lambdas.core.errors import LakeferryError, Transient
 from lambdas.handlers import purge
-from lambdas.handlers.custom_resource import Failed
+from lambdas.handlers.failing import Failed
 from lambdas.purge.leftovers import Leftovers
 
 _numbers = itertools.count(1)

@@ -23,7 +23,7 @@ from lambdas.core.log import open_log
 from lambdas.core.objects import Objects
 from lambdas.core.redaction import ApiKey, Secret
 from lambdas.handlers import watch
-from lambdas.handlers.custom_resource import Failed
+from lambdas.handlers.failing import Failed
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection

@@ -158,7 +158,10 @@ def _provider_integration(org):
 
 
 def _tableflow_topic(org):
-    return {**tableflow(org), "topic": "orders", "bucket": "lake", "retention_ms": 864000000, "error_handling": "SKIP"}
+    where = tableflow(org)
+    org.make("catalog_integration", "Glue", **where)
+    own = {"topic": "orders", "bucket": "lake", "retention_ms": 864000000, "error_handling": "SKIP"}
+    return {**where, **own, "await_catalog": "true"}
 
 
 def _catalog_integration(org):

@@ -6,20 +6,18 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import error_rows
+from lambdas.confluent import catalogs
+from lambdas.confluent.catalogs import ROUTE
 from lambdas.confluent.finding import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, needed, text
+from lambdas.confluent.reading import needed, text
 from lambdas.core import errors
-from lambdas.core.errors import Faulty, Outdated
+from lambdas.core.errors import Outdated
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
 
 OUTPUTS: Final = ("id", "name", "database")
 PATIENCE: Final = 3000.0
-_FAULT_PATIENCE: Final = 900.0
-_RESUME_EVERY: Final = 60.0
-_ROUTE: Final = "/tableflow/v1/catalog-integrations"
 
 
 @attrs.frozen
@@ -33,16 +31,13 @@ class Spec(Properties):
 
 def create(context: Ctx, spec: Spec) -> str:
     body = {"spec": {"display_name": context.name, **_place(spec), "config": _config(spec)}}
-    return needed(_plane(context, spec).post(_ROUTE, body), "id")
+    return needed(_plane(context, spec).post(ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     """PENDING will do: it may stay so until the first table is written."""
     found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    if text(found, "status", "phase") == "FAILED" or at(found, "spec", "suspended") is True:
-        _resume(context, spec, object_id)
-        reason = text(found, "status", "error_message")[:300]
-        raise Faulty(error_rows.CATALOG_FAILED, f"catalog integration {object_id}: {reason}", patience=_FAULT_PATIENCE)
+    catalogs.require_working(context, _plane(context, spec), found, _place(spec))
     return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
@@ -60,12 +55,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     if database != spec.database:
         changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}
     if changes:
-        _plane(context, spec).patch(_ROUTE + path(object_id), {"spec": {**_place(spec), **changes}})
+        _plane(context, spec).patch(ROUTE + path(object_id), {"spec": {**_place(spec), **changes}})
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     """The database and the tables in Glue stay."""
-    _plane(context, spec).delete(_ROUTE + path(object_id), **_query(spec))
+    _plane(context, spec).delete(ROUTE + path(object_id), **_query(spec))
 
 
 REPLACE_ON: Final = ("environment_id", "cluster_id")
@@ -73,18 +68,11 @@ REPLACE_ON: Final = ("environment_id", "cluster_id")
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     def look() -> list[str]:
-        listed = _plane(context, spec).pages(_ROUTE, **_query(spec))
+        listed = _plane(context, spec).pages(ROUTE, **_query(spec))
         read = lambda one: _read(context, spec, one)  # noqa: E731
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
     return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
-
-
-def _resume(context: Ctx, spec: Spec, object_id: str) -> None:
-    last = float(context.notes.get("resumed", "0"))
-    if context.clock.time() - last >= _RESUME_EVERY:
-        context.notes["resumed"] = str(context.clock.time())
-        _plane(context, spec).patch(_ROUTE + path(object_id), {"spec": {**_place(spec), "suspended": False}})
 
 
 def _config(spec: Spec) -> dict[str, str]:
@@ -101,7 +89,7 @@ def _query(spec: Spec) -> dict[str, str]:
 
 
 def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
-    return _plane(context, spec).read(_ROUTE + path(object_id), **_query(spec))
+    return _plane(context, spec).read(ROUTE + path(object_id), **_query(spec))
 
 
 def _plane(context: Ctx, spec: Spec) -> Plane:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import error_rows
+from lambdas.confluent import catalogs, error_rows
 from lambdas.confluent.finding import Ctx, existing, in_container
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import at, objects, text
@@ -88,8 +88,10 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     if broken := objects(found, "status", "failing_table_formats"):
         raise _fault(spec, "; ".join(text(one, "error_message") for one in broken), failed=True)
     table_path = text(found, "spec", "storage", "table_path")
-    if phase != "RUNNING" or not table_path or (spec.await_catalog and not _is_synced(found, spec)):
+    if phase != "RUNNING" or not table_path:
         return None
+    if spec.await_catalog:
+        _require_synced(context, spec, found)
     base, middle, _ = table_path.partition("/v1/")
     return {
         "topic": object_id,
@@ -144,13 +146,21 @@ def _fault(spec: Spec, reason: str, *, failed: bool) -> Faulty:
     return Faulty(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
 
 
-def _is_synced(found: dict[str, Any], spec: Spec) -> bool:
+def _require_synced(context: Ctx, spec: Spec, found: dict[str, Any]) -> None:
+    """Raises NotYet until all catalogs show the table, and Faulty where one fails: of a failed integration no topic tells."""
     statuses = objects(found, "status", "catalog_sync_statuses")
+    if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
+        return
+    plane = _plane(context, spec)
+    integrations = plane.pages(catalogs.ROUTE, **_query(spec))
+    for one in integrations:
+        catalogs.require_working(context, plane, one, _place(spec))
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
-            what = f"topic {spec.topic}: {text(status, 'error_message')[:300]}"
-            raise Faulty(error_rows.CATALOG_FAILED, what, patience=_FAULT_PATIENCE)
-    return bool(statuses) and all(text(status, "sync_status") == "SYNCED" for status in statuses)
+            raise catalogs.fault(f"topic {spec.topic}", text(status, "error_message"))
+    seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
+    told = ", ".join(seen) or "the cluster has no catalog integration"
+    raise NotYet(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
 
 
 def _is(current: Any, wanted: Any) -> bool:

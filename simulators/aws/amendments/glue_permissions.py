@@ -11,34 +11,12 @@ Left as stock has it: AWS leaves out of GetTables what the caller may not see; h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from simulators.aws.hooks import Amendment
 
 AMENDMENT = Amendment("glue_permissions")
 _OF_A_DATABASE = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "DeleteDatabase"})
-
-
-@AMENDMENT.replaces(
-    "ministack.core.iam_actions",
-    "extract_resource_arn",
-    "service method path headers body query_params region account_id",
-)
-def extract_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., str],
-    service: str,
-    method: str,
-    path: str,
-    headers: dict[str, str],
-    body: bytes,
-    query_params: dict[str, Any],
-    region: str,
-    account_id: str,
-) -> str:
-    if service == "glue" and (named := catalog_resource(headers.get("x-amz-target", ""), body)):
-        return f"arn:aws:glue:{region}:{account_id}:{named}"
-    return stock(service, method, path, headers, body, query_params, region, account_id)
 
 
 @AMENDMENT.replaces(
@@ -60,6 +38,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     return None
 
 
+@AMENDMENT.names_resources("glue")
 def catalog_resource(target: str, body: bytes) -> str | None:
     """`database/<name>` or `table/<database>/<name>`; None for a call on something else than the Data Catalog."""
     try:

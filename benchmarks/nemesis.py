@@ -1,0 +1,68 @@
+"""`python -m benchmarks.nemesis --seeds 30`: lives of a whole deployment under faults; writes results/nemesis.md."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from lakeferry.console import Voice
+from lakeferry.rehearsal import run
+
+RESULT: Final = Path(__file__).parent / "results" / "nemesis.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.nemesis", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=30, help="how many lives")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    given = parser.parse_args(arguments)
+    seeds = range(given.first, given.first + given.seeds)
+    document = run.under_faults(Voice(), "dev", seeds, out=given.out)
+    RESULT.write_text(page(document), encoding="utf-8")
+    return 0
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """Raises KeyError for a document that is none of a campaign."""
+    hits = document["hits"]
+    rows = [row for life in document["lives"] for row in _rows(life)]
+    first, last = document["seeds"][0], document["seeds"][-1]
+    return "\n".join(
+        (
+            "# A deployment's life under faults",
+            "",
+            f"`python -m benchmarks.nemesis --first {first} --seeds {len(document['seeds'])}`, seeds {first} to {last}, "
+            f"{document['seconds'] / 60:.0f} minutes.",
+            "",
+            f"- {sum(hits.values())} calls were hit: "
+            + ", ".join(f"{count} at {vendor}" for vendor, count in hits.items())
+            + ".",
+            f"- {document['failed_first']} of {document['steps']} steps failed under faults; each came through when run again.",
+            "- 0 orphans: after each deployment and update the inventory held what a life without faults has, after each destroy "
+            "nothing but what is kept by decision.",
+            "",
+            "| seed | step | faults | calls hit | runs | seconds | what failed first |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+        )
+    )
+
+
+def _rows(life: Mapping[str, Any]) -> list[str]:
+    return [
+        f"| {life['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | {step['runs']} | "
+        f"{step['seconds']:.0f} | {_cell(step['why'])} |"
+        for step in life["steps"]
+    ]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")[:160]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,61 @@
+"""`python -m benchmarks.rehearsal`: one rehearsal, timed; writes results/rehearsal.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from lakeferry.console import Voice
+from lakeferry.rehearsal import run
+
+RESULT: Final = Path(__file__).parent / "results" / "rehearsal.md"
+#: Seconds, on two cores, once everything is set up.
+GOALS: Final = {"the whole rehearsal": 240.0, "cdk deploy --all": 60.0}
+
+
+def main() -> int:
+    RESULT.write_text(page(run.told(Voice(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
+    return 0
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """Raises KeyError for a document that is none of a rehearsal."""
+    proofs = [proof for phase in document["phases"] for proof in phase["proofs"]]
+    lines = [
+        "# A rehearsal",
+        "",
+        f"`python -m benchmarks.rehearsal`, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores.",
+        "",
+        "| phase | seconds | goal |",
+        "| --- | ---: | ---: |",
+        *(_timed(phase["name"], phase["seconds"]) for phase in document["phases"]),
+        _timed("the whole rehearsal", document["seconds"]),
+        "",
+        "| proven | seen |",
+        "| --- | --- |",
+        *(f"| {proof['claim']} | {_cell(proof['seen'])} |" for proof in proofs),
+        "",
+        "What a rehearsal can't prove:",
+        "",
+        *(f"- {each}" for each in document["not_proven"]),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _timed(name: str, seconds: float) -> str:
+    goal = f"{GOALS[name]:.0f}" if name in GOALS else ""
+    return f"| {name} | {seconds:.1f} | {goal} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,44 @@
+"""`lakeferry destroy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry import frame
+from lakeferry.console import KEPT_BACK, LATER
+from lakeferry.frame import Call
+
+app: Final = frame.commands()
+
+
+@frame.command(
+    app,
+    stage=True,
+    exits=(LATER, KEPT_BACK),
+    says={
+        "stage": "Whose it is.",
+        "account": "The AWS account.",
+        "region": "The AWS region.",
+        "goes": "With --plan: what would go, in order, as `inventory` tells it.",
+        "stays": "With --plan: what would stay, each with why.",
+        "stacks": "How many seconds each stack took that is gone.",
+        "removed": "What no stack removed, and was removed by itself.",
+        "items": "The inventory at the end.",
+    },
+)
+def destroy(
+    call: Call,
+    *,
+    plan: Annotated[bool, typer.Option("--plan", help="Only list what would go and what would stay, and why.")] = False,
+    confirmed: Annotated[
+        str | None,
+        typer.Option("--yes", metavar="STAGE", help="The stage's name once more, where nobody is there to be asked for it."),
+    ] = None,
+) -> Mapping[str, Any]:
+    """Take a whole deployment down, in order, with what aborted deployments left, and look whether anything is left."""
+    from lakeferry import destroy_commands  # noqa: PLC0415 - commands load what they need
+
+    return destroy_commands.told(call.voice, call.stage, confirmed=confirmed, plan_only=plan)

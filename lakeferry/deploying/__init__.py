@@ -1,0 +1,1 @@
+"""Deploys: looks whether it can go well, tells what happens while CloudFormation works, and says what came of it."""

@@ -1,0 +1,19 @@
+"""Moments that users give as options."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from lakeferry.console import WRONG_INPUT, CommandFailed
+
+
+def parse(option: str, text: str) -> datetime:
+    """Raises CommandFailed for what is no instant."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        hint = "Write it like 2026-11-16T06:00:00Z"
+        raise CommandFailed(WRONG_INPUT, "AS-OF", f"{option} {text!r} is not a time with an offset", hint)
+    return instant.astimezone(UTC)

@@ -1,0 +1,162 @@
+"""Where data and keys lie in AWS: buckets, Glue, Athena, tables of DynamoDB, secrets, keys of KMS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from deployments.model import Deployment
+from lakeferry.ground import Ground
+from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages
+
+
+def kinds(deployment: Deployment) -> list[AwsKind]:
+    prefix, made = re.escape(deployment.prefix), generated(deployment)
+    told, chosen = deployment.deployment, filter(None, (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket))
+    return [
+        AwsKind(
+            "bucket",
+            "AWS::S3::Bucket",
+            _buckets,
+            Rule(
+                made=rf"{prefix}-data-(tableflowbucket|lakebucket)[0-9a-f]{{0,8}}-[a-z0-9]{{12,13}}",
+                ours="|".join(map(re.escape, chosen)),
+                is_data=True,
+            ),
+        ),
+        AwsKind(
+            "glue_database",
+            "AWS::Glue::Database",
+            _databases,
+            Rule(ours=aggregates(deployment), says="^Aggregates that exports keep as tables$", is_data=True),
+        ),
+        AwsKind(
+            "athena_workgroup",
+            "AWS::Athena::WorkGroup",
+            _workgroups,
+            Rule(ours=prefix, says=rf"^Queries on the tables of {prefix}$"),
+        ),
+        AwsKind("athena_named_query", "AWS::Athena::NamedQuery", _queries, Rule(made=rf"{prefix} \S+: .+")),
+        AwsKind("dynamodb_table", "AWS::DynamoDB::Table", _tables, Rule(made=made)),
+        AwsKind(
+            "secret",
+            "AWS::SecretsManager::Secret",
+            _secrets,
+            Rule(ours=rf"{prefix}/(confluent|snowflake)/.+", says="^(API key of .+ for .+|Key pair of Snowflake's reader)$"),
+        ),
+        AwsKind(
+            "pseudonymisation_secret",
+            "AWS::SecretsManager::Secret",
+            _pseudonyms,
+            Rule(
+                ours=".*",
+                says=rf"^Pseudonymisation key of {re.escape(told.name)}-{told.stage}$",
+                is_data=True,
+                ends_by_itself=True,
+            ),
+        ),
+        AwsKind("kms_key", "AWS::KMS::Key", _keys, Rule(ours=".*", needs_tags=True, ends_by_itself=True)),
+        AwsKind("pseudonymisation_kms_key", "AWS::KMS::Key", _pseudonym_keys, _OF_PSEUDONYMS),
+    ]
+
+
+_OF_PSEUDONYMS = Rule(ours=".*", needs_tags=True, is_data=True, ends_by_itself=True)
+_PSEUDONYM_SECRET = "Pseudonymisation key of "  # noqa: S105 - the beginning of a description
+_PSEUDONYM_KEY = "Encrypts the pseudonymisation key"
+
+
+def aggregates(deployment: Deployment) -> str:
+    return f"{deployment.prefix}_aggregates".replace("-", "_")
+
+
+def _buckets(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "s3", "list_buckets"):
+        for one in page["Buckets"]:
+            yield Found(one["Name"], one["Name"], tags=_of_bucket(here, one["Name"]))
+
+
+def _of_bucket(here: Ground, name: str) -> Callable[[], Tags]:
+    def ask() -> Tags:
+        try:
+            return of_list(here.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("NoSuchTagSet", "NoSuchBucket"):
+                return {}
+            raise
+
+    return ask
+
+
+def _databases(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "glue", "get_databases"):
+        for one in page["DatabaseList"]:
+            yield Found(one["Name"], one["Name"], one.get("Description", ""))
+
+
+def _workgroups(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "athena", "list_work_groups"):
+        for one in page["WorkGroups"]:
+            yield Found(one["Name"], one["Name"], one.get("Description", ""))
+
+
+def _queries(here: Ground) -> Iterator[Found]:
+    """Those of a workgroup of our name; where there is none, there are none."""
+    prefix = here.deployment.prefix
+    if not any(one.name == prefix for one in _workgroups(here)):
+        return
+    for page in pages(here, "athena", "list_named_queries", WorkGroup=prefix):
+        for id in page.get("NamedQueryIds", []):
+            yield Found(here.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
+
+
+def _tables(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "dynamodb", "list_tables"):
+        yield from (Found(name, name) for name in page["TableNames"])
+
+
+def _all_secrets(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "secretsmanager", "list_secrets", IncludePlannedDeletion=True):
+        for one in page["SecretList"]:
+            tags = partial(of_list, one.get("Tags"))
+            yield Found(one["Name"], one["ARN"], one.get("Description", ""), tags, _day(one.get("DeletedDate")))
+
+
+def _secrets(here: Ground) -> Iterator[Found]:
+    return (one for one in _all_secrets(here) if not one.said.startswith(_PSEUDONYM_SECRET))
+
+
+def _pseudonyms(here: Ground) -> Iterator[Found]:
+    return (one for one in _all_secrets(here) if one.said == f"{_PSEUDONYM_SECRET}{here.deployment.prefix}")
+
+
+def _all_keys(here: Ground) -> Iterator[Found]:
+    """Keys have no names: only those that describe themselves as ours do come into question."""
+    client = here.client("kms")
+    told = (_PSEUDONYM_KEY, "Encrypts the keys of Confluent Cloud", "Encrypts the keys of Snowflake's users")
+    for page in pages(here, "kms", "list_keys"):
+        for one in page["Keys"]:
+            key = client.describe_key(KeyId=one["KeyId"])["KeyMetadata"]
+            said = key.get("Description", "")
+            if key.get("KeyManager") == "CUSTOMER" and said in (*told, f"Encrypts alarms of {here.deployment.prefix}"):
+                pending = _day(key.get("DeletionDate")) if key["KeyState"] == "PendingDeletion" else ""
+                yield Found(said, key["KeyId"], said, _of_key(client, key["KeyId"]), pending)
+
+
+def _of_key(client: Any, id: str) -> Callable[[], Tags]:
+    return lambda: of_list(client.list_resource_tags(KeyId=id)["Tags"], "TagKey", "TagValue")
+
+
+def _keys(here: Ground) -> Iterator[Found]:
+    return (one for one in _all_keys(here) if one.said != _PSEUDONYM_KEY)
+
+
+def _pseudonym_keys(here: Ground) -> Iterator[Found]:
+    return (one for one in _all_keys(here) if one.said == _PSEUDONYM_KEY)
+
+
+def _day(at: Any) -> str:
+    return at.date().isoformat() if at else ""

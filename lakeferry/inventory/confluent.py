@@ -1,0 +1,158 @@
+"""What of a deployment is in Confluent Cloud: environments and accounts by their names, and what is in them or theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.ground import Ground
+from lakeferry.inventory.items import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
+from lakeferry.inventory.vendor_names import VendorNames
+from lambdas.confluent import crn
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.plane import path
+from lambdas.confluent.reading import text
+from lambdas.core.errors import Denied, NotFound, Transient
+from lambdas.core.redaction import ApiKey
+
+#: What follows a resource's name in that of its statements.
+_OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
+_BY_HAND: Final = "made by hand in something of ours: it goes with that"
+
+
+@attrs.frozen
+class _Environment:
+    """`claim` is that of the environment itself; None where the deployment's file names one that somebody else made."""
+
+    id: str
+    claim: Claim | None
+
+
+def take(here: Ground, names: VendorNames) -> list[Item]:
+    """Raises CommandFailed, LakeferryError."""
+    return list(_Look(here, here.confluent(), names).items())
+
+
+@attrs.frozen
+class _Look:
+    here: Ground
+    vendor: Confluent
+    names: VendorNames
+
+    def items(self) -> Iterator[Item]:
+        yield from self._environments()
+        yield from self._accounts()
+        yield kept("made by hand: the deployment makes everything with it").item(
+            CONFLUENT, "api_key", "Cloud key", self.vendor.cloud.key.id
+        )
+
+    def _environments(self) -> Iterator[Item]:
+        given = self.here.deployment.confluent.environment_id
+        for found in self.vendor.cloud.pages("/org/v2/environments"):
+            id, name = text(found, "id"), text(found, "display_name")
+            claim = self.names.claim(name)
+            if id == given:
+                yield kept("the deployment file names it: somebody else made it").item(CONFLUENT, "environment", name, id)
+                yield from self._inside(_Environment(id, None))
+            elif claim:
+                yield claim.item(CONFLUENT, "environment", name, id)
+                if claim.is_ours:
+                    yield from self._inside(_Environment(id, claim))
+
+    def _inside(self, environment: _Environment) -> Iterator[Item]:
+        cloud, query = self.vendor.cloud, {"environment": environment.id}
+        for found in cloud.pages("/cmk/v2/clusters", **query):
+            if claim := self._claim(environment, text(found, "spec", "display_name")):
+                yield claim.item(CONFLUENT, "kafka_cluster", *_named(found, "spec"), (environment.id,))
+                if claim.is_ours:
+                    yield from self._in_cluster(environment, text(found, "id"), claim)
+        for found in cloud.pages("/pim/v1/integrations", **query):
+            if claim := self._claim(environment, text(found, "display_name")):
+                yield claim.item(CONFLUENT, "provider_integration", *_named(found), (environment.id,))
+        pools: dict[str, Claim] = {}
+        for found in cloud.pages("/fcpm/v2/compute-pools", **query):
+            if claim := self._claim(environment, text(found, "spec", "display_name")):
+                yield claim.item(CONFLUENT, "flink_compute_pool", *_named(found, "spec"), (environment.id,))
+                if claim.is_ours:
+                    pools[text(found, "id")] = claim
+        if pools:
+            yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
+
+    def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Claim) -> Iterator[Item]:
+        """Whatever is in a cluster of ours goes with it, but holds it up where it isn't removed before."""
+        where = (environment.id, cluster)
+        route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
+        for name in sorted(_connectors(self.vendor, route)):
+            yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, where)
+        yield from self._with_key("tableflow", environment, lambda key: self._tables(key, where, of_cluster))
+
+    def _tables(self, key: ApiKey, where: tuple[str, str], of_cluster: Claim) -> Iterator[Item]:
+        plane, query = self.vendor.tableflow(key), {"environment": where[0], "spec.kafka_cluster": where[1]}
+        for found in plane.pages("/tableflow/v1/tableflow-topics", **query):
+            topic = text(found, "spec", "display_name")
+            yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, where)
+        for found in plane.pages("/tableflow/v1/catalog-integrations", **query):
+            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(found, "spec"), where)
+
+    def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Claim]) -> Iterator[Item]:
+        """Those that run in pools of ours, and all in an environment of ours."""
+        place = ("organizations", self.vendor.organization_id, "environments", environment.id)
+        for found in self.vendor.flink(self.here.region, key).pages(path("sql", "v1", *place, "statements")):
+            name, own = text(found, "name"), _OF_STATEMENT.sub("", text(found, "name"))
+            pool = pools.get(text(found, "spec", "compute_pool_id")) or environment.claim
+            if claim := self._within(pool, own) if pool else self.names.claim(own):
+                yield claim.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
+
+    def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
+        """What only a key of the deployment's own can see. In an environment that goes, it goes anyway."""
+        kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
+        secret = f"{self.here.deployment.prefix}/confluent/{what}"
+        try:
+            return list(look(self.here.secrets.read_key(secret)))
+        except (NotFound, Denied, Transient) as refused:
+            # A secret that is pending deletion is refused like one that may not be read.
+            goes = environment.claim is not None and environment.claim.verdict is Verdict.LEFT_OVER
+            return [] if goes else [not_asked(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+
+    def _accounts(self) -> Iterator[Item]:
+        for found in self.vendor.cloud.pages("/iam/v2/service-accounts"):
+            id, name = text(found, "id"), text(found, "display_name")
+            if claim := self.names.claim(name):
+                yield claim.item(CONFLUENT, "service_account", name, id)
+                if claim.is_ours:
+                    yield from self._of_account(id, claim)
+
+    def _of_account(self, account: str, claim: Claim) -> Iterator[Item]:
+        cloud = self.vendor.cloud
+        for found in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
+            yield claim.item(CONFLUENT, "api_key", *_named(found, "spec"), (account,))
+        everywhere = crn.organization(crn.Place(self.vendor.organization_id))
+        for found in cloud.pages("/iam/v2/role-bindings", principal=f"User:{account}", crn_pattern=everywhere):
+            scope = text(found, "crn_pattern").removeprefix(everywhere) or "/organization"
+            yield claim.item(CONFLUENT, "role_binding", f"{text(found, 'role_name')} on {scope}", text(found, "id"), (account,))
+
+    def _claim(self, environment: _Environment, name: str) -> Claim | None:
+        """None for what somebody else has in an environment of his own."""
+        return self._within(environment.claim, name) if environment.claim else self.names.claim(name)
+
+    def _within(self, container: Claim, name: str) -> Claim:
+        """Of what lies in something of ours."""
+        claim = self.names.claim(name)
+        if claim and claim.is_ours:
+            return claim
+        return left_over("no stack has it") if claim else attrs.evolve(container, why=_BY_HAND)
+
+
+def _connectors(vendor: Confluent, route: str) -> list[str]:
+    try:
+        found = vendor.cloud.get(route)
+    except NotFound:  # a cluster that is not ready yet has none
+        return []
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def _named(found: dict[str, Any], *place: str) -> tuple[str, str]:
+    return text(found, *place, "display_name"), text(found, "id")

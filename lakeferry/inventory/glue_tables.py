@@ -1,0 +1,62 @@
+"""Tables in Glue of a deployment: those of its aggregates, and those that Tableflow shows in a database of the cluster's id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from lakeferry.ground import Ground
+from lakeferry.inventory import aws_stores
+from lakeferry.inventory.aws_kinds import pages
+from lakeferry.inventory.items import AWS, Claim, Item, left_over
+from lakeferry.inventory.stacks import Stacks
+
+_PURGED: Final = "purge:glue_database:"
+_CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
+
+
+def take(here: Ground, known: Stacks, buckets: Sequence[str], settled: Callable[..., Claim]) -> Iterator[Item]:
+    """`settled` says what becomes of data. The database of the aggregates itself is listed like other databases."""
+    claim = settled(_claim(here, known, "data"), is_data=True)
+    for table in _tables(here, aws_stores.aggregates(here.deployment)):
+        yield claim.item(AWS, "glue_table", table["Name"], table["Name"], (aws_stores.aggregates(here.deployment),))
+    claim = settled(_claim(here, known, "confluent"), is_data=True)
+    for database in _clusters(here):
+        tables = list(_tables(here, database))
+        if _is_ours(known, database, tables, buckets):
+            yield claim.item(AWS, "glue_database", database)
+            for table in tables:
+                yield claim.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
+
+
+def _claim(here: Ground, known: Stacks, part: str) -> Claim:
+    name = f"{here.deployment.prefix}-{part}"
+    return next((stack.claim() for stack in known.now if stack.name == name), left_over("no stack has it"))
+
+
+def _clusters(here: Ground) -> list[str]:
+    names = [one["Name"] for page in pages(here, "glue", "get_databases") for one in page["DatabaseList"]]
+    return [name for name in names if _CLUSTER.fullmatch(name)]
+
+
+def _tables(here: Ground, database: str) -> Iterator[dict[str, Any]]:
+    client = here.client("glue")
+    try:
+        for page in client.get_paginator("get_tables").paginate(DatabaseName=database):
+            yield from page["TableList"]
+    except client.exceptions.EntityNotFoundException:
+        return
+
+
+def _is_ours(known: Stacks, database: str, tables: list[dict[str, Any]], buckets: Sequence[str]) -> bool:
+    """A stack was to empty it, or its tables lie in a bucket of ours."""
+    if any(resource.physical_id == f"{_PURGED}{database}" for _, resource in known.physical_ids(_PURGED)):
+        return True
+    places = {place for table in tables for place in _places(table)}
+    return any(place.startswith(f"s3://{bucket}/") for place in places for bucket in buckets)
+
+
+def _places(table: dict[str, Any]) -> Iterator[str]:
+    yield table.get("StorageDescriptor", {}).get("Location", "")
+    yield table.get("Parameters", {}).get("metadata_location", "")

@@ -1,0 +1,85 @@
+"""Values of a template that lead to other resources, and how they are written for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+#: A stack's name and a logical id.
+Place = tuple[str, str]
+#: Names of what stacks give one another, with what each leads to.
+Exports = Mapping[str, Place]
+
+_NAMED: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
+_LONGEST: Final = 70
+#: Of an asset: its beginning tells it from others.
+_HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, Place]:
+    """By the name of each export, the resource whose value it gives. `templates` by stack."""
+    found: dict[str, Place] = {}
+    for stack, template in templates.items():
+        for output in template.get("Outputs", {}).values():
+            name = output.get("Export", {}).get("Name")
+            led = next(of(stack, output.get("Value"), {}), None)
+            if isinstance(name, str) and led:
+                found[name] = led
+    return found
+
+
+def of(stack: str, value: Any, given: Exports) -> Iterator[Place]:
+    """Every resource that `value` refers to, in its own stack or another one."""
+    if isinstance(value, list):
+        for each in value:
+            yield from of(stack, each, given)
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _led(stack, name, each, given)
+
+
+def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Place]:
+    if name == "Ref" and isinstance(value, str):
+        yield stack, value
+    elif name == "Fn::GetAtt":
+        yield stack, str(value[0] if isinstance(value, list) else value).partition(".")[0]
+    elif name == "Fn::ImportValue":
+        if isinstance(value, str) and value in given:
+            yield given[value]
+    elif name == "Fn::Sub":
+        text, own = (value[0], value[1]) if isinstance(value, list) else (value, {})
+        yield from of(stack, list(own.values()), given)
+        yield from ((stack, each.partition(".")[0]) for each in _NAMED.findall(str(text)) if each not in own)
+    else:
+        yield from of(stack, value, given)
+
+
+def shown(value: Any, given: Exports) -> str:
+    """A value as people read it: on one line, without its middle where it is long."""
+    text = _HASH.sub(lambda found: f"{found[0][:8]}…", " ".join(_text(value, given).split()))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 25]} … {text[-20:]}"
+
+
+def _text(value: Any, given: Exports) -> str:
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, inner),) = value.items()
+        if name in _WRITTEN:
+            return _WRITTEN[name](inner, given)
+    if isinstance(value, str):
+        return value
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _imported(name: Any, given: Exports) -> str:
+    return given[name][1] if isinstance(name, str) and name in given else str(name)
+
+
+_WRITTEN: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
+    "Ref": lambda inner, _: str(inner),
+    "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
+    "Fn::ImportValue": _imported,
+    "Fn::Join": lambda inner, given: inner[0].join(_text(each, given) for each in inner[1]),
+    "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
+}

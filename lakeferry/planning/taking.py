@@ -1,0 +1,83 @@
+"""Makes a plan: synthesises, asks what is deployed, compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from lakeferry import cost, deployed
+from lakeferry.cdk_runs import Cdk, CliFailed
+from lakeferry.console import FAILED, CommandFailed
+from lakeferry.deployed import Deployed
+from lakeferry.ground import Ground, aws_told
+from lakeferry.planning import durations, references, templates
+from lakeferry.planning.difference import Comparison
+from lakeferry.planning.telling import Plan, Setting
+from lakeferry.planning.templates import Wanted
+from lambdas.core.redaction import redact
+
+Tell = Callable[[str], object]
+#: Of the command line, where it fails.
+_LAST_LINES: Final = 5
+
+
+def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None) -> None:
+    """Raises CommandFailed."""
+    tell("templates")
+    try:
+        cdk.synth(lambda _: None, deployments)
+    except CliFailed as failed:
+        last = "\n".join(failed.lines[-_LAST_LINES:])
+        hint = "Correct what these lines name; `python -m lakeferry.cdk synth` shows all of them"
+        raise CommandFailed(FAILED, "SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
+
+
+def take(here: Ground, cdk: Cdk, tell: Tell) -> Plan:
+    """Of templates that are synthesised. Raises CommandFailed."""
+    tell("what is deployed")
+    standing = deployed.read(here)
+    wanted = templates.read(cdk.folder, here.stacks)
+    tell("what differs")
+    begun = {name: stack for name, stack in standing.items() if stack.stands}
+    changes = Comparison(here.region, wanted, begun).changes()
+    with aws_told("asking how long the last deployment took"):
+        phases = [durations.phase(stack.name, changes, _last(here, standing.get(stack.name))) for stack in wanted]
+    return Plan(
+        prefix=here.deployment.prefix,
+        account=here.account,
+        region=here.region,
+        changes=changes,
+        settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
+        phases=[phase for phase in phases if phase],
+        cost=cost.estimate(here.plan),
+        standing=list(standing),
+        unwanted=[name for name in standing if name not in here.stacks],
+    )
+
+
+def _last(here: Ground, standing: Deployed | None) -> float | None:
+    return durations.last(here.client("cloudformation"), standing.id) if standing else None
+
+
+def _settings(wanted: Wanted, standing: Deployed) -> Iterator[Setting]:
+    """What of the stack itself differs."""
+    yield from _mapped(wanted.name, "tag", standing.tags, wanted.tags)
+    before, after = (_outputs(template) for template in (standing.template, wanted.template))
+    yield from _mapped(wanted.name, "output", before, after)
+    if standing.is_protected != wanted.is_protected:
+        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (standing, wanted)))
+
+
+def _outputs(template: Mapping[str, Any]) -> dict[str, str]:
+    return {name: redact(references.shown(one.get("Value"), {})) for name, one in template.get("Outputs", {}).items()}
+
+
+def _mapped(stack: str, what: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Setting]:
+    for name in dict.fromkeys([*before, *after]):
+        if before.get(name) != after.get(name):
+            yield Setting(stack, f"{what} {name}", before.get(name, "nothing"), after.get(name, "nothing"))
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"

@@ -1,0 +1,203 @@
+"""The rehearsal from its first phase to its report."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from lakeferry import ground, world
+from lakeferry.cdk_runs import Cdk, CliFailed
+from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.ground import Ground
+from lakeferry.inventory import stacks
+from lakeferry.plans import plan_of
+from lakeferry.rehearsal import campaign, report, worlds
+from lakeferry.rehearsal.campaign import Life
+from lakeferry.rehearsal.proof import NotProven, Phase, Proof, Tell
+from lakeferry.rehearsal.proofs import exports, flow, health, readers, rotation, teardown, updates
+from lakeferry.rehearsal.stage import Stage
+from lakeferry.rehearsal.worlds import Worlds
+from lambdas.core.errors import LakeferryError
+from simulators.confluent_cloud.flink_remote import FLINK_PYTHON
+
+#: How long before the end of the first window the vendors' time begins: trades of the window come first, later ones after.
+_LEAD_SECONDS: Final = 900
+Work = Callable[[Tell], list[Proof]]
+
+
+@attrs.define
+class Rehearsal:
+    """`keep` leaves everything running after the last proof before the end."""
+
+    voice: Voice
+    out: Path
+    keep: bool
+    phases: list[Phase] = attrs.Factory(list)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.phases and self.phases[-1].failure)
+
+    def phase(self, name: str, work: Work) -> None:
+        """Nothing more is tried after one that failed."""
+        if self.failed:
+            return
+        started = time.monotonic()
+        proofs: list[Proof] = []
+        failure = ""
+        with self.voice.step(name) as tell:
+            try:
+                proofs = work(tell)
+            except (NotProven, CliFailed, LakeferryError, CommandFailed) as wrong:
+                failure = str(wrong)
+        done = Phase(name, time.monotonic() - started, proofs, failure)
+        self.phases.append(done)
+        self.voice.say(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
+
+
+def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
+    """Raises CommandFailed where something was not proven, with where the report is."""
+    if not FLINK_PYTHON.exists():
+        raise CommandFailed(NOT_SET_UP, "NO-FLINK", "Flink is not installed (.venv-flink is missing)", "Run `make rehearse`")
+    rehearsal = Rehearsal(voice, out, keep)
+    started = time.monotonic()
+    with opened(stage, out / "rehearsal") as on:
+        rehearsal.phases.append(Phase("three empty worlds", time.monotonic() - started, []))
+        _rehearse(rehearsal, on)
+    return _ended(rehearsal, time.monotonic() - started)
+
+
+def under_faults(voice: Voice, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
+    """One life a seed; what is known is written after each. Raises CommandFailed where one does not come through."""
+    lives: list[Life] = []
+    document: dict[str, Any] = {}
+    started = time.monotonic()
+    with opened(stage, out / "rehearsal", flink=False) as on:
+        with voice.step("a life without faults") as tell:
+            _prepared(on, tell)
+            before = campaign.baseline(on, tell)
+        voice.say(f"✓ a life without faults{time.monotonic() - started:43.1f} s")
+        for seed in seeds:
+            lives.append(_lived(voice, Life(on, seed, before)))
+            document = campaign.written(lives, time.monotonic() - started, out)
+    hits = ", ".join(f"{count} at {vendor}" for vendor, count in document["hits"].items())
+    voice.result(
+        f"{len(lives)} lives under faults: {hits} hit; {document['failed_first']} of {document['steps']} steps failed first,"
+    )
+    voice.result(f"and came through when they were run again. Nothing is left over. Next: {world.relative(out / 'nemesis.json')}")
+    return document
+
+
+def _lived(voice: Voice, life: Life) -> Life:
+    with voice.step(f"seed {life.seed}") as tell:
+        try:
+            life.live(tell)
+        except (NotProven, CliFailed) as wrong:
+            hint = f"Look at the log of the command line; the same faults again: {command()} rehearse --nemesis {life.seed}"
+            raise CommandFailed(FAILED, "NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
+    for step in life.steps:
+        told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
+        voice.say(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
+    return life
+
+
+@contextmanager
+def opened(stage: str, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
+    """Three empty worlds, and this process in them. Raises CommandFailed for a deployment that can't be rehearsed."""
+    plan = plan_of(stage)
+    deployment = plan.deployment
+    if deployment.snowflake is None or not deployment.uses_snowflake:
+        hint = "Rehearse a deployment with [snowflake], such as dev"
+        raise CommandFailed(WRONG_INPUT, "REHEARSAL-SNOWFLAKE", f"stage {stage} has no Snowflake", hint)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
+    with (
+        worlds.open_worlds(deployment.snowflake.account, begins, flink=flink) as three,
+        world.in_environment(three.environment),
+    ):
+        here = Ground(plan, ground.Addresses.read(three.environment))
+        yield Stage(here, three, Cdk(here, folder / "cdk.log"), folder)
+
+
+def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
+    moment = exports.first_window().end
+    phase = rehearsal.phase
+    phase("what admins prepare; synth; cdk bootstrap", lambda tell: _prepared(on, tell))
+    phase("cdk deploy --all", lambda tell: _deployed(on, tell))
+    phase("trades flow into Iceberg tables", lambda _: flow.trades_flow(on, moment))
+    phase("readers", lambda _: [*readers.new_rows(on), *readers.same_rows(on, moment), *readers.named_queries(on)])
+    phase("doctor", lambda _: [*health.all_well(on), *health.names_what_is_broken(on)])
+    phase("the export, its schedule and its mails", lambda _: _exported(on))
+    phase("rotation", lambda _: rotation.rotates(on))
+    phase("an update", lambda tell: updates.changes_only_that(on, tell))
+    phase("an update that fails", lambda tell: updates.rolls_back(on, tell))
+    if rehearsal.keep:
+        _held(rehearsal, on.worlds)
+    phase("cdk destroy --all, and the inventory", lambda tell: teardown.destroyed(on, tell))
+    phase("once more: deploy", lambda tell: _deployed(on, tell))
+    phase("once more: destroy, and the inventory", lambda tell: teardown.destroyed(on, tell))
+
+
+def _prepared(on: Stage, tell: Tell) -> list[Proof]:
+    worlds.require_embedded(on.here)
+    worlds.prepare(on.here, on.worlds)
+    on.cdk.synth(tell)
+    on.cdk.bootstrap(tell)
+    return []
+
+
+def _deployed(on: Stage, tell: Tell) -> list[Proof]:
+    on.cdk.deploy(tell)
+    made = {stack.name: len(stack.resources) for name in on.here.stacks if (stack := stacks.one(on.here, name))}
+    seen = f"{len(made)} stacks, {sum(made.values())} resources, IAM enforced"
+    return [Proof("the real command line deploys the unmodified templates", seen, made)]
+
+
+def _exported(on: Stage) -> list[Proof]:
+    return [*exports.subscriptions(on), *exports.published(on), *exports.not_twice(on), *exports.failure_told(on)]
+
+
+def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
+    """Until the user stops it."""
+    voice, file = rehearsal.voice, rehearsal.out / "rehearsal" / "environment.sh"
+    mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
+    file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
+    for name, address in opened.told().items():
+        voice.result(f"{name:22}{address}")
+    voice.result(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
+    voice.result(
+        f"Everything is running. In another terminal: source {world.relative(file)}, then for example {command()} inventory"
+    )
+    voice.result("Ctrl-C ends it; then everything is destroyed and looked for.")
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        voice.say("")
+
+
+def _ended(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
+    document = report.written(rehearsal.phases, seconds, rehearsal.out)
+    voice = rehearsal.voice
+    voice.result("")
+    voice.table(["proven", "seen"], [[proof.claim, proof.seen] for phase in rehearsal.phases for proof in phase.proofs])
+    voice.result("\nWhat a rehearsal can't prove:")
+    for each in report.NOT_PROVEN:
+        voice.result(f"  - {each}")
+    page = world.relative(rehearsal.out / "rehearsal.html")
+    if rehearsal.failed:
+        last = rehearsal.phases[-1]
+        hint = f"Look at {page} and {world.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
+        raise CommandFailed(FAILED, "NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
+    voice.result(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
+    voice.result(
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {command()} cost says what that costs."
+    )
+    return document

@@ -1,0 +1,122 @@
+"""`lakeferry rotate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+
+from deployments.model import Deployment
+from lakeferry import ground
+from lakeferry.console import FAILED, STOPPED, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.ground import Ground
+from lakeferry.planning.durations import spoken
+from lakeferry.rotations import secrets, turning
+from lakeferry.rotations.secrets import Age, Rotating
+
+_COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
+_YES: Final = ("y", "yes")
+#: Days by which a rotation may be late: Secrets Manager has a window of hours, and tries again what failed.
+_LATE: Final = 1.0
+
+
+def check(voice: Voice, stage: str, chosen: str | None) -> dict[str, Any]:
+    """Raises CommandFailed where a key is too old, or a rotation late or stuck."""
+    with ground.of(stage) as here:
+        with voice.step("Asking for the ages of keys"):
+            found = [*secrets.ages(here, secrets.of(here, chosen)), *([] if chosen else secrets.by_hand(here))]
+        show(voice, here.deployment, found)
+        document = {"stage": stage, "secrets": documents(found), "rotated": [], "revoked": []}
+        if wrong := [f"{one.secret}: {trouble}" for one in found for trouble in troubles(here.deployment, one)]:
+            hint = "`lakeferry logs rotation` says why; `lakeferry rotate SECRET --now` rotates by hand"
+            raise CommandFailed(FAILED, "KEY-OVERDUE", "; ".join(wrong), hint, document)
+        return document
+
+
+def now(voice: Voice, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
+    """One after the other. Raises CommandFailed with the first that fails; then its key of before stays."""
+    with ground.of(stage) as here:
+        wanted = secrets.of(here, chosen)
+        names = ", ".join(one.name for one in wanted)
+        _require_agreed(voice, f"Replace the keys in {names}? Those of before stay valid. Type yes", yes=yes)
+        done = [_turned(voice, here, one) for one in wanted]
+        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(one) for one in done], "revoked": []}
+
+
+def revoke(voice: Voice, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
+    """A key has leaked: what was replaced last goes, the current one is replaced, and goes too. Raises CommandFailed."""
+    with ground.of(stage) as here:
+        wanted = secrets.of(here, chosen) if chosen else []
+        if len(wanted) != 1:
+            hint = "Name one secret: `lakeferry rotate` lists them"
+            raise CommandFailed(WRONG_INPUT, "ROTATE-UNKNOWN", "--revoke takes the keys of one secret away", hint)
+        (secret,) = wanted
+        question = f"Readers of {secret.name} that hold an older key fail once, and read the secret again. Type yes to go on"
+        _require_agreed(voice, question, yes=yes)
+        first = _revoked(voice, here, secret)
+        turned = _turned(voice, here, secret)
+        second = _revoked(voice, here, secret)
+        voice.result(f"Now exactly one key is valid: {second.kept}")
+        both = [attrs.asdict(one) for one in (first, second)]
+        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(turned)], "revoked": both}
+
+
+def show(voice: Voice, deployment: Deployment, found: list[Age]) -> None:
+    rows = [_row(deployment, one) for one in found]
+    voice.table(_COLUMNS, rows)
+    for one in found:
+        if one.trouble:
+            voice.result(f"  ? {one.secret}: not asked: {one.trouble}")
+
+
+def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
+    """What is wrong with a key's age or its rotation."""
+    limit = deployment.alerts.key_age_days or deployment.rotation.every_days * 3 // 2
+    if age.age_days is not None and age.age_days > limit and not age.by_hand:
+        yield f"its key is {age.age_days:.0f} days old, and {limit} are the limit"
+    if age.overdue_days > _LATE:
+        yield f"a rotation is {age.overdue_days:.0f} days overdue"
+    if age.pending_days > _LATE:
+        yield f"a rotation has been under way for {age.pending_days:.0f} days"
+
+
+def documents(found: Iterable[Age]) -> list[dict[str, Any]]:
+    return [attrs.asdict(one) | {"keys": [dict(key) for key in one.keys]} for one in found]
+
+
+def _row(deployment: Deployment, age: Age) -> list[str]:
+    live = next((key["id"] for key in age.keys if key["place"] == age.place), "")
+    others = ", ".join(f"{key['id']} ({key['place']})" for key in age.keys if key["id"] != live)
+    days = "" if age.age_days is None else f"{age.age_days:.1f} days"
+    hints = ["not asked ?"] if age.trouble else ["made by hand"] if age.by_hand else []
+    told = "; ".join([*troubles(deployment, age), *hints])
+    due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
+    return [age.secret, days, due, live, age.place, others, told]
+
+
+def _turned(voice: Voice, here: Ground, secret: Rotating) -> turning.Turned:
+    with voice.step(f"Rotating {secret.name}") as tell:
+        done = turning.turn(here, secret, tell)
+    voice.result(f"{secret.name}: a new key is current, after {spoken(done.seconds)}; the one of before stays valid")
+    return done
+
+
+def _revoked(voice: Voice, here: Ground, secret: Rotating) -> turning.Revoked:
+    with voice.step(f"Revoking older keys of {secret.name}"):
+        done = turning.revoke(here, secret)
+    voice.result(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
+    if done.not_ours:
+        voice.warn(f"  not ours, and still valid: {', '.join(done.not_ours)}. Look whose they are, and UNSET them in Snowflake")
+    return done
+
+
+def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not voice.may_ask:
+        hint = f"Say it: `{command()} --yes rotate …`"
+        raise CommandFailed(WRONG_INPUT, "ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
+    if voice.ask(question).lower() not in _YES:
+        raise CommandFailed(STOPPED, "STOPPED", "stopped; nothing was changed", "Run the command again")

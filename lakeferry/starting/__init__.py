@@ -1,0 +1,1 @@
+"""`lakeferry init`: a few questions, remembered answers, and the deployment file that they make."""

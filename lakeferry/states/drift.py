@@ -1,0 +1,114 @@
+"""What differs from what was deployed: resources of AWS that somebody changed, and objects at the vendors that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakeferry import inventory
+from lakeferry.ground import Ground, aws_told
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
+from lakeferry.inventory.stacks import Stack
+from lambdas import contract
+from lambdas.resources import identity
+from lambdas.resources.identity import Identity
+
+_POLL: Final = 3.0
+_PATIENCE: Final = 600.0
+_ANEW: Final = "the next update of it makes it anew"
+_GOING: Final = "DETECTION_IN_PROGRESS"
+_DRIFTED: Final = ("MODIFIED", "DELETED")
+#: Kinds that an inventory lists by the name that their object has at the vendor.
+_LISTED: Final = (
+    "environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool", "connector",
+    "snowflake_warehouse", "snowflake_database", "snowflake_schema", "snowflake_iceberg_table", "snowflake_user",
+    "snowflake_role", "snowflake_external_volume", "snowflake_catalog_integration",
+)  # fmt: skip
+
+
+@attrs.frozen
+class Drift:
+    """`how` is MODIFIED, DELETED, or `not asked`."""
+
+    world: str
+    what: str
+    name: str
+    how: str
+    told: str = ""
+
+
+def look_at(here: Ground) -> list[Drift]:
+    """Of all stacks that stand. Raises CommandFailed."""
+    with aws_told("asking for the stacks"):
+        standing = [stack for name in stacks.names(here) if (stack := stacks.one(here, name)) and stack.stands]
+    found = [drift for stack in standing for drift in _of_stack(here, stack)]
+    return [*found, *_gone(here, standing)]
+
+
+def _of_stack(here: Ground, stack: Stack) -> Iterator[Drift]:
+    """As CloudFormation sees it: only properties that the template names, and only of types that it can look at."""
+    try:
+        _detect(here, stack)
+        yield from map(_of_resource, _drifted(here, stack))
+    except (ClientError, BotoCoreError, TimeoutError) as error:
+        yield Drift(AWS, "stack", stack.name, Verdict.NOT_ASKED, f"CloudFormation can't look for drift: {_short(error)}")
+
+
+def _detect(here: Ground, stack: Stack) -> None:
+    """Raises TimeoutError where it takes longer than we wait."""
+    client, until = here.client("cloudformation"), here.clock.time() + _PATIENCE
+    started = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
+    while client.describe_stack_drift_detection_status(StackDriftDetectionId=started)["DetectionStatus"] == _GOING:
+        if here.clock.time() > until:
+            raise TimeoutError(f"it has not ended in {_PATIENCE:.0f} s")
+        here.clock.sleep(_POLL)
+
+
+def _drifted(here: Ground, stack: Stack) -> Iterator[dict[str, Any]]:
+    """All pages, which boto3 doesn't turn by itself here. What was seen before a detection failed counts."""
+    asked: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": list(_DRIFTED)}
+    while True:
+        page = here.client("cloudformation").describe_stack_resource_drifts(**asked)
+        yield from page["StackResourceDrifts"]
+        if not page.get("NextToken"):
+            return
+        asked["NextToken"] = page["NextToken"]
+
+
+def _of_resource(found: dict[str, Any]) -> Drift:
+    changed = [one["PropertyPath"] for one in found.get("PropertyDifferences") or []]
+    how = str(found["StackResourceDriftStatus"])
+    return Drift(AWS, found["ResourceType"], found["LogicalResourceId"], how, ", ".join(changed))
+
+
+def _gone(here: Ground, standing: list[Stack]) -> Iterator[Drift]:
+    items = inventory.take(here)
+    unasked = [item for item in items if item.verdict is Verdict.NOT_ASKED]
+    for item in unasked:
+        yield Drift(item.world, item.kind, "", Verdict.NOT_ASKED, item.why)
+    silent = {item.world for item in unasked if not item.kind}
+    for stack in standing:
+        for known in filter(None, (identity.parse(resource.physical_id) for resource in stack.resources)):
+            world = SNOWFLAKE if known.kind.startswith("snowflake_") else CONFLUENT
+            if known.kind in _LISTED and world not in silent and not _is_there(here, stack, known, items):
+                yield Drift(world, known.kind, known.logical_id, "DELETED", _ANEW)
+
+
+def _is_there(here: Ground, stack: Stack, known: Identity, items: list[Item]) -> bool:
+    told = here.deployment.deployment
+    name = contract.object_name(
+        project=told.name, stage=told.stage, region=here.region, account=here.account, stack=stack.name,
+        logical_id=known.logical_id, generation=known.generation,
+    )  # fmt: skip
+    return any(
+        item.kind == known.kind and name in (item.name, item.id.partition("lakeferry ")[2].split(" ")[0]) for item in items
+    )
+
+
+def _short(error: Exception) -> str:
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code", ""))
+    return str(error) if isinstance(error, TimeoutError) else type(error).__name__

@@ -1,0 +1,79 @@
+"""Where status looks: with the settings of the deployed watch, and the clients of the operator."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import attrs
+
+from lakeferry import deployed
+from lakeferry.console import FAILED, CommandFailed
+from lakeferry.ground import Ground, aws_told
+from lambdas import contract
+from lambdas.confluent.plane import Plane
+from lambdas.core.clock import Deadline
+from lambdas.core.http import Session
+from lambdas.core.objects import Objects
+from lambdas.handlers import watch
+from lambdas.handlers.watch import Settings
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
+from lambdas.watch.exports import Results
+from lambdas.watch.lake import Lake
+from lambdas.watch.vendors import Shown, Topics
+
+#: Seconds that one vendor may take to answer everything.
+_PATIENCE: Final = 60.0
+
+
+@attrs.frozen
+class Places:
+    here: Ground
+    settings: Settings
+
+    def lake(self, database: str) -> Lake:
+        return Lake(self.here.client("glue"), self.here.client("s3"), database, self.here.clock.time)
+
+    @functools.cached_property
+    def topics(self) -> Topics:
+        return Topics(self._telemetry, self.settings.watched.cluster, self.here.clock.time)
+
+    @functools.cached_property
+    def shown(self) -> Shown:
+        return Shown(functools.cache(self._snowflake), self.here.clock.time)
+
+    @property
+    def results(self) -> Results:
+        return Results(self.objects, self.settings.prefix, self.here.clock.time)
+
+    @property
+    def objects(self) -> Objects:
+        return Objects(self.here.client("s3"), self.settings.bucket)
+
+    def _telemetry(self) -> Plane:
+        key = self.here.secrets.read_key(self.settings.metrics_key)
+        return Plane(self._session(), self.here.clock, self.settings.telemetry_url, key)
+
+    def _snowflake(self) -> Snowflake:
+        """As the reader whom the deployment has made, without a warehouse."""
+        store, secret = self.here.secrets, self.settings.snowflake_secret
+        held = store.read(secret)
+        account, user, role = (
+            held[name].reveal() if name in held else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+        )
+        login, key = Login(account, user, sql.named(role)), secret_fields.read_pair(store, secret)
+        return Snowflake(self._session(), self.here.clock, login, key, self.settings.snowflake_url)
+
+    def _session(self) -> Session:
+        return Session(Deadline(self.here.clock, self.here.clock.time() + _PATIENCE))
+
+
+def of(here: Ground) -> Places:
+    """Raises CommandFailed where the watch isn't deployed."""
+    stack = deployed.part(here, "operations")
+    for function in deployed.functions(here, stack, contract.WATCH):
+        with aws_told(f"looking at function {function.name}"):
+            found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
+        return Places(here, watch.read(found.get("Environment", {}).get("Variables", {})))
+    raise CommandFailed(FAILED, "NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

@@ -1,0 +1,110 @@
+"""Secrets that CloudFormation makes, and their rotation schedules.
+
+- Ref of a secret is its ARN, its id for other resources. Stock MiniStack gives the name, and policies on it then fit nothing.
+- A secret for which the template names no value has none, and reading it is refused; stock gives it an empty one.
+- Generated values keep to ExcludePunctuation and the other rules of GetRandomPassword.
+- Deleting a stack schedules its secrets for deletion, which blocks their names; stock removes them at once.
+- AWS::SecretsManager::RotationSchedule, which stock refuses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from simulators.aws.hooks import Amendment, ministack
+
+AMENDMENT = Amendment("cfn_secrets")
+_PROVISIONERS: Final = "ministack.services.cloudformation.provisioners"
+_SECRET: Final = "AWS::SecretsManager::Secret"  # noqa: S105  (a type)
+_SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
+_TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
+Made = tuple[str, dict[str, Any]]
+
+
+class ProvisioningFailed(Exception):
+    """What the service answered; CloudFormation tells it as the resource's reason."""
+
+
+@AMENDMENT.replaces(_PROVISIONERS, "_sm_secret_string", "props")
+def secret_string(stock: Callable[..., str], props: dict[str, Any]) -> str:
+    generate = props.get("GenerateSecretString")
+    if props.get("SecretString") or not generate:
+        return stock(props)
+    wanted = {name: _typed(value) for name, value in generate.items() if name not in _TEMPLATE}
+    value = asked("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
+    if "SecretStringTemplate" not in generate:
+        return str(value)
+    return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
+
+
+@AMENDMENT.provisions(_SECRET, "create", stock=True)
+def create_secret(stock: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+    service = ministack("services.secretsmanager")
+    if "Name" in props and props["Name"] in service._secrets:
+        raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
+    name, attributes = stock(logical_id, props, stack_name)
+    if "SecretString" not in props and "GenerateSecretString" not in props:
+        service._secrets[name]["Versions"].clear()
+    return str(attributes["Arn"]), attributes
+
+
+@AMENDMENT.provisions(_SECRET, "update", stock=True)
+def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
+    stock: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, logical_id: str
+) -> Made:
+    _, attributes = stock(_name(physical_id), old, new, stack_name, logical_id)
+    return attributes["Arn"], attributes
+
+
+@AMENDMENT.provisions(_SECRET, "delete", stock=True)
+def delete_secret(stock: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
+    service = ministack("services.secretsmanager")
+    _, secret = service._resolve(physical_id)
+    if secret and not secret.get("DeletedDate"):
+        asked("secretsmanager", "_delete_secret", {"SecretId": physical_id})
+
+
+@AMENDMENT.provisions(_SCHEDULE, "create")
+def create_schedule(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+    rules = {name: _typed(value) for name, value in props.get("RotationRules", {}).items()}
+    wanted = {"SecretId": props["SecretId"], "RotationLambdaARN": props.get("RotationLambdaARN"), "RotationRules": rules}
+    at_once = _typed(props.get("RotateImmediatelyOnUpdate", True))
+    asked("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
+    return str(props["SecretId"]), {}
+
+
+@AMENDMENT.provisions(_SCHEDULE, "update")
+def update_schedule(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Made:
+    made: Made = create_schedule("", new, stack_name)
+    return made
+
+
+@AMENDMENT.provisions(_SCHEDULE, "delete")
+def delete_schedule(physical_id: str, props: dict[str, Any]) -> None:
+    """As CancelRotateSecret; a secret that is gone has no schedule."""
+    _, secret = ministack("services.secretsmanager")._resolve(physical_id)
+    if secret:
+        secret["RotationEnabled"] = False
+
+
+def asked(service: str, operation: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The service's own answer. Raises ProvisioningFailed where it refuses."""
+    status, _, body = getattr(ministack(f"services.{service}"), operation)(data)
+    answer: dict[str, Any] = json.loads(body or b"{}")
+    if status >= 400:
+        raise ProvisioningFailed(f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}")
+    return answer
+
+
+def _name(arn: str) -> str:
+    name, _ = ministack("services.secretsmanager")._resolve(arn)
+    return name or arn
+
+
+def _typed(value: Any) -> Any:
+    """Templates may say numbers and booleans as strings."""
+    if value in ("true", "false"):
+        return value == "true"
+    return int(value) if isinstance(value, str) and value.isdigit() else value

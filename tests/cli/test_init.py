@@ -1,0 +1,219 @@
+"""`lakeferry init`: few questions, remembered answers, a file that passes every check, and nothing written over unasked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+import terminal
+from command import Clone
+from promises import promised
+
+from deployments import check
+
+MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
+
+
+@pytest.fixture
+def place(clone):
+    """A clone as it was when it was made."""
+    kept = {file: file.read_bytes() for file in (clone.root / "deployments").glob("*.toml")}
+    yield clone
+    for file in (clone.root / "deployments").glob("*.toml"):
+        file.write_bytes(kept[file]) if file in kept else file.unlink()
+    (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
+
+
+def plan_of(place, stage):
+    return check.load(place.root / "deployments" / f"{stage}.toml", place.root).deployment
+
+
+def test_a_new_stage_has_a_file_that_passes_every_check(place):
+    said = place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales", "--json")
+    assert said.code == 0, said.err
+    assert said.document.keys() == promised("init")
+    assert (said.document["file"], said.document["written"]) == ("deployments/test.toml", True)
+    made = plan_of(place, "test")
+    assert (made.prefix, made.deployment.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
+    assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
+    assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
+        ("daily_trades", "0 6 * * ? *", ["sales@corp.test"])
+    ]
+    assert made.snowflake.key_secret in said.document["not_stored"]
+    assert said.document["next"] == [
+        f"{words} --stage test" for words in ("secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy")
+    ]
+
+
+def test_the_file_explains_itself_and_names_its_schema(place):
+    place.run("init", "--stage", "test", "--yes")
+    text = (place.root / "deployments" / "test.toml").read_text()
+    assert text.startswith("#:schema ../docs/reference/deployment.schema.json\n")
+    assert "lakeferry secrets set confluent" in text
+
+
+#: Answers, and what the file says then.
+ANSWERS = {
+    "an environment that exists": (
+        ("--environment", "env-abc123", "--environment-name", "lake"),
+        lambda made: (made.confluent.environment_id, made.confluent.environment_name) == ("env-abc123", "lake"),
+    ),
+    "no Snowflake": (
+        ("--snowflake", "none"),
+        lambda made: not made.uses_snowflake and not made.tables[0].tableflow.snowflake_table,
+    ),
+    "topics of one's own": (
+        ("--topics", "sales_orders, store_orders"),
+        lambda made: [topic.name for topic in made.tables] == ["sales_orders", "store_orders"] and len(made.exports) == 2,
+    ),
+    "a time for weekly files": (
+        ("--topics", "sales_orders", "--schedule", "07:30", "--zone", "Europe/Berlin"),
+        lambda made: (made.exports[0].cron, made.exports[0].zone) == ("30 7 ? * MON *", "Europe/Berlin"),
+    ),
+    "cron": (("--schedule", "0 6 1 * ? *"), lambda made: made.exports[0].cron == "0 6 1 * ? *"),
+    "nobody to mail to": (("--recipients", "none"), lambda made: made.exports[0].recipients == []),
+    "a region": (("--region", "eu-central-1"), lambda made: made.aws.region == "eu-central-1"),
+}
+
+
+@pytest.mark.parametrize("stage", ["test", "dev"])
+@pytest.mark.parametrize("case", ANSWERS)
+def test_each_answer_gets_into_a_new_file_and_into_one_that_exists(place, case, stage):
+    words, is_so = ANSWERS[case]
+    said = place.run("init", "--stage", stage, *words, "--yes")
+    assert said.code == 0, said.err
+    assert is_so(plan_of(place, stage))
+
+
+#: Answers that can't be, and what is said.
+WRONG = {
+    "a region": (("--region", "nowhere"), "--region"),
+    "a mail address": (("--engineers", "somebody"), "'somebody' is not a mail address"),
+    "a topic": (("--topics", "Sales"), "capitals"),
+    "a schedule": (("--schedule", "25:00"), "--schedule"),
+    "a zone": (("--zone", "Berlin"), "Berlin"),
+    "an environment without its name": (("--environment", "env-1"), "--environment-name"),
+    "an account": (("--snowflake", "https://x"), "--snowflake"),
+    "several": (("--region", "nowhere", "--zone", "Berlin"), "--zone"),
+    "a stage": (("--stage", "Test-1"), "stage"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_answers_that_cannot_be_are_told_all_at_once_and_nothing_is_written(place, case):
+    words, told = WRONG[case]
+    said = place.run("init", *(() if "--stage" in words else ("--stage", "test")), *words, "--json")
+    assert (said.code, said.document["code"]) == (2, "INIT-ANSWER")
+    assert told in said.document["message"]
+    assert not (place.root / "deployments" / "test.toml").exists()
+
+
+def test_a_topic_without_a_schema_is_refused_by_the_checks_of_every_deployment(place):
+    said = place.run("init", "--stage", "test", "--topics", "unheard_of", "--json")
+    assert (said.code, said.document["code"]) == (2, "DEPLOYMENT-FILE")
+    assert "unheard_of has no schema" in said.document["message"]
+    assert not (place.root / "deployments" / "test.toml").exists()
+
+
+def test_a_file_that_exists_is_not_written_over_unasked(place):
+    file = place.root / "deployments" / "dev.toml"
+    before = file.read_text()
+    said = place.run("init", *MINE, "--json")
+    assert (said.code, said.document["code"]) == (2, "INIT-EXISTS")
+    assert '+owner = "sales team"' in said.document["details"]["diff"]
+    assert file.read_text() == before
+
+
+def test_a_change_leaves_all_else_in_the_file_as_somebody_wrote_it(place):
+    file = place.root / "deployments" / "dev.toml"
+    before = file.read_text().splitlines()
+    assert place.run("init", *MINE, "--yes").code == 0
+    after = file.read_text().splitlines()
+    changed = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
+    assert changed == [
+        ('owner = "data-platform team"', 'owner = "sales team"'),
+        ('recipients = ["analysts@example.com"]', 'recipients = ["sales@corp.test"]'),
+        ('engineers = ["engineers@example.com"]', 'engineers = ["on-call@corp.test"]'),
+    ]
+
+
+def test_the_same_answers_again_write_nothing(place):
+    assert place.run("init", "--stage", "test", *MINE).code == 0
+    again = place.run("init", "--stage", "test", "--json")
+    assert (again.code, again.document["written"], again.document["diff"]) == (0, False, "")
+
+
+def test_answers_are_remembered_for_the_next_stage(place):
+    place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
+    place.run("init", "--stage", "next")
+    made = plan_of(place, "next")
+    assert (made.deployment.owner, made.snowflake.account, made.alerts.engineers) == (
+        "sales team", "myorg-sales", ["on-call@corp.test"],
+    )  # fmt: skip
+
+
+def test_memory_that_is_spoiled_does_no_harm(place):
+    (place.root / ".lakeferry").mkdir(exist_ok=True)
+    for text in ("{", "[]", '{"region": "nowhere", "colour": "red"}'):
+        (place.root / ".lakeferry" / "answers.json").write_text(text)
+        assert place.run("init", "--stage", "test", "--yes").code == 0
+        assert plan_of(place, "test").aws.region == "eu-west-1"
+
+
+def test_addresses_that_are_examples_are_pointed_at(place):
+    assert "engineers@example.com is an example" in place.run("init", "--stage", "test", "--yes").err
+    assert "is an example" not in place.run("init", "--stage", "next", *MINE).err
+
+
+def test_a_file_with_mistakes_is_not_touched(place):
+    file = place.root / "deployments" / "dev.toml"
+    file.write_text(file.read_text().replace('zone = "', 'zoen = "'))
+    before = file.read_text()
+    said = place.run("init", *MINE, "--yes", "--json")
+    assert (said.code, said.document["code"]) == (2, "DEPLOYMENT-FILE")
+    assert "zoen" in said.document["message"]
+    assert file.read_text() == before
+
+
+def test_outside_of_a_clone_it_says_where_the_clone_is(place, tmp_path):
+    changes = {"PYTHONPATH": str(place.root)}
+    elsewhere = Clone(tmp_path).run("init", "--json", changes=changes)
+    assert (elsewhere.code, elsewhere.document["code"]) == (3, "NO-CLONE")
+    assert str(place.root) in elsewhere.document["hint"]
+
+
+def test_without_what_a_clone_has_it_says_so(tmp_path):
+    shutil.copytree(check.ROOT / "lakeferry", tmp_path / "lakeferry")
+    for part in ("deployments", "exports", "glue_jobs", "lambdas"):
+        shutil.copytree(check.ROOT / part, tmp_path / part)
+    said = Clone(tmp_path).run("init", "--json")
+    assert (said.code, said.document["code"]) == (3, "NO-CLONE")
+
+
+def environment(place):
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return kept | {"PYTHONPATH": str(place.root)}
+
+
+def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(place):
+    typed = [
+        ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"), ("cluster [eu-west-1]: ", "nowhere\n"),
+        ("cluster [eu-west-1]: ", "eu-north-1\n"), ("exists [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
+        ("none [none]: ", "\n"), ("commas [example]: ", "\n"), ("cron [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
+        ("none [engineers@example.com]: ", "none\n"), ("(commas) [engineers@example.com]: ", "on-call@corp.test\n"),
+    ]  # fmt: skip
+    code, shown = terminal.talk(["init", "--stage", "test"], environment(place), typed, place.root)
+    assert code == 0, shown
+    made = plan_of(place, "test")
+    assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == ("eu-north-1", "env-abc123", "15 7 * * ? *")
+    assert "must be a region" in shown
+
+
+@pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
+def test_on_a_terminal_the_difference_is_shown_and_asked_about(place, answer, owner):
+    typed = [(": ", "\n")] * 10 + [("yes or no [no]: ", f"{answer}\n")]
+    code, shown = terminal.talk(["init", "--owner", "sales team"], environment(place), typed[1:], place.root)
+    assert code == 0, shown
+    assert '+owner = "sales team"' in shown
+    assert plan_of(place, "dev").deployment.owner == owner

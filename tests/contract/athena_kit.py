@@ -1,0 +1,102 @@
+"""An Iceberg table in the embedded AWS, a workgroup to ask it in, and queries that are waited for."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+from pyiceberg.catalog import load_catalog
+from waiting import until
+
+ROWS = [
+    {"Id": 1, "Name": 'a, "b"', "at": datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), "price": Decimal("1.50"), "tags": ["x"]},
+    {"Id": 2, "Name": None, "at": datetime(2026, 1, 3, tzinfo=UTC), "price": Decimal("2.25"), "tags": []},
+]
+SCHEMA = pa.schema(
+    [
+        ("Id", pa.int64()),
+        ("Name", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("price", pa.decimal128(10, 2)),
+        ("tags", pa.list_(pa.string())),
+    ]
+)
+_numbers = itertools.count(1)
+
+
+def glue_catalog(aws):
+    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
+    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
+    return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
+
+
+class Athena:
+    """A workgroup, a bucket for its results, and table `trades` in a database with a hyphen in its name; by `aws`."""
+
+    def __init__(self, aws, **configuration):
+        self.aws, self.bucket, self.database = aws, aws.new_bucket(), aws.new_database()
+        self.workgroup = f"group-{next(_numbers)}"
+        place = {"OutputLocation": f"s3://{self.bucket}/athena/", "EncryptionConfiguration": {"EncryptionOption": "SSE_S3"}}
+        enforced = {"EnforceWorkGroupConfiguration": True, "ResultConfiguration": place}
+        self.client = aws.client("athena")
+        self.client.create_work_group(Name=self.workgroup, Configuration=enforced | configuration)
+
+    @functools.cached_property
+    def table(self):
+        made = glue_catalog(self.aws).create_table((self.database, "trades"), SCHEMA, location=f"s3://{self.bucket}/lake/trades")
+        made.append(pa.Table.from_pylist(ROWS, SCHEMA))
+        return made
+
+    def append_large(self, size):
+        """A row that takes so many bytes, however it is compressed."""
+        self.table.append(pa.Table.from_pylist([{"Id": 3, "Name": os.urandom(size).hex()}], SCHEMA))
+
+    def start(self, sql, client=None, **given):
+        self.table  # noqa: B018  (it is made when it is first needed)
+        asked = {"QueryString": sql, "WorkGroup": self.workgroup, "QueryExecutionContext": {"Database": self.database}}
+        return (client or self.client).start_query_execution(**(asked | given))["QueryExecutionId"]
+
+    def ended(self, number, client=None):
+        """The execution."""
+
+        def over():
+            found = (client or self.client).get_query_execution(QueryExecutionId=number)["QueryExecution"]
+            return found if found["Status"]["State"] not in ("QUEUED", "RUNNING") else None
+
+        return until(over, patience=300.0)
+
+    def run(self, sql, client=None, **given):
+        return self.ended(self.start(sql, client, **given))
+
+    def rows(self, sql, **given):
+        """With the names of the columns in front; None where it failed."""
+        found = self.run(sql, **given)
+        return self.results(found) if found["Status"]["State"] == "SUCCEEDED" else None
+
+    def results(self, found, **given):
+        answer = self.client.get_query_results(QueryExecutionId=found["QueryExecutionId"], **given)["ResultSet"]["Rows"]
+        return [[datum.get("VarCharValue") for datum in row["Data"]] for row in answer]
+
+    def reason(self, sql, client=None):
+        """Of a query that failed."""
+        return self.run(sql, client)["Status"].get("StateChangeReason", "")
+
+    def as_role(self, *left_out):
+        """A client of a role that may all that is needed but for `left_out`."""
+        aws = self.aws
+        group = aws.arn("athena", f"workgroup/{self.workgroup}")
+        chain = ("catalog", f"database/{self.database}", f"table/{self.database}/trades")
+        allowed = [
+            ("athena:StartQueryExecution", group),
+            ("athena:GetQueryExecution", group),
+            ("athena:GetQueryResults", group),
+            ("glue:GetTable", [aws.arn("glue", each) for each in chain]),
+            ("s3:GetObject", f"arn:aws:s3:::{self.bucket}/*"),
+            ("s3:PutObject", f"arn:aws:s3:::{self.bucket}/athena/*"),
+            ("s3:GetBucketLocation", f"arn:aws:s3:::{self.bucket}"),
+        ]
+        return aws.assuming(aws.new_role(*[each for each in allowed if each[0] not in left_out])).client("athena")

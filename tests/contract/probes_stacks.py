@@ -1,0 +1,230 @@
+"""What tells AWS from stock MiniStack in stacks: secrets, types that it lacks, and what a failed create leaves."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from aws_clients import error_of
+from botocore.exceptions import ClientError
+from rotation_kit import echo, new_function
+from stack_kit import Stack
+from waiting import until
+
+_numbers = itertools.count(1)
+#: Makes a thing and then fails; the first time that it is to delete it, it fails as well.
+_FAILING = """
+import json, urllib.request
+
+asked = []
+
+def handler(event, context):
+    asked.append(event["RequestType"])
+    deletes = event["RequestType"] == "Delete"
+    done = (not STUBBORN or asked.count("Delete") > 1) if deletes else MAKES
+    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    told |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
+    call = urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT")
+    urllib.request.urlopen(call)
+"""
+
+
+#: Its id is the state that it sees itself in.
+_LOOKING = """
+import boto3, json, urllib.request
+from botocore.exceptions import ClientError
+
+def handler(event, context):
+    asked = {"StackName": event["StackId"], "LogicalResourceId": event["LogicalResourceId"]}
+    try:
+        seen = boto3.client("cloudformation").describe_stack_resource(**asked)["StackResourceDetail"]["ResourceStatus"]
+    except ClientError as error:
+        seen = "nothing"
+    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    told |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"))
+"""
+
+
+def known(aws, resource_type, **properties):
+    """None where the type is not known, which is told before anything is made."""
+    try:
+        return Stack(aws, resource_type, **properties)
+    except ClientError:
+        return None
+
+
+def secret(aws, **properties):
+    return Stack(aws, "AWS::SecretsManager::Secret", Name=f"of-a-stack-{next(_numbers)}", **properties)
+
+
+def a_secrets_ref_is_its_arn(aws):
+    return secret(aws, SecretString="value").resource.startswith("arn:")
+
+
+def a_secret_without_a_value_has_none(aws):
+    made = secret(aws)
+    return error_of(aws.secrets.get_secret_value, SecretId=made.resource) == "ResourceNotFoundException"
+
+
+def a_generated_value_keeps_to_what_is_asked(aws):
+    wanted = {"PasswordLength": 64, "ExcludePunctuation": True, "SecretStringTemplate": "{}", "GenerateStringKey": "key"}
+    made = secret(aws, GenerateSecretString=wanted)
+    key = json.loads(aws.secrets.get_secret_value(SecretId=made.resource)["SecretString"])["key"]
+    return len(key) == 64 and key.isalnum()
+
+
+def a_deleted_stacks_secret_blocks_its_name(aws):
+    made = secret(aws, SecretString="value")
+    made.delete()
+    return error_of(aws.secrets.get_secret_value, SecretId=made.resource) == "InvalidRequestException"
+
+
+def a_stack_may_not_take_a_name_twice(aws):
+    first = secret(aws, SecretString="value")
+    name = aws.secrets.describe_secret(SecretId=first.resource)["Name"]
+    return _status_of(aws, "AWS::SecretsManager::Secret", Name=name, SecretString="other") == "ROLLBACK_COMPLETE"
+
+
+def a_schedule_turns_rotation_on_and_off(aws):
+    made = aws.secrets.create_secret(Name=f"scheduled-{next(_numbers)}", SecretString="old", Tags=[{"Key": "told", "Value": ""}])
+    rules = {"ScheduleExpression": "rate(30 days)"}
+    given = {"SecretId": made["ARN"], "RotationLambdaARN": echo(aws), "RotationRules": rules}
+    schedule = known(aws, "AWS::SecretsManager::RotationSchedule", RotateImmediatelyOnUpdate=False, **given)
+    if schedule is None:
+        return False
+    on = aws.secrets.describe_secret(SecretId=made["ARN"])
+    schedule.delete()
+    off = aws.secrets.describe_secret(SecretId=made["ARN"])
+    return (on["RotationEnabled"], on["RotationRules"], off["RotationEnabled"]) == (True, rules, False)
+
+
+def makes_named_queries(aws):
+    given = {"Name": "first", "Database": "default", "QueryString": "SELECT 1"}
+    stack, athena = known(aws, "AWS::Athena::NamedQuery", **given), aws.client("athena")
+    if stack is None:
+        return False
+    first = athena.get_named_query(NamedQueryId=stack.resource)["NamedQuery"]["QueryString"]
+    stack.update(**given | {"QueryString": "SELECT 2"})
+    ids = athena.list_named_queries()["NamedQueryIds"]
+    return first == "SELECT 1" and stack.resource not in ids and stack.delete() == "DELETE_COMPLETE"
+
+
+def makes_budgets(aws):
+    limit = {"Amount": 100, "Unit": "USD"}
+    subscriber = {"SubscriptionType": "EMAIL", "Address": "engineers@example.com"}
+    above = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
+    given = {
+        "Budget": {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit},
+        "NotificationsWithSubscribers": [{"Notification": above, "Subscribers": [subscriber]}],
+    }
+    stack, budgets = known(aws, "AWS::Budgets::Budget", **given), aws.client("budgets")
+    if stack is None:
+        return False
+    told = budgets.describe_budget(AccountId="000000000000", BudgetName=stack.resource)["Budget"]["BudgetLimit"]
+    return float(told["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
+
+
+def a_function_keeps_its_dead_letters(aws):
+    queue = aws.client("sqs").create_queue(QueueName=f"dead-letters-{next(_numbers)}")["QueueUrl"]
+    arn = aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    role = aws.new_role((["sqs:SendMessage"], arn))
+    given = {"Runtime": "python3.11", "Handler": "index.handler", "Role": role, "Code": {"ZipFile": "def handler(e, c): pass"}}
+    stack = Stack(aws, "AWS::Lambda::Function", DeadLetterConfig={"TargetArn": arn}, **given)
+    kept = aws.functions.get_function_configuration(FunctionName=stack.resource).get("DeadLetterConfig")
+    return kept == {"TargetArn": arn}
+
+
+def deletes_what_a_failed_create_made(aws):
+    name = _begun(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=False))
+    events = _settled(aws, name)
+    return ("DELETE_COMPLETE", "thing-1") in events
+
+
+def deletes_later_what_a_rollback_could_not(aws):
+    name = _begun(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=True))
+    if ("ROLLBACK_FAILED", name) not in _settled(aws, name):
+        return False
+    aws.client("cloudformation").delete_stack(StackName=name)
+    return ("DELETE_COMPLETE", "thing-1") in _settled(aws, name)
+
+
+def keeps_what_a_stuck_resource_needs(aws):
+    """The topic stays until the thing that names it could be deleted."""
+    name, thing = f"to-fail-{next(_numbers)}", {"ServiceToken": _failing(aws, stubborn=True, makes=True), "of": {"Ref": "Topic"}}
+    resources = {"Topic": {"Type": "AWS::SNS::Topic"}, "It": {"Type": "Custom::Thing", "Properties": thing}}
+    stacks = aws.client("cloudformation")
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    _settled(aws, name)
+    stacks.delete_stack(StackName=name)
+    first = _settled(aws, name)
+    topics = len(aws.client("sns").list_topics()["Topics"])
+    stacks.delete_stack(StackName=name)
+    then = _settled(aws, name)
+    return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and topics > 0
+
+
+def tells_of_a_resource_that_is_being_made(aws):
+    """As the resource's own function sees it."""
+    role = aws.new_role((["cloudformation:DescribeStackResource"], "*"))
+    name = _begun(aws, "Custom::Thing", ServiceToken=new_function(aws, {"it.py": _LOOKING}, "it.handler", role=role))
+    events = _settled(aws, name)
+    return ("CREATE_COMPLETE", "CREATE_IN_PROGRESS") in events
+
+
+def an_upload_may_name_no_key(aws):
+    bucket = aws.new_bucket()
+    return not error_of(aws.s3.put_object, Bucket=bucket, Key="k", Body=b"1", ServerSideEncryption="aws:kms")
+
+
+def _failing(aws, *, stubborn, makes=False):
+    source = _FAILING.replace("STUBBORN", str(stubborn)).replace("MAKES", str(makes))
+    return new_function(aws, {"it.py": source}, "it.handler")
+
+
+def _status_of(aws, resource_type, **properties):
+    name = _begun(aws, resource_type, **properties)
+    return next(status for status, resource in reversed(_settled(aws, name)) if resource == name)
+
+
+def _begun(aws, resource_type, **properties):
+    name = f"to-fail-{next(_numbers)}"
+    body = json.dumps({"Resources": {"It": {"Type": resource_type, "Properties": properties}}})
+    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=body)
+    return name
+
+
+def _settled(aws, name, patience=30.0):
+    """Status and physical id of each event, the oldest first, once nothing is under way; the stack's own has its name."""
+    stacks = aws.client("cloudformation")
+    stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
+
+    def told():
+        events = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
+        return [
+            (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
+            for event in reversed(events)
+        ]
+
+    def over():
+        return next(status for status, resource in reversed(told()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
+
+    until(over, patience)
+    return told()
+
+
+PROBES = {
+    "cfn_secrets": [
+        a_secrets_ref_is_its_arn,
+        a_secret_without_a_value_has_none,
+        a_generated_value_keeps_to_what_is_asked,
+        a_deleted_stacks_secret_blocks_its_name,
+        a_stack_may_not_take_a_name_twice,
+        a_schedule_turns_rotation_on_and_off,
+    ],
+    "cfn_types": [makes_named_queries, makes_budgets, a_function_keeps_its_dead_letters],
+    "cfn_delete_order": [keeps_what_a_stuck_resource_needs],
+    "cfn_in_progress": [tells_of_a_resource_that_is_being_made],
+    "cfn_failed_create": [deletes_what_a_failed_create_made, deletes_later_what_a_rollback_could_not],
+    "s3_managed_key": [an_upload_may_name_no_key],
+}

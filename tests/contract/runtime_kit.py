@@ -1,0 +1,207 @@
+"""Jobs, schedules, rules and queues in the embedded AWS, and ways to wait for what they do."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import urllib.error
+import urllib.request
+import zipfile
+
+from aws_clients import policy
+from rotation_kit import new_function
+from waiting import until
+
+_numbers = itertools.count(1)
+#: Keeps what it was called with as an object; its name is the time. A test reads it there.
+_NOTING = """
+import json, os, time, boto3
+
+def handler(event, context):
+    found = {"event": event, "request": context.aws_request_id}
+    key = f"{os.environ['PREFIX']}/{time.time_ns()}"
+    boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key=key, Body=json.dumps(found))
+    print("kept", key)
+    if os.environ["FAILS"]:
+        raise RuntimeError("as it should")
+"""
+
+#: A job's script that goes on until an object is there.
+_WAITING = """
+import sys, time, boto3
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+while not boto3.client("s3").list_objects_v2(Bucket=given["--bucket"], Prefix="go").get("Contents"):
+    time.sleep(0.05)
+"""
+
+
+def numbered(prefix):
+    return f"{prefix}-{next(_numbers)}"
+
+
+def service_role(aws, service, *statements, **conditions):
+    """The ARN of a role that trusts a service. Each statement is (actions, resources); each condition a global key."""
+    name = numbered("service-role")
+    keys = {f"aws:{key}": value for key, value in conditions.items()}
+    trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust["Condition"] = {"StringEquals": {"aws:SourceAccount": aws.server.account} | keys}
+    allowed = [{"Effect": "Allow", "Action": actions, "Resource": resources} for actions, resources in statements]
+    role = aws.iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))["Role"]
+    if allowed:
+        aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(*allowed))
+    return role["Arn"]
+
+
+def new_queue(aws, *, lets_in=None):
+    """Its URL and ARN; `lets_in` is the ARN of a rule."""
+    url = aws.client("sqs").create_queue(QueueName=numbered("queue"))["QueueUrl"]
+    arn = aws.arn("sqs", url.rpartition("/")[2])
+    if lets_in:
+        allow = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage"}
+        allow |= {"Resource": arn, "Condition": {"ArnEquals": {"aws:SourceArn": lets_in}}}
+        aws.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy(allow)})
+    return url, arn
+
+
+def letter(aws, url, patience=20.0):
+    """The body of the message in a queue, and its attributes as texts. Both are empty where none comes."""
+    sqs = aws.client("sqs")
+    found = until(lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience)
+    if not found:
+        return "", {}
+    attributes = found[0].get("MessageAttributes", {})
+    return found[0]["Body"], {name: each["StringValue"] for name, each in attributes.items()}
+
+
+def new_job(aws, script, *statements, modules=None, arguments=None, role=None, runs=1, **given):
+    """Its name. `script` is a text; `modules` are texts of a zip by path; the role may read them and what `statements` say."""
+    bucket, name = aws.new_bucket(), numbered("job")
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        for path, text in (modules or {}).items():
+            archive.writestr(path, text)
+    aws.s3.put_object(Bucket=bucket, Key="code/script.py", Body=script.encode())
+    aws.s3.put_object(Bucket=bucket, Key="code/modules.zip", Body=code.getvalue())
+    reads = ("s3:GetObject", f"arn:aws:s3:::{bucket}/code/*")
+    aws.glue.create_job(
+        Name=name,
+        Role=role or service_role(aws, "glue", reads, *statements),
+        Command={"Name": "glueetl", "ScriptLocation": f"s3://{bucket}/code/script.py", "PythonVersion": "3"},
+        DefaultArguments={"--extra-py-files": f"s3://{bucket}/code/modules.zip"} | (arguments or {}),
+        ExecutionProperty={"MaxConcurrentRuns": runs},
+        GlueVersion="5.1",
+        **given,
+    )
+    return name
+
+
+def ended(aws, job, run, patience=20.0):
+    """The record of a run that has ended."""
+
+    def found():
+        record = aws.glue.get_job_run(JobName=job, RunId=run)["JobRun"]
+        return record if record["JobRunState"] not in ("STARTING", "RUNNING", "STOPPING") else None
+
+    return until(found, patience) or {"JobRunState": "still going"}
+
+
+def run(aws, job, **arguments):
+    """The record of a new run, once it has ended."""
+    given = {f"--{name}": value for name, value in arguments.items()}
+    return ended(aws, job, aws.glue.start_job_run(JobName=job, Arguments=given)["JobRunId"])
+
+
+def goes_on(aws, job, run_id):
+    """True once it is RUNNING; None where it ended at once."""
+    states = ("STARTING", "RUNNING")
+
+    def state():
+        return aws.glue.get_job_run(JobName=job, RunId=run_id)["JobRun"]["JobRunState"]
+
+    return until(lambda: (now := state()) != states[0] and [now]) == [states[1]]
+
+
+def group_arn(aws, group="default"):
+    return aws.arn("scheduler", f"schedule-group/{group}")
+
+
+def starter(aws, *statements, group="default"):
+    """A role that schedules of a group may take."""
+    return service_role(aws, "scheduler", *statements, SourceArn=group_arn(aws, group))
+
+
+def new_schedule(aws, arn, role, expression="cron(0 6 ? * MON *)", *, input=None, zone="UTC", **target):
+    name = numbered("schedule")
+    aws.client("scheduler").create_schedule(
+        Name=name,
+        ScheduleExpression=expression,
+        ScheduleExpressionTimezone=zone,
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={"Arn": arn, "RoleArn": role, **({"Input": json.dumps(input)} if input else {}), **target},
+    )
+    return name
+
+
+def control(aws, path, **given):
+    """What a control of the embedded AWS answers; empty where there is none."""
+    request = urllib.request.Request(f"{aws.server.url}/_lakeferry/{path}", data=json.dumps(given).encode(), method="POST")
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+            return json.load(answer)
+    except (urllib.error.HTTPError, ValueError):
+        return {}
+
+
+def fire(aws, name, **given):
+    return control(aws, "schedules/fire", name=name, **given)
+
+
+def noting_function(aws, *statements, fails="", **configured):
+    """Its ARN, and what tells the calls that it had so far, as they were."""
+    bucket, prefix = aws.new_bucket(), numbered("calls")
+    writes = ("s3:PutObject", f"arn:aws:s3:::{bucket}/*")
+    role = aws.new_role(writes, *statements)
+    environment = {"BUCKET": bucket, "PREFIX": prefix, "FAILS": fails}
+    arn = new_function(aws, {"it.py": _NOTING}, "it.handler", role=role, environment=environment)
+    if configured:
+        aws.functions.update_function_configuration(FunctionName=arn, **configured)
+
+    def calls():
+        keys = [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+        return [json.load(aws.s3.get_object(Bucket=bucket, Key=key)["Body"]) for key in sorted(keys)]
+
+    return arn, calls
+
+
+def new_rule(aws, pattern):
+    """Its name and ARN."""
+    name = numbered("rule")
+    return name, aws.client("events").put_rule(Name=name, EventPattern=json.dumps(pattern))["RuleArn"]
+
+
+def aim(aws, rule, function, *, permitted=True, **target):
+    """Makes the function the rule's target; `permitted` says whether its policy lets the rule in."""
+    name, arn = rule
+    if permitted:
+        aws.functions.add_permission(
+            FunctionName=function,
+            StatementId=numbered("rule"),
+            Action="lambda:InvokeFunction",
+            Principal="events.amazonaws.com",
+            SourceArn=arn,
+        )
+    aws.client("events").put_targets(Rule=name, Targets=[{"Id": "1", "Arn": function, **target}])
+
+
+def patience(aws):
+    """Seconds. Stock MiniStack gets less: nothing is to come of it."""
+    return 4.0 if aws.server.stock else 30.0
+
+
+def busy_job(aws):
+    """A job with a run that goes on until the object `go` is there, and the bucket."""
+    bucket = aws.new_bucket()
+    sees = (["s3:ListBucket"], f"arn:aws:s3:::{bucket}")
+    job = new_job(aws, _WAITING, sees, arguments={"--bucket": bucket})
+    return job, bucket, aws.glue.start_job_run(JobName=job)["JobRunId"]

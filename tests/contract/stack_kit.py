@@ -1,0 +1,40 @@
+"""A stack of one resource in an embedded AWS."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from waiting import until
+
+_numbers = itertools.count(1)
+
+
+class Stack:
+    """Of a resource of this type, with these properties; `resource` is its physical id."""
+
+    def __init__(self, aws, resource_type, **properties):
+        self._stacks, self._name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type
+        self._stacks.create_stack(StackName=self._name, TemplateBody=self._template(properties))
+        self._id = self._settled(self._name)["StackId"]
+        self.resource = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"][0]["PhysicalResourceId"]
+
+    def update(self, **properties):
+        """The stack's status afterwards."""
+        self._stacks.update_stack(StackName=self._name, TemplateBody=self._template(properties))
+        return self._settled(self._id)["StackStatus"]
+
+    def delete(self):
+        """The stack's status afterwards."""
+        self._stacks.delete_stack(StackName=self._name)
+        return self._settled(self._id)["StackStatus"]
+
+    def _settled(self, name, patience=30.0):
+        until(lambda: not self._described(name)["StackStatus"].endswith("_IN_PROGRESS"), patience)
+        return self._described(name)
+
+    def _described(self, name):
+        return self._stacks.describe_stacks(StackName=name)["Stacks"][0]
+
+    def _template(self, properties):
+        return json.dumps({"Resources": {"It": {"Type": self._type, "Properties": properties}}})

@@ -1,0 +1,67 @@
+"""What the operator's commands take for the names of stacks and of resources at vendors is what the templates have."""
+
+from __future__ import annotations
+
+import attrs
+
+from lakeferry.ground import Ground
+from lakeferry.inventory import vendor_names
+from lakeferry.inventory.aws import all_kinds
+from lakeferry.inventory.stacks import Resource, Stack, Stacks
+from lakeferry.inventory.vendor_names import VendorNames
+
+ACCOUNT = "111122223333"
+#: Types of AWS that an inventory has no row for, because they go with what they are on.
+_PARTS = {
+    "AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::SecretsManager::RotationSchedule",
+    "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy",
+}  # fmt: skip
+
+
+def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
+    here = Ground(assembly.plan)
+    assert here.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
+    assert {name.removeprefix(f"{assembly.prefix}-") for name in here.stacks} == set(assembly.templates)
+
+
+def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):
+    plan = assembly.plan
+    without = attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None))
+    assert [name for name in Ground(without).stacks if "snowflake" in name] == []
+
+
+def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assembly):
+    given = attrs.evolve(assembly.plan.deployment.confluent, environment_id="env-1", environment_name="theirs")
+    deployment = attrs.evolve(assembly.plan.deployment, confluent=given)
+    found = {(part, kind, id) for part, kind, id, _ in vendor_names.expected(deployment, ACCOUNT)}
+    templates = {
+        (part, resource["Properties"]["kind"], id)
+        for part, template in assembly.templates.items()
+        for id, resource in template["Resources"].items()
+        if "kind" in resource.get("Properties", {})
+    }
+    assert found - templates == {("snowflake", "snowflake_linked_database", "LinkedDatabase")}
+    assert len(found) > 15
+
+
+def test_every_type_in_the_templates_has_a_row(assembly):
+    listed = {kind.type for kind in all_kinds(Ground(assembly.plan))}
+    types = {
+        resource["Type"]
+        for template in assembly.templates.values()
+        for resource in template["Resources"].values()
+        if resource["Type"].startswith("AWS::")
+    }
+    assert types - listed - _PARTS == set()
+
+
+def test_a_name_is_known_by_the_stack_that_has_it(assembly):
+    deployment = assembly.plan.deployment
+    stack = Stack(f"{deployment.prefix}-confluent", "id", "CREATE_COMPLETE")
+    resource = Resource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
+    names = VendorNames(deployment, ACCOUNT, Stacks((attrs.evolve(stack, resources=(resource,)),)))
+    name = names._name(stack.name, "KafkaCluster", "0123abcd")
+    assert names.claim(name).whose == stack.name
+    assert names.claim(f"lakeferry {name}, and a word of somebody's").whose == stack.name
+    assert names.claim(name.replace("kafkacluster", "other")).whose == "-"
+    assert names.claim("somebody-elses") is None

@@ -1,0 +1,278 @@
+"""A deployment with both handshakes, made by its own kinds: a bucket, roles in an AWS that enforces IAM, one table everywhere.
+
+CloudFormation holds what a command asks it for: stacks, their outputs, the ids of their resources. The roles are made here, by
+value, as the stacks make them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import attrs
+import boto3
+import pytest
+from aws_clients import policy
+from leftovers import LEDGER
+from operator_worlds import Planter, Stacks, Worlds
+from resource_world import START, Invocations, Resource
+
+from lakeferry.doctor import Result, confluent_hops, snowflake_hops
+from lambdas import contract
+from lambdas.core.kind import Context
+from lambdas.resources import identity, registry
+from lambdas.resources.identity import Identity
+from simulators.aws import settings
+from simulators.aws.server import EmbeddedAws
+from simulators.confluent_cloud.server import ConfluentCloud
+from simulators.confluent_cloud.tableflow_lake import Lake
+from simulators.nemesis import NemesisClient
+from simulators.snowflake.server import Snowflake
+from simulators.snowflake.things import Domain
+
+TOPIC = "stock_trades"
+SCHEMA = '{"type": "record", "name": "Trade", "fields": [{"name": "price", "type": "int"}]}'
+_SECONDS = 900
+#: After so long, Tableflow has committed and shown it, and Snowflake has looked.
+_COMMIT_SECONDS = 301
+
+
+@contextmanager
+def opened():
+    """Three worlds that know each other, and the environment that leads to AWS."""
+    with EmbeddedAws(iam=True) as aws, pytest.MonkeyPatch.context() as patch:
+        lake = Lake(aws.url, aws.region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+        with ConfluentCloud(start=START, region=aws.region, lake=lake) as cloud, Snowflake(start=START, aws=aws) as snow:
+            for name, value in aws.environment().items():
+                patch.setenv(name, value)
+            boto3.client("iam").create_user(UserName="somebody", Path="/vendor/")
+            yield Worlds(aws, cloud, snow)
+
+
+def looked(deployed):
+    return [*confluent_hops.look(deployed.here), *snowflake_hops.look(deployed.here)]
+
+
+def troubles_of(deployed):
+    return [(check.group, check.name, check.found) for check in looked(deployed) if check.result is not Result.OK]
+
+
+def prove_named(deployed, broken, place, words):
+    """What is broken is to be mended at `place`, (group, name), alone; `words` are told there; afterwards all is well."""
+    with broken(deployed):
+        (root,) = [check for check in looked(deployed) if check.is_root]
+        assert (root.group, root.name) == place
+        assert [word for word in words if word not in f"{root.found} {root.needed} {root.fix}"] == []
+        assert root.fix
+    deployed.resume()
+    assert troubles_of(deployed) == []
+
+
+@attrs.define
+class Deployed:
+    """`made` and `given` hold outputs and properties of each object, by its logical id."""
+
+    worlds: Worlds
+    here: object
+    made: dict = attrs.Factory(dict)
+    given: dict = attrs.Factory(dict)
+    stack_ids: dict = attrs.Factory(dict)
+
+    @property
+    def bucket(self):
+        return f"{self.here.deployment.prefix}-tables"
+
+    @property
+    def world(self):
+        """What Confluent holds, to be looked at and spoiled."""
+        return self.worlds.cloud._simulation.world
+
+    @property
+    def account(self):
+        """The same of Snowflake."""
+        return self.worlds.snow._simulation.account
+
+    @property
+    def cluster(self):
+        return self.made["KafkaCluster"]["id"]
+
+    @property
+    def place(self):
+        return {"environment_id": self.made["Environment"]["id"], "cluster_id": self.cluster}
+
+    @property
+    def aws_nemesis(self):
+        return NemesisClient(self.worlds.aws.url)
+
+    def found(self, logical_id):
+        """The object in Snowflake."""
+        domain = {"Volume": Domain.VOLUME, "Catalog": Domain.INTEGRATION}[logical_id]
+        return self.account.find(domain, (self.made[logical_id]["name"],))
+
+    def role(self, vendor):
+        return f"{self.here.deployment.regional_prefix}-{vendor}"
+
+    def arn(self, vendor):
+        return f"arn:aws:iam::{self.here.account}:role/{self.role(vendor)}"
+
+    def make(self, kind, logical_id, **properties):
+        """The object's outputs, once it is ready."""
+        registered = registry.KINDS[kind]
+        vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
+        part = "snowflake" if kind.startswith("snowflake_") else "confluent"
+        spec = registered.kind.Spec(**properties)
+        context = Context(
+            vendor=vendor,
+            name=Planter(self.here).name(kind, logical_id, **properties),
+            secrets=self.here.secrets,
+            clock=self.here.clock,
+            notes={},
+            origin=identity.origin(self.stack_ids.get(part, ""), logical_id),
+        )
+        made, outputs = registered.kind.create(context, spec), None
+        while outputs is None:
+            self.pass_time()
+            outputs = registered.kind.is_ready(context, spec, made)
+        self.made[logical_id], self.given[logical_id] = outputs, properties
+        return outputs
+
+    def pass_time(self):
+        self.here.clock.sleep(_SECONDS)
+
+    def resume(self):
+        """What stopped goes on: Tableflow where somebody says so, all else by itself."""
+        plane = self.here.confluent().tableflow(self.here.secrets.read_key(self._secret("tableflow")))
+        place = {"environment": {"id": self.place["environment_id"]}, "kafka_cluster": {"id": self.cluster}}
+        for path in (f"tableflow-topics/{TOPIC}", f"catalog-integrations/{self.made['CatalogIntegration']['id']}"):
+            plane.patch(f"/tableflow/v1/{path}", {"spec": {**place, "suspended": False}})
+        self.here.clock.sleep(_COMMIT_SECONDS)
+
+    def deploy(self):
+        place = {"LocationConstraint": self.here.region}
+        boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=place)
+        self._stack("data", {"Ledger": LEDGER}, {"TableflowBucketName": self.bucket})
+        self._streams()
+        coming = {"environment_id": self.place["environment_id"], "role_arn": self.arn("tableflow")}
+        outputs = {"EnvironmentId": self.place["environment_id"], "KafkaClusterId": self.cluster}
+        self._stack("confluent", {}, outputs, [("provider_integration", "ProviderIntegration", coming)])
+        self._into_aws(coming)
+        self._into_snowflake()
+        return self
+
+    def _stack(self, part, resources, outputs, objects=()):
+        known = [str(self._identity(*each)) for each in objects]
+        name = Stacks(self.here).make(part, resources, known=known, outputs=outputs)
+        self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+
+    def _identity(self, kind, logical_id, properties):
+        module = registry.KINDS[kind].kind
+        return Identity(kind, logical_id, identity.generation(module, module.Spec(**properties)))
+
+    def _streams(self):
+        """A topic with a schema, and the keys of who manages it."""
+        environment = self.make("environment", "Environment")["id"]
+        self.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=self.here.region)
+        manager = self.make("service_account", "AppManagerAccount")["id"]
+        registry_id = self.made["KafkaCluster"]["schema_registry_id"]
+        subjects = {"environment_id": environment, "schema_registry_id": registry_id, "name": "*"}
+        for role, scope, where in (
+            ("CloudClusterAdmin", "cluster", self.place),
+            ("DeveloperRead", "subject", subjects),
+            ("DeveloperWrite", "subject", subjects),
+        ):
+            self.make("role_binding", f"{role}{scope}", service_account_id=manager, role=role, scope=scope, **where)
+        for service, where in (("kafka", self.place), ("schema_registry", {"environment_id": environment})):
+            self._key(service, manager, **where)
+        self._key("tableflow", manager, **self.place, region=self.here.region)
+        self.make("topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.place)
+        self.make(
+            "schema", "Schema", subject=f"{TOPIC}-value", schema=SCHEMA, environment_id=environment,
+            credentials=self._secret("schema_registry"),
+        )  # fmt: skip
+
+    def _secret(self, service):
+        return f"{self.here.deployment.prefix}/confluent/{service}"
+
+    def _key(self, service, owner, **where):
+        boto3.client("secretsmanager").create_secret(Name=self._secret(service))
+        self.make("api_key", f"{service}Key", service=service, secret=self._secret(service), service_account_id=owner, **where)
+
+    def _into_aws(self, coming):
+        integration = self.make("provider_integration", "ProviderIntegration", **coming)["id"]
+        manager = self.made["AppManagerAccount"]["id"]
+        bound = {"environment_id": self.place["environment_id"], "name": integration}
+        self.make(
+            "role_binding", "Integrates", service_account_id=manager, role="ResourceOwner", scope="provider_integration", **bound
+        )
+        self.write_role("tableflow")
+        given = {**self.place, "credentials": self._secret("tableflow"), "provider_integration_id": integration}
+        self.make("catalog_integration", "CatalogIntegration", **given)
+        self.make("tableflow_topic", "StockTradesTable", **given, topic=TOPIC, bucket=self.bucket, await_catalog=True)
+
+    def _into_snowflake(self):
+        volume = {"base_url": f"s3://{self.bucket}/", "role_arn": self.arn("snowflake")}
+        catalog = {
+            "role_arn": self.arn("snowflake"), "region": self.here.region, "account_id": self.here.account,
+            "namespace": self.cluster, "refresh_seconds": 60,
+        }  # fmt: skip
+        objects = [("snowflake_external_volume", "Volume", volume), ("snowflake_catalog_integration", "Catalog", catalog)]
+        self._stack("snowflake", {}, {"SchemaName": "LAKE.RAW"}, objects)
+        self.make("snowflake_database", "Database", name="LAKE")
+        self.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
+        for each in objects:
+            self.make(*each[:2], **each[2])
+        self.write_role("snowflake")
+        both = {"volume": self.made["Volume"]["name"], "integration": self.made["Catalog"]["name"]}
+        self.make("snowflake_trust", "Trust", **both, namespace=self.cluster)
+        self.make("snowflake_iceberg_table", "Table", database="LAKE", schema="RAW", name="STOCK_TRADES", table=TOPIC, **both)
+
+    def resource(self, kind, logical_id):
+        """As CloudFormation and the provider framework have it."""
+        invocations = Invocations(lambda *_: self.here.confluent(), clock=self.here.clock, secrets=boto3.client("secretsmanager"))
+        return Resource(invocations, kind, logical_id, **self.given[logical_id])
+
+    def trust(self, vendor, **instead):
+        """The statements of a role's trust, as the stacks write them; `instead` are principals and external ids."""
+        if vendor == "tableflow":
+            told = self.made["ProviderIntegration"]
+            comers = [(told["confluent_role_arn"], told["external_id"])]
+        else:
+            comers = [(self.made[name]["iam_user_arn"], self.made[name]["external_id"]) for name in ("Volume", "Catalog")]
+        statements = [
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": instead.get("principal", principal)},
+                "Action": "sts:AssumeRole",
+                "Condition": {"StringEquals": {"sts:ExternalId": instead.get("external_id", external_id)}},
+            }
+            for principal, external_id in comers
+        ]
+        tags = {"Effect": "Allow", "Principal": {"AWS": comers[0][0]}, "Action": "sts:TagSession"}
+        return [*statements, tags] if vendor == "tableflow" else statements
+
+    def write_role(self, vendor, *, without=(), more=()):
+        iam, name = boto3.client("iam"), self.role(vendor)
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(*self.trust(vendor)))
+        self.permit(vendor, without=without, more=more)
+
+    def retrust(self, vendor, statements):
+        boto3.client("iam").update_assume_role_policy(RoleName=self.role(vendor), PolicyDocument=policy(*statements))
+
+    def permit(self, vendor, *, without=(), more=()):
+        """What the stacks let the role do, without some actions and with statements more."""
+        needs = {"tableflow": contract.TABLEFLOW_NEEDS, "snowflake": contract.SNOWFLAKE_NEEDS}[vendor]
+        bucket, glue = f"arn:aws:s3:::{self.bucket}", f"arn:aws:glue:{self.here.region}:{self.here.account}"
+        places = {
+            "bucket": [bucket],
+            "objects": [f"{bucket}/*"],
+            "tables": [f"{glue}:catalog", f"{glue}:database/{self.cluster}", f"{glue}:table/{self.cluster}/*"],
+        }
+        allowed = [
+            {"Effect": "Allow", "Action": [each for each in needs[on] if each not in without], "Resource": resources}
+            for on, resources in places.items()
+        ]
+        document = policy(*allowed, *more)
+        boto3.client("iam").put_role_policy(RoleName=self.role(vendor), PolicyName="own", PolicyDocument=document)
+
+    def remove_role(self, vendor):
+        boto3.client("iam").delete_role_policy(RoleName=self.role(vendor), PolicyName="own")
+        boto3.client("iam").delete_role(RoleName=self.role(vendor))

@@ -1,0 +1,218 @@
+"""The three worlds that an operator's command works in: an embedded AWS, and both vendors' simulators behind real HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import attrs
+import boto3
+from resource_world import TurnedClock
+
+from deployments import check
+from lakeferry.ground import Addresses, Ground
+from lakeferry.reference import snowflake as guide
+from lambdas import contract
+from lambdas.core.clock import Deadline
+from lambdas.core.http import Session
+from lambdas.core.kind import Context
+from lambdas.core.redaction import Secret
+from lambdas.resources import identity, registry
+from lambdas.snowflake import keypair, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+FILE = """
+[deployment]
+name = "{name}"
+stage = "{stage}"
+owner = "a team"
+on_destroy = "{on_destroy}"
+[aws]
+region = "eu-west-1"
+[confluent]
+cloud_key_secret = "{name}/confluent-cloud-key"
+{confluent}
+[[topics]]
+name = "stock_trades"
+datagen = "STOCK_TRADES"
+tableflow = {{ snowflake_table = "STOCK_TRADES" }}
+[snowflake]
+account = "{account}"
+key_secret = "{name}/snowflake-deployer"
+[[exports]]
+contract = "daily_trades"
+cron = "15 1 * * ? *"
+zone = "America/New_York"
+[alerts]
+engineers = ["engineers@example.com"]
+"""
+_names = itertools.count(1)
+_PAIR = []
+
+
+@attrs.define
+class Worlds:
+    """`cloud` and `snow` are the simulators; their clocks go along with the operator's."""
+
+    aws: object
+    cloud: object
+    snow: object
+    clock: TurnedClock = attrs.field(init=False)
+
+    def __attrs_post_init__(self):
+        self.clock = TurnedClock(self.pass_time)
+
+    def pass_time(self, seconds):
+        self.cloud.advance(seconds)
+        self.snow.advance(seconds)
+
+    def deployment(self, *, on_destroy="delete", name=None, prepared=True, confluent=""):
+        """A new deployment's ground, with what its admins make by hand."""
+        name = name or f"ferry{next(_names)}"
+        account = self.snow.credentials["account"]
+        text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
+        here = Ground(check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock)
+        if prepared:
+            self.prepare(here)
+        return here
+
+    def prepare(self, here):
+        key = self.cloud.credentials
+        _secret(here.deployment.confluent.cloud_key_secret, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
+        wanted = here.deployment.snowflake
+        pair = self._deployer()
+        _secret(wanted.key_secret, account=wanted.account, user=wanted.user, privateKey=pair.private_pem.reveal())
+
+    def _deployer(self):
+        """One key pair for all deployments of the account: they share the deployer."""
+        if not _PAIR:
+            _PAIR.append(keypair.make())
+        admin = self.admin()
+        for line in guide.script().replace(guide.PUBLIC_KEY, _PAIR[0].public).splitlines():
+            admin.run(sql.statement(line.removesuffix(";")))
+        admin.run(sql.statement(f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{_PAIR[0].public}'"))
+        return _PAIR[0]
+
+    def admin(self):
+        told = self.snow.credentials
+        key = keypair.load(Secret(Path(told["private_key_file"]).read_text()))
+        login = Login(told["account"], told["user"], told["role"])
+        deadline = Deadline(self.clock, self.clock.time() + 10**9)
+        return Snowflake(Session(deadline), self.clock, login, key, self.snow.url)
+
+
+def _secret(name, **fields):
+    boto3.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
+
+
+@attrs.define
+class Planter:
+    """Makes a deployment's objects at the vendors as its functions do: the same verbs, the same names."""
+
+    here: Ground
+
+    def name(self, kind, logical_id, **properties):
+        told = self.here.deployment.deployment
+        part = "snowflake" if kind.startswith("snowflake_") else "confluent"
+        module = registry.KINDS[kind].kind
+        return contract.object_name(
+            project=told.name,
+            stage=told.stage,
+            region=self.here.region,
+            account=self.here.account,
+            stack=f"{self.here.deployment.prefix}-{part}",
+            logical_id=logical_id,
+            generation=identity.generation(module, module.Spec(**properties)),
+        )
+
+    def make(self, kind, logical_id, name="", **properties):
+        """The object's id, once it is ready."""
+        registered = registry.KINDS[kind]
+        vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
+        spec = registered.kind.Spec(**properties)
+        context = Context(
+            vendor=vendor,
+            name=name or self.name(kind, logical_id, **properties),
+            secrets=self.here.secrets,
+            clock=self.here.clock,
+            notes={},
+            origin="planted",
+        )
+        made = registered.kind.create(context, spec)
+        self.here.clock.sleep(900)
+        return made
+
+
+_ANSWERS = """
+import json, urllib.request
+def handler(event, context):
+    given = event["ResourceProperties"]
+    refused = event["RequestType"] == "Delete" and given.get("refuses") == "yes"
+    body = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    body |= {"Status": "FAILED" if refused else "SUCCESS", "Reason": "as the test wants", "PhysicalResourceId": given["id"]}
+    sent = urllib.request.Request(event["ResponseURL"], json.dumps(body).encode(), {"Content-Type": ""}, method="PUT")
+    urllib.request.urlopen(sent)
+"""
+_TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
+
+
+@attrs.define
+class Stacks:
+    """Stacks of a deployment's names, with what a test puts into them."""
+
+    here: Ground
+
+    @property
+    def client(self):
+        return boto3.client("cloudformation")
+
+    def make(self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None):
+        """`known` are physical ids of custom resources; those of `refuses` won't be deleted. The name, once it stands."""
+        name = f"{self.here.deployment.prefix}-{part}"
+        function = {
+            "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
+            "Answers": {
+                "Type": "AWS::Lambda::Function",
+                "Properties": {
+                    "Handler": "index.handler",
+                    "Runtime": "python3.12",
+                    "Role": {"Fn::GetAtt": ["Role", "Arn"]},
+                    "Code": {"ZipFile": _ANSWERS},
+                },
+            },
+        }
+        custom = {
+            f"Custom{number}": {
+                "Type": "Custom::Lakeferry",
+                "Properties": {
+                    "ServiceToken": {"Fn::GetAtt": ["Answers", "Arn"]},
+                    "id": id,
+                    "refuses": "yes" if id in refuses else "no",
+                },
+            }
+            for number, id in enumerate(known)
+        }
+        template = {"Resources": {**(function if known else {}), **custom, **(resources or {})}}
+        template["Outputs"] = {key: {"Value": value} for key, value in (outputs or {}).items()}
+        self.client.create_stack(
+            StackName=name,
+            TemplateBody=json.dumps(template),
+            Capabilities=["CAPABILITY_IAM"],
+            EnableTerminationProtection=protected,
+            Tags=[{"Key": "project", "Value": self.here.deployment.deployment.name}, {"Key": "stage", "Value": "test"}],
+        )
+        self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+        return name
+
+    def delete(self, name):
+        """The status that it ends in; "" where it is gone."""
+        id = self.client.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+        self.client.delete_stack(StackName=name)
+        while True:
+            status = self.client.describe_stacks(StackName=id)["Stacks"][0]["StackStatus"]
+            if not status.endswith("_IN_PROGRESS"):
+                return "" if status == "DELETE_COMPLETE" else status

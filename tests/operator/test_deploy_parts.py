@@ -1,0 +1,261 @@
+"""The pieces of `plan`, `deploy`, `status --drift` and `logs` that ask AWS, each against an AWS that answers."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+
+import attrs
+import boto3
+import pytest
+from leftovers import QUEUE
+from operator_worlds import Planter
+
+from lakeferry import deployed, logs
+from lakeferry.cdk_runs import Cdk
+from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.deploying import causes, events, preflight
+from lakeferry.planning import taking
+from lakeferry.planning.difference import Action
+from lakeferry.states import drift
+from lambdas import contract
+from lambdas.resources import identity, registry
+
+HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
+
+
+def waiting(seconds):
+    """A resource that comes into being when somebody says so, and fails where nobody does."""
+    properties = {"Handle": {"Ref": "Handle"}, "Timeout": str(seconds)}
+    return {"Type": "AWS::CloudFormation::WaitCondition", "Properties": properties}
+
+
+@pytest.fixture
+def assembly(here, tmp_path):
+    """Writes what CDK would have synthesised: templates of the deployment's stacks."""
+
+    def write(**resources):
+        artifacts = {}
+        for name in here.stacks:
+            template = {"Resources": resources.get(name.rpartition("-")[2], {})}
+            (tmp_path / f"{name}.json").write_text(json.dumps(template))
+            tags = {"project": here.deployment.deployment.name, "stage": "test"}
+            artifacts[name] = {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{name}.json", "tags": tags}}
+        (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+        return Cdk(here, folder=tmp_path)
+
+    return write
+
+
+def plan(here, cdk):
+    return taking.take(here, cdk, lambda _: None)
+
+
+def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
+    stacks.make("data", {"Queue": QUEUE, "Old": QUEUE})
+    found = plan(here, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
+    assert {(change.resource.logical_id, change.action) for change in found.changes} == {
+        ("New", Action.MADE), ("Old", Action.DELETED), ("Dead", Action.MADE),
+    }  # fmt: skip
+    assert [phase.stack for phase in found.phases] == [f"{here.deployment.prefix}-{part}" for part in ("data", "exports")]
+    assert found.phases[0].last is not None
+    assert found.phases[1].last is None
+
+
+def test_what_is_deployed_as_it_is_wanted_is_an_empty_plan(here, stacks, assembly):
+    for name in here.stacks:
+        stacks.make(name.rpartition("-")[2], {"Queue": QUEUE})
+    wanted = {name.rpartition("-")[2]: {"Queue": QUEUE} for name in here.stacks}
+    assert plan(here, assembly(**wanted)).is_empty
+
+
+def test_a_stack_that_the_file_no_longer_wants_stays_and_is_told(here, stacks, assembly):
+    name = stacks.make("snowflake", {"Queue": QUEUE})
+    without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
+    found = plan(attrs.evolve(here, plan=without), assembly())
+    assert found.unwanted == [name]
+    assert found.changes == []
+
+
+def refused(here):
+    with pytest.raises(CommandFailed) as failure:
+        preflight.require(here)
+    return failure.value
+
+
+@pytest.fixture
+def bootstrapped():
+    ssm = boto3.client("ssm")
+    ssm.put_parameter(Name=preflight.BOOTSTRAP, Value=str(preflight.BOOTSTRAP_VERSION), Type="String", Overwrite=True)
+    yield ssm
+    ssm.delete_parameter(Name=preflight.BOOTSTRAP)
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_where_all_is_there_nothing_is_said(here):
+    preflight.require(here)
+
+
+def test_all_that_is_missing_is_told_at_once(worlds):
+    here = worlds.deployment(prepared=False)
+    failure = refused(here)
+    assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
+    told = [one["what"] for one in failure.details]
+    assert len(told) == 3
+    assert "eu-west-1 is not bootstrapped for CDK" in told
+    assert f"there is no secret {here.deployment.confluent.cloud_key_secret}" in told
+    assert "lakeferry secrets set snowflake --stage test" in failure.hint
+
+
+def test_an_old_bootstrap_is_not_enough(here, bootstrapped):
+    bootstrapped.put_parameter(Name=preflight.BOOTSTRAP, Value="5", Type="String", Overwrite=True)
+    assert "version 5, and 6 is needed" in refused(here).message
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_a_secret_without_a_key_or_on_its_way_out_is_not_there(here):
+    secrets, name = boto3.client("secretsmanager"), here.deployment.confluent.cloud_key_secret
+    secrets.delete_secret(SecretId=name)
+    assert "is about to be deleted" in refused(here).message
+    secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
+    secrets.create_secret(Name=name)
+    assert f"there is no key in secret {name}" in refused(here).message
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_who_is_not_logged_in_is_told_that_alone(here, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    fresh = attrs.evolve(here)
+    assert [one["what"] for one in refused(fresh).details] == [
+        "AWS can't be asked, because nobody is logged in (NoCredentialsError)"
+    ]
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_a_stack_that_is_worked_at_is_left_alone(here, stacks):
+    name = stacks.make("data", {"Queue": QUEUE, "Handle": HANDLE})
+    template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(600)}}
+    stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template))
+    failure = refused(here)
+    assert (failure.exit_code, failure.code) == (LATER, "STACK-BUSY")
+    assert name in failure.message
+    signal = json.dumps({"Status": "SUCCESS", "Reason": "", "UniqueId": "1", "Data": ""}).encode()
+    url = stacks.client.describe_stack_resource(StackName=name, LogicalResourceId="Handle")["StackResourceDetail"]
+    urllib.request.urlopen(urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT")).close()
+    await_end(stacks.client, name)
+
+
+def await_end(client, name):
+    while client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"].endswith("_IN_PROGRESS"):
+        pass
+
+
+def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
+    name = stacks.make("data", {"Queue": QUEUE})
+    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    assert watch.new() == []
+    stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}}))
+    await_end(stacks.client, name)
+    seen = watch.new()
+    assert seen[0].is_of_stack
+    assert seen[0].status == "UPDATE_IN_PROGRESS"
+    assert {"More"} <= {event.logical_id for event in seen}
+    assert [event.at for event in seen] == sorted(event.at for event in seen)
+    assert watch.new() == []
+
+
+def test_a_stack_that_fails_has_a_cause(here, stacks):
+    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    name = f"{here.deployment.prefix}-data"
+    template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
+    stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    await_end(stacks.client, name)
+    cause = causes.find(watch.new())
+    assert cause is not None
+    assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
+
+
+def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
+    stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
+    assert [one for one in drift.look_at(here) if one.how in ("MODIFIED", "DELETED")] == []
+    (queue,) = deployed.physical(here, deployed.part(here, "data")).values()
+    boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
+    (found,) = [one for one in drift.look_at(here) if one.how == "MODIFIED"]
+    assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")
+    assert "VisibilityTimeout" in found.told
+
+
+def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks):
+    stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
+    (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
+    assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
+    Planter(here).make("snowflake_warehouse", "Warehouse")
+    assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []
+
+
+def _generation():
+    warehouse = registry.KINDS["snowflake_warehouse"].kind
+    return identity.generation(warehouse, warehouse.Spec())
+
+
+@pytest.fixture
+def wrote(stacks):
+    """A function of the exports' stack that writes notices, and a way to write into its log."""
+    group = {"Type": "AWS::Logs::LogGroup"}
+    function = {
+        "Type": "AWS::Lambda::Function",
+        "Properties": {
+            "Handler": contract.NOTIFY,
+            "Runtime": "python3.12",
+            "Role": "arn:aws:iam::000000000000:role/none",
+            "Code": {"ZipFile": "def handler(event, context): pass"},
+            "LoggingConfig": {"LogGroup": {"Ref": "Group"}},
+        },
+    }
+    name = stacks.make("exports", {"Group": group, "Notify": function})
+    client = boto3.client("logs")
+    (group_name,) = (
+        each["PhysicalResourceId"]
+        for each in stacks.client.list_stack_resources(StackName=name)["StackResourceSummaries"]
+        if each["LogicalResourceId"] == "Group"
+    )
+
+    def write(stream, *lines):
+        client.create_log_stream(logGroupName=group_name, logStreamName=stream)
+        told = [{"timestamp": at * 1000, "message": text} for at, text in lines]
+        client.put_log_events(logGroupName=group_name, logStreamName=stream, logEvents=told)
+
+    return write
+
+
+def test_the_log_of_a_function_is_found_and_told_in_the_order_of_time(here, wrote):
+    now = int(time.time())
+    wrote("a", (now - 30, "START RequestId: 1"), (now - 20, "second"), (now - 9, "fourth"))
+    wrote("b", (now - 25, "first"), (now - 15, "third"), (now - 5, "END RequestId: 1"))
+    (run,) = logs.of(here, "notification", 3)
+    assert [line.text for line in run.lines] == ["second", "third", "fourth"]
+    (run,) = logs.of(here, "notification", 9, everything=True)
+    assert run.lines[0].text == "START RequestId: 1"
+    assert len(run.lines) == 6
+
+
+def test_a_secret_in_a_log_is_not_told(here, wrote):
+    secret = "cflt" + "A1b2C3d4" * 8
+    wrote("a", (int(time.time()), f"refused: {secret}"))
+    (run,) = logs.of(here, "notification", 9)
+    assert secret not in run.lines[0].text
+
+
+def test_what_writes_no_log_is_told_with_what_does(here):
+    with pytest.raises(CommandFailed) as failure:
+        logs.of(here, "nosuch", 1)
+    assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "LOGS-UNKNOWN")
+    assert failure.value.hint == "There are: daily_trades, confluent, snowflake, rotation, notification, watch"
+
+
+def test_a_part_that_is_not_deployed_is_told(here):
+    with pytest.raises(CommandFailed) as failure:
+        logs.of(here, "notification", 1)
+    assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "NOT-DEPLOYED")

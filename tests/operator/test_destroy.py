@@ -1,0 +1,235 @@
+"""`lakeferry destroy`: what goes and what stays, only when it was said, in order, and again until nothing is left."""
+
+from __future__ import annotations
+
+import attrs
+import boto3
+import pytest
+from leftovers import QUEUE, plant_at_vendors, plant_in_aws
+from operator_worlds import Planter, Stacks
+
+from lakeferry import destroy, destroy_commands, inventory
+from lakeferry.console import KEPT_BACK, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.inventory import AWS, CONFLUENT, Verdict
+from lambdas.snowflake import sql
+
+
+def never(watch):
+    raise AssertionError("there was nothing for cdk to do")
+
+
+def idle(watch):
+    """In place of `cdk destroy`, which the rehearsal runs: CloudFormation itself is asked then."""
+    return "cdk was not run"
+
+
+def run(here, cdk=idle):
+    said = []
+    return destroy.destroy(here, cdk=cdk, say=said.append, tell=lambda _: None)
+
+
+def left(here):
+    return inventory.problems(inventory.take(here))
+
+
+def told(here, cdk=idle, **given):
+    options = {"confirmed": "test", "plan_only": False} | given
+    return destroy_commands._told(Voice(quiet=True), here, cdk=cdk, **options)
+
+
+def test_where_nothing_is_there_nothing_happens_and_that_is_well(here):
+    assert told(here, cdk=never)["removed"] == []
+    assert told(here, cdk=never)["stacks"] == {}
+
+
+def test_a_plan_lists_what_goes_in_order_and_what_stays_and_why_and_changes_nothing(here, plant, stacks):
+    operations = stacks.make("operations", {"Queue": QUEUE})
+    confluent = stacks.make("confluent", {"Queue": QUEUE})
+    plant_in_aws(here)
+    before = inventory.take(here)
+    planned = told(here, cdk=never, confirmed=None, plan_only=True)
+    assert inventory.take(here) == before
+    order = [(item["kind"], item["whose"]) for item in planned["goes"]]
+    assert order[:4] == [("stack", operations), ("queue", operations), ("stack", confluent), ("queue", confluent)]
+    orphans = [kind for kind, whose in order if whose == "orphan"]
+    assert orphans.index("schedule_group") < orphans.index("athena_workgroup") < orphans.index("bucket") < orphans.index("role")
+    assert {item["name"] for item in planned["stays"]} >= {here.deployment.confluent.cloud_key_secret}
+    assert all(item["why"] for item in planned["stays"])
+
+
+def test_stacks_go_the_last_deployed_first_with_all_that_they_have(here, stacks):
+    for part in ("data", "confluent", "exports"):
+        stacks.make(part, {"Queue": QUEUE})
+    done = run(here)
+    assert list(done.seconds) == [f"{here.deployment.prefix}-{part}" for part in ("exports", "confluent", "data")]
+    assert inventory.problems(done.items) == []
+
+
+def test_left_overs_of_all_worlds_are_removed_and_nothing_else(worlds, here, plant):
+    other = worlds.deployment(name=f"{here.deployment.deployment.name}-two")
+    plant_in_aws(other)
+    plant_at_vendors(Planter(other))
+    theirs = inventory.take(other)
+    foreign = plant.make("environment", "Environment", name=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}")
+    prefix = here.deployment.prefix
+    boto3.client("s3").create_bucket(
+        Bucket=f"{prefix}-data-backup", CreateBucketConfiguration={"LocationConstraint": here.region}
+    )
+    warehouse = f"{prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"
+    worlds.admin().run(sql.statement(f"CREATE WAREHOUSE {warehouse}"))
+    plant_in_aws(here)
+    plant_at_vendors(plant)
+    done = told(here, cdk=never)
+    assert len(done["removed"]) > 20
+    assert left(here) == []
+    assert inventory.take(other) == theirs
+    assert foreign in [item.id for item in inventory.take(here) if item.world == CONFLUENT]
+    assert boto3.client("s3").list_objects_v2(Bucket=f"{prefix}-data-backup")["KeyCount"] == 0
+    assert warehouse in worlds.snow.objects()["WAREHOUSE"]
+
+
+def test_a_second_time_finds_nothing_to_do(here, plant):
+    plant_at_vendors(plant)
+    run(here)
+    assert run(here, never).removed == []
+
+
+def test_a_stack_that_would_not_go_is_given_up_and_what_it_had_is_removed(here, plant, stacks):
+    physical = "lf1:environment:Environment:0"
+    stack = stacks.make("confluent", {"Queue": QUEUE}, known=[physical], refuses=[physical])
+    environment = plant.make("environment", "Environment")
+    assert stacks.delete(stack) == "DELETE_FAILED"
+    done = run(here)
+    assert environment in [item.id for item in done.removed]
+    assert inventory.problems(done.items) == []
+    assert stack in done.seconds
+
+
+def test_data_that_the_file_keeps_stays(worlds):
+    here = worlds.deployment(on_destroy="keep")
+    Stacks(here).make("exports", {"Queue": QUEUE})
+    planted = {name for kind, name in plant_in_aws(here) if kind in ("bucket", "glue_database", "glue_table")}
+    done = told(here)
+    kept = {item["name"] for item in done["items"] if item["verdict"] == Verdict.KEPT and "keep" in item["why"]}
+    assert kept == planted
+    assert left(here) == []
+
+
+def test_the_plan_says_that_data_stays_which_a_stack_still_has(worlds):
+    here = worlds.deployment(on_destroy="keep")
+    stack = Stacks(here).make("data", {"LakeBucket": {"Type": "AWS::S3::Bucket"}})
+    planned = destroy.plan(here, inventory.take(here))
+    assert [item.kind for item in planned.goes] == ["stack"]
+    assert [(item.kind, item.whose) for item in planned.stays if "keep" in item.why] == [("bucket", stack)]
+
+
+def test_what_is_protected_is_refused_and_how_to_lift_it_is_told(here, stacks):
+    stack = stacks.make("data", {"Queue": QUEUE}, protected=True)
+    with pytest.raises(CommandFailed) as refused:
+        told(here, cdk=never)
+    assert (refused.value.exit_code, refused.value.code) == (KEPT_BACK, "DESTROY-PROTECTED")
+    assert stack in refused.value.message
+    assert "update-termination-protection" in refused.value.hint
+    boto3.client("cloudformation").update_termination_protection(EnableTerminationProtection=False, StackName=stack)
+    assert stack in told(here)["stacks"]
+
+
+def test_a_protected_cluster_is_refused(here, stacks):
+    stacks.make("data", {"Queue": QUEUE})
+    confluent = attrs.evolve(here.deployment.confluent, deletion_protection=True)
+    plan = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, confluent=confluent))
+    with pytest.raises(CommandFailed) as refused:
+        told(attrs.evolve(here, plan=plan), cdk=never)
+    assert (refused.value.code, "deletion_protection" in refused.value.hint) == ("DESTROY-PROTECTED", True)
+
+
+@pytest.mark.parametrize("confirmed", [None, "", "dev", "tests"])
+def test_nothing_happens_until_the_stage_was_named(here, stacks, confirmed):
+    stacks.make("data", {"Queue": QUEUE})
+    before = inventory.take(here)
+    with pytest.raises(CommandFailed) as refused:
+        told(here, cdk=never, confirmed=confirmed)
+    assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "NOT-CONFIRMED")
+    assert inventory.take(here) == before
+
+
+def test_with_a_vendor_that_does_not_answer_nothing_is_begun(here, stacks, broken):
+    stacks.make("confluent", {"Queue": QUEUE})
+    broken(CONFLUENT, status=401, shape="json", code="401")
+    with pytest.raises(CommandFailed) as refused:
+        told(here, cdk=never)
+    assert (refused.value.code, "Confluent" in refused.value.message) == ("WORLD-SILENT", True)
+    assert [item.kind for item in inventory.take(here) if item.verdict is Verdict.BELONGS] == ["stack", "queue"]
+
+
+def test_what_would_not_go_is_told_and_goes_once_it_may(here, plant, broken, worlds):
+    account = plant.make("service_account", "AppManagerAccount")
+    broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409")
+    with pytest.raises(CommandFailed) as failed:
+        told(here, cdk=never)
+    assert (failed.value.exit_code, failed.value.code) == (1, "LEFT-OVER")
+    assert any("CFL-CONFLICT" in reason for reason in failed.value.details["reasons"])
+    worlds.cloud.nemesis.clear()
+    assert [item["id"] for item in told(here, cdk=never)["removed"]] == [account]
+
+
+def test_a_refusal_that_passes_is_waited_for(here, plant, broken, worlds):
+    plant.make("service_account", "AppManagerAccount")
+    broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409", times=3)
+    assert len(told(here, cdk=never)["removed"]) == 1
+
+
+def test_our_things_in_somebody_elses_environment_go_one_by_one_and_it_stays(worlds):
+    theirs = Planter(worlds.deployment()).make("environment", "Environment", name="the-platform-teams")
+    here = worlds.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
+    plant = Planter(here)
+    plant_tables(plant, theirs)
+    done = told(here, cdk=never)
+    order = [item["kind"] for item in done["removed"] if item["world"] == CONFLUENT]
+    assert order.index("connector") < order.index("tableflow_topic") < order.index("kafka_cluster")
+    assert order.index("kafka_cluster") < order.index("role_binding") < order.index("api_key") < order.index("service_account")
+    assert left(here) == []
+    assert theirs in worlds.cloud.objects()["environments"]
+
+
+def test_keys_stay_until_everything_could_be_asked_for(worlds, broken):
+    theirs = Planter(worlds.deployment()).make("environment", "Environment", name="the-platform-teams")
+    here = worlds.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
+    plant_tables(Planter(here), theirs)
+    broken(CONFLUENT, path="/tableflow/v1/*", status=403, shape="json", code="403")
+    with pytest.raises(CommandFailed) as failed:
+        told(here, cdk=never)
+    assert failed.value.code == "LEFT-OVER"
+    assert {item.name for item in left(here) if item.kind == "secret"} == {
+        f"{here.deployment.prefix}/confluent/{name}" for name in ("tableflow", "kafka/app_manager")
+    }
+    worlds.cloud.nemesis.clear()
+    told(here, cdk=never)
+    assert left(here) == []
+
+
+def plant_tables(plant, environment):
+    """A cluster in somebody else's environment with a topic that a connector fills and that is a table."""
+    here = plant.here
+    cluster = plant.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=here.region)
+    where = {"environment_id": environment, "cluster_id": cluster}
+    account = plant.make("service_account", "AppManagerAccount")
+    plant.make("role_binding", "Admin", service_account_id=account, role="CloudClusterAdmin", scope="cluster", **where)
+    secrets = {}
+    for service, path, more in (("kafka", "kafka/app_manager", {}), ("tableflow", "tableflow", {"region": here.region})):
+        secrets[service] = f"{here.deployment.prefix}/confluent/{path}"
+        boto3.client("secretsmanager").create_secret(Name=secrets[service], Description=f"API key of app_manager for {service}")
+        plant.make(
+            "api_key", f"{service}Key", service_account_id=account, service=service, secret=secrets[service], **where, **more
+        )
+    plant.make("topic", "T", topic="stock_trades", credentials=secrets["kafka"], **where)
+    connector = {"topic": "stock_trades", "quickstart": "STOCK_TRADES", "service_account_id": account}
+    plant.make("connector", "StockTradesConnector", **connector, **where)
+    plant.make("tableflow_topic", "Table", topic="stock_trades", storage="managed", credentials=secrets["tableflow"], **where)
+
+
+def test_a_stack_that_the_file_no_longer_wants_goes_too(here, stacks):
+    stack = stacks.make("snowflake", {"Queue": QUEUE})
+    without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
+    assert stack in told(attrs.evolve(here, plan=without))["stacks"]
+    assert [item for item in inventory.take(here) if item.world == AWS and item.kind in ("stack", "queue")] == []

@@ -1,0 +1,467 @@
+"""`lakeferry doctor` before a deployment: keys of the wrong scope, rights that are missing, buckets that others have."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+
+import attrs
+import boto3
+import pytest
+from promises import promised
+from typer.testing import CliRunner
+
+from lakeferry import doctor, ground
+from lakeferry.__main__ import app
+from lakeferry.bootstrap import ROOT
+from lakeferry.doctor import Result, aws, confluent, quotas, snowflake, storage
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
+from lambdas.core.redaction import ApiKey, Secret
+from lambdas.snowflake import keypair, sql
+
+TOOLKIT = "CDKToolkit"
+
+
+def of(checks):
+    """What was found of each, by its name: (result, found, fix)."""
+    return {check.name: (check.result, f"{check.found} {check.needed}".strip(), check.fix) for check in checks}
+
+
+def with_aws(here, **changed):
+    told = attrs.evolve(here.deployment, aws=attrs.evolve(here.deployment.aws, **changed))
+    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+
+
+def with_confluent(here, **changed):
+    told = attrs.evolve(here.deployment, confluent=attrs.evolve(here.deployment.confluent, **changed))
+    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+
+
+def with_snowflake(here, **changed):
+    told = attrs.evolve(here.deployment, snowflake=attrs.evolve(here.deployment.snowflake, **changed))
+    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+
+
+def test_before_a_deployment_only_the_bootstrap_is_missing(here):
+    checks = doctor.run(doctor.probes(here))
+    assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
+    assert {check.group for check in checks if check.result is Result.NONE} == {"Confluent", "Confluent → AWS", "Snowflake → AWS"}
+    hops = [check for check in checks if "→" in check.group]
+    assert {(check.result, check.found.partition(":")[0]) for check in hops} == {(Result.NONE, "not deployed")}
+    assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
+
+
+def test_a_stack_that_fell_is_not_taken_for_a_deployment(here, stacks):
+    stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
+    assert stacks.delete(stack) == "DELETE_FAILED"
+    hops = [check for check in doctor.run(doctor.probes(here)) if check.group == "Confluent → AWS"]
+    assert {check.found for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
+
+
+@pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
+def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
+    broken(silent, status=500, shape="json")
+    checks = doctor.run(doctor.probes(here))
+    groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
+    failed = {check.group for check in checks if check.result is Result.FAIL}
+    assert groups[silent] <= failed
+    assert {"tools", "file"} <= {check.group for check in checks if check.result is Result.OK}
+    if silent != AWS:
+        assert not failed & {group for world in groups if world not in (silent, AWS) for group in groups[world]}
+
+
+def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    fresh = ground.Ground(here.plan, here.addresses, here.clock)
+    checks = of(doctor.run(doctor.probes(fresh)))
+    for name in ("identity", confluent.KEY, snowflake.KEY):
+        result, found, fix = checks[name]
+        assert (result, "nobody is logged in" in found, "aws sso login" in fix) == (Result.FAIL, True, True)
+    assert checks["Python"][0] is Result.OK
+
+
+def test_another_account_than_the_files_is_told(here):
+    (check,) = doctor.run([probe for probe in doctor.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
+    assert (check.result, "111122223333" in check.found, "000000000000" in check.found) == (Result.FAIL, True, True)
+
+
+def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
+    broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
+    broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
+    (check,) = doctor.run([probe for probe in doctor.probes(here) if probe.name == "Lambda: calls at once"])
+    assert (check.result, "AccessDenied" in check.found, "role" in check.fix) == (Result.WARN, True, True)
+
+
+def test_a_region_that_the_sdk_does_not_know_is_worth_a_look(here):
+    assert of(aws.region(here))["region"][0] is Result.OK
+    result, found, _ = of(aws.region(with_aws(here, region="xx-nowhere-9")))["region"]
+    assert (result, "glue" in found) == (Result.WARN, True)
+
+
+@contextmanager
+def toolkit(version):
+    client = boto3.client("cloudformation")
+    outputs = {"BootstrapVersion": {"Value": version}} if version else {}
+    template = {"Resources": {"Bucket": {"Type": "AWS::SQS::Queue"}}, "Outputs": outputs}
+    client.create_stack(StackName=TOOLKIT, TemplateBody=json.dumps(template))
+    client.get_waiter("stack_create_complete").wait(StackName=TOOLKIT, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+    yield
+    client.delete_stack(StackName=TOOLKIT)
+    client.get_waiter("stack_delete_complete").wait(StackName=TOOLKIT, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+
+
+@pytest.mark.parametrize(("version", "result"), [("5", Result.FAIL), ("", Result.FAIL), ("8", Result.OK), ("30", Result.OK)])
+def test_the_bootstraps_version_is_compared(here, version, result):
+    with toolkit(version):
+        found = of(aws.bootstrap(here))["bootstrap"]
+    assert found[0] is result
+    assert (f"bootstrap aws://000000000000/{here.region}" in found[2]) == (result is Result.FAIL)
+
+
+def test_the_bootstrap_that_is_asked_for_is_enough_for_the_templates():
+    template = (ROOT / "tests" / "infra" / "snapshots" / "data.json").read_text()
+    (asked,) = re.findall(r"CDK bootstrap stack version (\d+) required", template)
+    assert int(asked) <= aws.BOOTSTRAP
+
+
+def glue(**values):
+    return json.dumps({"Quotas": [{"QuotaName": name, "Value": value} for name, value in values.items()]})
+
+
+@pytest.mark.parametrize(
+    ("runs", "dpus", "results"),
+    [
+        (50, 300, [Result.OK, Result.OK]),
+        (0, 1, [Result.FAIL, Result.FAIL]),
+    ],
+)
+def test_quotas_of_glue_are_compared_with_what_the_exports_take(here, broken, runs, dpus, results):
+    named = {"Max concurrent job runs per account": runs, "Max task DPUs per account": dpus}
+    broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
+    checks = quotas.jobs(here)
+    assert [check.result for check in checks] == results
+    assert all(f"{value}" in check.found for check, value in zip(checks, named.values(), strict=True))
+
+
+def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(here, broken):
+    exports = here.deployment.exports * 3
+    many = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, exports=exports))
+    broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
+        "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
+    }))  # fmt: skip
+    checks = quotas.jobs(ground.Ground(many, here.addresses, here.clock))
+    assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
+
+
+def test_quotas_that_nobody_lists_and_nobody_tells_are_worth_a_look(here, broken):
+    assert {check.result for check in quotas.jobs(here)} == {Result.WARN}
+    broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
+    assert ["doesn't list" in check.found for check in quotas.jobs(here)] == [True, True]
+
+
+def test_few_calls_at_once_are_worth_a_look(here, broken):
+    assert quotas.functions(here)[0].result is Result.OK
+    broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
+    (check,) = quotas.functions(here)
+    assert (check.result, check.found.startswith("10,")) == (Result.WARN, True)
+
+
+def bucket(here, name):
+    boto3.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": here.region})
+    return name
+
+
+def test_buckets_that_the_file_names_must_be_free(here, broken):
+    name = f"{here.deployment.prefix}-chosen"
+    chosen = with_aws(here, tableflow_bucket=name)
+    assert of(storage.look(here))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
+    assert of(storage.look(chosen))["Tableflow's bucket"][:2] == (Result.OK, f"{name} is free")
+    bucket(here, name)
+    result, found, fix = of(storage.look(chosen))["Tableflow's bucket"]
+    assert (result, "empty" in found, "delete-bucket" in fix, "aws.tableflow_bucket" in fix) == (Result.FAIL, True, True, True)
+    boto3.client("s3").put_object(Bucket=name, Key="old/file", Body=b"x")
+    result, found, fix = of(storage.look(chosen))["Tableflow's bucket"]
+    assert (result, "with objects in it" in found, "delete-bucket" in fix) == (Result.FAIL, True, False)
+    broken(AWS, method="HEAD", path=f"/{name}", status=403)
+    assert "somebody else" in of(storage.look(chosen))["Tableflow's bucket"][1]
+
+
+def test_a_bucket_of_the_deployments_own_stack_is_well(here, stacks):
+    name = f"{here.deployment.prefix}-own"
+    stacks.make("data", {"TableflowBucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}})
+    found = of(storage.look(with_aws(here, tableflow_bucket=name)))["Tableflow's bucket"]
+    assert found[:2] == (Result.OK, f"{name}, the deployment's own")
+
+
+@pytest.fixture
+def organization(worlds, here):
+    return Organization(worlds, here)
+
+
+class Organization:
+    """Makes keys of all sorts, and puts them where the Cloud key's place is."""
+
+    def __init__(self, worlds, here):
+        self.worlds, self.here, self.vendor = worlds, here, here.confluent()
+
+    def account(self, role=""):
+        cloud = self.vendor.cloud
+        made = cloud.post("/iam/v2/service-accounts", {"display_name": f"{self.here.deployment.prefix}-{role}"})["id"]
+        if role:
+            whole = f"crn://confluent.cloud/organization={self.vendor.organization_id}"
+            cloud.post("/iam/v2/role-bindings", {"principal": f"User:{made}", "role_name": role, "crn_pattern": whole})
+        return made
+
+    def key(self, owner, **resource):
+        wanted = {"owner": {"id": owner}, **({"resource": resource} if resource else {})}
+        made = self.vendor.cloud.post("/iam/v2/api-keys", {"spec": wanted})
+        self.worlds.pass_time(3600)
+        return ApiKey(made["id"], Secret(made["spec"]["secret"]))
+
+    def store(self, key):
+        fields = {"apiKey": key.id, "apiSecret": key.secret.reveal()}
+        name = self.here.deployment.confluent.cloud_key_secret
+        boto3.client("secretsmanager").put_secret_value(SecretId=name, SecretString=json.dumps(fields))
+
+
+def test_a_key_of_an_organization_admin_is_well(here, organization):
+    organization.store(organization.key(organization.account("OrganizationAdmin")))
+    checks = of(confluent.look(here))
+    assert checks[confluent.KEY][0] is checks[confluent.SCOPE][0] is Result.OK
+    assert "OrganizationAdmin" in checks[confluent.SCOPE][1]
+
+
+def test_a_key_of_a_person_is_worth_a_look(here):
+    result, found, fix = of(confluent.look(here))[confluent.SCOPE]
+    assert (result, "is a person" in found, "service account" in fix) == (Result.WARN, True, True)
+
+
+def test_a_key_whose_owner_may_too_little_is_told_with_what_it_lacks(here, organization):
+    organization.store(organization.key(organization.account("MetricsViewer")))
+    checks = of(confluent.look(here))
+    assert checks[confluent.KEY][0] is Result.OK
+    result, found, fix = checks[confluent.SCOPE]
+    assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
+    assert checks[confluent.FLINK][:2] == (Result.NONE, "not asked: the key may do too little")
+
+
+def test_a_tableflow_key_in_the_cloud_keys_place_is_told(here, organization):
+    organization.store(organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow"))
+    result, found, fix = of(confluent.look(here))[confluent.KEY]
+    assert (result, "for Tableflow, not a Cloud key" in found) == (Result.FAIL, True)
+    assert f"lakeferry secrets set confluent --stage {here.stage}" in fix
+
+
+def test_a_wrong_secret_is_told_and_not_shown(here, organization):
+    wrong = "not-the-secret-" * 4
+    organization.store(ApiKey(here.confluent().cloud.key.id, Secret(wrong)))
+    checks = confluent.look(here)
+    assert checks[0].result is Result.FAIL
+    assert wrong not in str(checks)
+
+
+def test_a_missing_key_is_told_with_the_command_that_sets_it(worlds):
+    here = worlds.deployment(prepared=False)
+    for group, vendor in ((confluent, "confluent"), (snowflake, "snowflake")):
+        first, *rest = group.look(here)
+        assert (first.result, first.fix) == (Result.FAIL, f"Run `lakeferry secrets set {vendor} --stage test`")
+        assert {check.result for check in rest} == {Result.NONE}
+
+
+def test_the_environment_that_the_file_names_must_be_there_by_that_name(here):
+    made = here.confluent().cloud.post("/org/v2/environments", {"display_name": f"{here.deployment.prefix}-theirs"})
+    id, name = made["id"], made["display_name"]
+
+    def found(**given):
+        return of(confluent.look(with_confluent(here, **given)))[confluent.ENVIRONMENT]
+
+    assert found(environment_id=id, environment_name=name)[:2] == (Result.OK, f"{id}, {name}")
+    assert found()[1] == "a new one is made"
+    result, told, fix = found(environment_id=id, environment_name="another")
+    assert (result, name in told, "another" in told, "environment_name" in fix) == (Result.FAIL, True, True, True)
+    result, told, _ = found(environment_id="env-gone", environment_name=name)
+    assert (result, "env-gone" in told, id in told) == (Result.FAIL, True, True)
+
+
+@pytest.fixture
+def elsewhere(worlds):
+    """Confluent is in another region only."""
+    world = worlds.cloud._simulation.world
+    before, world.region = world.region, "us-west-2"
+    yield
+    world.region = before
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_region_without_flink_is_told(here):
+    result, found, _ = of(confluent.look(here))[confluent.FLINK]
+    assert (result, "eu-west-1" in found) == (Result.FAIL, True)
+
+
+def tableflow_key(here, organization):
+    key = organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow")
+    fields = {"apiKey": key.id, "apiSecret": key.secret.reveal()}
+    name = f"{here.deployment.prefix}/confluent/tableflow"
+    boto3.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
+
+
+def test_tableflows_regions_are_asked_once_there_is_a_key_of_it(here, organization):
+    assert of(confluent.look(here))[confluent.TABLEFLOW][0] is Result.NONE
+    tableflow_key(here, organization)
+    assert of(confluent.look(here))[confluent.TABLEFLOW][:2] == (Result.OK, here.region)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_region_without_tableflow_is_told(here, organization):
+    tableflow_key(here, organization)
+    result, found, _ = of(confluent.look(here))[confluent.TABLEFLOW]
+    assert (result, found) == (Result.FAIL, "Tableflow isn't in eu-west-1; it is in us-west-2")
+
+
+def test_a_quota_of_integrations_that_is_used_up_is_worth_a_look(worlds, here):
+    cloud, environment = (
+        here.confluent().cloud,
+        here.confluent().cloud.post("/org/v2/environments", {"display_name": "full"})["id"],
+    )
+
+    def integrate(role):
+        config = {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": role}
+        body = {"display_name": role[-20:], "provider": "aws", "config": config, "environment": {"id": environment}}
+        cloud.post("/pim/v1/integrations", body)
+
+    for number in range(100):
+        integrate(f"arn:aws:iam::111122223333:role/role-{number}")
+    result, found, _ = of(confluent.look(here))[confluent.INTEGRATIONS]
+    assert (result, found.startswith("100 of 100")) == (Result.WARN, True)
+    gone = cloud.pages("/pim/v1/integrations", environment=environment)[0]
+    cloud.delete(f"/pim/v1/integrations/{gone['id']}", environment=environment)
+    integrate(f"arn:aws:iam::{here.account}:role/{here.deployment.regional_prefix}-tableflow")
+    assert of(confluent.look(here))[confluent.INTEGRATIONS][0] is Result.OK
+
+
+@contextmanager
+def as_admin(worlds, broken, mended=()):
+    admin = worlds.admin()
+    admin.run(sql.statement(broken))
+    yield
+    for each in mended:
+        admin.run(sql.statement(each))
+
+
+def test_the_deployer_of_the_guide_is_well(here):
+    checks = of(snowflake.look(here))
+    assert {result for result, _, _ in checks.values()} == {Result.OK}
+    assert list(checks) == [snowflake.KEY, snowflake.LOGIN, snowflake.PRIVILEGES, snowflake.WAREHOUSE, snowflake.USER]
+
+
+def test_without_snowflake_nothing_is_asked_there(here):
+    checks = snowflake.look(with_snowflake(here, enabled=False))
+    assert {check.result for check in checks} == {Result.NONE}
+
+
+def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, here):
+    current = keypair.make()
+    before = worlds.admin().run(sql.statement("DESC USER LAKEFERRY"))
+    held = next(row["value"] for row in before if row["property"] == "RSA_PUBLIC_KEY")
+    with as_admin(
+        worlds,
+        f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{current.public}'",
+        [f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{held}'"],
+    ):
+        checks = of(snowflake.look(here))
+    result, found, fix = checks[snowflake.LOGIN]
+    assert (result, "LAKEFERRY" in found) == (Result.FAIL, True)
+    assert """ALTER USER "LAKEFERRY" SET RSA_PUBLIC_KEY='""" in fix
+    assert checks[snowflake.PRIVILEGES][:2] == (Result.NONE, "not asked: there is no login")
+    assert of(snowflake.look(here))[snowflake.LOGIN][0] is Result.OK
+
+
+@pytest.mark.parametrize(
+    ("broken_by", "name", "words"),
+    [
+        (
+            "REVOKE CREATE INTEGRATION ON ACCOUNT FROM ROLE LAKEFERRY", snowflake.PRIVILEGES,
+            "GRANT CREATE INTEGRATION ON ACCOUNT TO ROLE LAKEFERRY;",
+        ),
+        (
+            "REVOKE USAGE ON WAREHOUSE LAKEFERRY FROM ROLE LAKEFERRY", snowflake.WAREHOUSE,
+            "GRANT USAGE ON WAREHOUSE LAKEFERRY TO ROLE LAKEFERRY;",
+        ),
+        ("DROP WAREHOUSE LAKEFERRY", snowflake.WAREHOUSE, "CREATE WAREHOUSE IF NOT EXISTS LAKEFERRY"),
+        ("ALTER WAREHOUSE LAKEFERRY SET AUTO_RESUME=FALSE", snowflake.WAREHOUSE, "SET AUTO_RESUME=TRUE;"),
+        ("ALTER USER LAKEFERRY SET TYPE=PERSON", snowflake.USER, "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
+    ],
+)  # fmt: skip
+def test_what_the_deployer_lacks_is_told_with_the_lines_that_give_it(worlds, here, broken_by, name, words):
+    """An admin who runs them mends it."""
+    with as_admin(worlds, broken_by):
+        result, _, fix = of(snowflake.look(here))[name]
+    assert result is (Result.WARN if name == snowflake.USER else Result.FAIL)
+    assert words in fix
+    for line in fix.partition(": ")[2].split(";"):
+        if line.strip():
+            worlds.admin().run(sql.statement(line.strip()))
+    assert of(snowflake.look(here))[name][0] is Result.OK
+
+
+def test_privileges_may_come_by_another_role(worlds, here):
+    admin = worlds.admin()
+    for line in (
+        "CREATE ROLE IF NOT EXISTS GIVER",
+        "GRANT CREATE INTEGRATION ON ACCOUNT TO ROLE GIVER",
+        "GRANT ROLE GIVER TO ROLE LAKEFERRY",
+        "REVOKE CREATE INTEGRATION ON ACCOUNT FROM ROLE LAKEFERRY",
+    ):
+        admin.run(sql.statement(line))
+    assert of(snowflake.look(here))[snowflake.PRIVILEGES][0] is Result.OK
+    admin.run(sql.statement("DROP ROLE GIVER"))
+    assert of(snowflake.look(here))[snowflake.PRIVILEGES][0] is Result.FAIL
+    admin.run(sql.statement("GRANT CREATE INTEGRATION ON ACCOUNT TO ROLE LAKEFERRY"))
+
+
+def call(*words):
+    answer = CliRunner().invoke(app, ["doctor", *words])
+    return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.stderr
+
+
+@pytest.mark.usefixtures("dev")
+def test_a_check_that_fails_ends_the_command_with_three():
+    code, document = call("--stage", "dev", "--json")
+    assert (code, document["ok"], document["code"], document["exit_code"]) == (3, False, "DOCTOR", 3)
+    assert "bootstrap" in document["message"]
+    assert "bootstrap aws://" in document["hint"]
+    checks = document["details"]["checks"]
+    assert {"group", "name", "result", "found", "needed", "fix", "follows"} == checks[0].keys()
+    assert [check["name"] for check in checks if check["result"] == "fail"] == ["bootstrap"]
+
+
+@pytest.mark.usefixtures("dev")
+def test_where_no_check_fails_the_command_is_done():
+    with toolkit("30"):
+        code, document = call("--stage", "dev", "--json")
+        shown_code, shown = call("--stage", "dev")
+    assert (code, document["ok"], shown_code) == (0, True, 0)
+    assert document.keys() == promised("doctor")
+    assert "  ok   bootstrap: version 30" in shown
+    assert "0 wrong" in shown
+
+
+def test_no_secret_is_told(worlds, dev):
+    held = boto3.client("secretsmanager")
+    secrets = [held.get_secret_value(SecretId=name)["SecretString"] for name in (
+        dev.deployment.confluent.cloud_key_secret, dev.deployment.snowflake.key_secret,
+    )]  # fmt: skip
+    _, document = call("--stage", "dev", "--json")
+    _, shown = call("--stage", "dev")
+    for secret in (json.loads(secrets[0])["apiSecret"], json.loads(secrets[1])["privateKey"]):
+        assert secret not in json.dumps(document) + shown
+
+
+def test_mistakes_in_the_file_are_told_and_tools_are_looked_at_all_the_same():
+    code, document = call("--stage", "nosuch", "--json")
+    assert (code, document["code"]) == (3, "DOCTOR")
+    checks = {check["name"]: check for check in document["details"]["checks"]}
+    assert checks["deployment file"]["result"] == "fail"
+    assert checks["Python"]["result"] == "ok"

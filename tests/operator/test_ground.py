@@ -1,0 +1,105 @@
+"""What a command works with, and how it is told what is missing."""
+
+from __future__ import annotations
+
+import attrs
+import boto3
+import pytest
+
+from lakeferry import ground
+from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.ground import Addresses
+from lakeferry.inventory import AWS, CONFLUENT
+from lambdas.core.errors import LakeferryError
+
+
+def refusal(call):
+    with pytest.raises(CommandFailed) as refused:
+        call()
+    return refused.value
+
+
+def test_a_stage_without_a_file_is_told():
+    with pytest.raises(CommandFailed) as refused, ground.of("nosuch"):
+        pass
+    assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "DEPLOYMENT-FILE")
+
+
+def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
+    monkeypatch.setenv("LAKEFERRY_CONFLUENT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "here")
+    with ground.of("dev") as here:
+        assert here.addresses == Addresses("http://127.0.0.1:1", "", "", "here")
+        assert here.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=here"]
+
+
+def test_without_addresses_cdk_is_told_the_stage_only():
+    with ground.of("dev") as here:
+        assert here.context() == ["-c", "stage=dev"]
+        assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == []
+
+
+def test_who_is_not_logged_in_is_told_what_to_do(here, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    refused = refusal(lambda: here.account)
+    assert (refused.exit_code, refused.code) == (NOT_SET_UP, "AWS-CREDENTIALS")
+    assert "aws sso login" in refused.hint
+
+
+def test_another_account_than_the_files_is_refused(here):
+    aws = attrs.evolve(here.deployment.aws, account="111122223333")
+    other = attrs.evolve(here, plan=attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, aws=aws)))
+    refused = refusal(lambda: other.account)
+    assert (refused.exit_code, refused.code) == (WRONG_INPUT, "AWS-ACCOUNT")
+    assert "111122223333" in refused.message
+    assert "000000000000" in refused.message
+    assert refusal(other.confluent).code == "AWS-ACCOUNT"
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "ours"),
+    [("ExpiredToken", NOT_SET_UP, "AWS-CREDENTIALS"), ("AccessDenied", FAILED, "AWS-REFUSED")],
+)
+def test_an_aws_that_refuses_is_told_with_its_code(here, broken, code, exit_code, ours):
+    broken(AWS, status=403, body=f"<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>")
+    refused = refusal(lambda: here.account)
+    assert (refused.exit_code, refused.code) == (exit_code, ours)
+    assert code in refused.message
+
+
+def test_an_aws_that_is_not_there_is_told(here, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    refused = refusal(lambda: here.account)
+    assert (refused.exit_code, refused.code) == (FAILED, "AWS-UNREACHABLE")
+
+
+def test_a_secret_that_is_missing_is_told_with_the_command_that_sets_it(worlds):
+    here = worlds.deployment(prepared=False)
+    for vendor, make in (("confluent", here.confluent), ("snowflake", here.snowflake)):
+        refused = refusal(make)
+        assert (refused.exit_code, refused.code) == (NOT_SET_UP, "AWS-SECRET-MISSING")
+        assert refused.hint == f"Run `lakeferry secrets set {vendor} --stage test`"
+
+
+def test_a_secret_of_another_shape_is_told(worlds):
+    here = worlds.deployment(prepared=False)
+    boto3.client("secretsmanager").create_secret(Name=here.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}')
+    assert refusal(here.confluent).code == "AWS-SECRET-SHAPE"
+
+
+def test_the_vendors_answer_to_the_keys_of_the_file(here):
+    assert here.confluent().organization_id
+    assert here.snowflake().login.user == "LAKEFERRY"
+
+
+def test_a_deployment_without_snowflake_has_no_client_of_it(here):
+    without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
+    refused = refusal(attrs.evolve(here, plan=without).snowflake)
+    assert (refused.exit_code, refused.code) == (WRONG_INPUT, "NO-SNOWFLAKE")
+
+
+def test_a_vendors_refusal_is_not_taken_for_a_missing_secret(here, broken):
+    broken(CONFLUENT, status=401, shape="json", code="401")
+    with pytest.raises(LakeferryError):
+        here.confluent().cloud.get("/org/v2/organizations")

@@ -1,0 +1,186 @@
+"""Each way in which Confluent's handshake with AWS breaks: `doctor` names the one hop to mend; once it is mended, all is well."""
+
+from __future__ import annotations
+
+import handshake_breaks as breaks
+import pytest
+from handshake_breaks import FOREIGN, lacks
+from handshake_world import TOPIC, looked, prove_named, troubles_of
+
+from lakeferry.doctor import confluent_hops as hops
+from lakeferry.doctor.checks import Result
+from lambdas.core.errors import LakeferryError
+
+#: What is broken, where it is to be mended, and what is told there.
+BREAKS = {
+    "another external id in the trust of Confluent": (
+        lambda d: breaks.trust(d, "tableflow", external_id="of-another"), hops.TRUST, ["of-another"],
+    ),
+    "another principal in the trust of Confluent": (
+        lambda d: breaks.trust(d, "tableflow", principal=FOREIGN), hops.TRUST, [FOREIGN],
+    ),
+    "a trust of Confluent that takes any external id": (
+        lambda d: breaks.trust(d, "tableflow", without="condition"), hops.TRUST, ["takes any"],
+    ),
+    "a trust of Confluent that is gone": (
+        lambda d: breaks.trust(d, "tableflow", without="statement"), hops.TRUST, ["nobody"],
+    ),
+    "tags that Confluent may not put on its session": (
+        lambda d: breaks.trust(d, "tableflow", 1, without="statement"), hops.TAGS, ["sts:TagSession"],
+    ),
+    "Confluent's role missing": (
+        lambda d: breaks.no_role(d, "tableflow"), hops.ROLE, ["-tableflow", "--revert-drift"],
+    ),
+    **{
+        f"Confluent's role without {action}": (lacks("tableflow", action), hops.POLICY, [action, on])
+        for action, on in (
+            ("s3:GetBucketLocation", "arn:aws:s3:::"), ("s3:ListBucketMultipartUploads", "arn:aws:s3:::"),
+            ("s3:PutObject", "/any/key"), ("s3:PutObjectTagging", "/any/key"),
+            ("glue:CreateTable", ":table/lkc-"), ("glue:UpdateTable", ":table/lkc-"), ("glue:GetDatabases", ":catalog"),
+        )
+    },
+    "a statement that denies": (
+        lambda d: breaks.policy_of(d, "tableflow", more=[breaks.DENIED]), hops.POLICY,
+        ["s3:PutObject", "a statement denies it"],
+    ),
+    "an integration of another role": (
+        lambda d: breaks.integration(d, role_arn="arn:aws:iam::000000000000:role/another"),
+        hops.INTEGRATION, ["role/another", "-tableflow"],
+    ),
+    "an integration that was made anew": (
+        lambda d: breaks.integration(d, external_id="made-anew"), hops.TRUST, ["made-anew"],
+    ),
+    "an integration that is gone": (
+        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["is not there"],
+    ),
+    "a catalog integration that has failed": (
+        lambda d: breaks.catalog(d, phase="FAILED", message="Access denied: the role lacks glue:CreateTable"),
+        hops.CATALOG, ["FAILED", "glue:CreateTable", "Resume"],
+    ),
+    "a catalog integration that is suspended": (
+        lambda d: breaks.catalog(d, suspended=True), hops.CATALOG, ["suspended"],
+    ),
+    "a catalog integration with another database": (
+        lambda d: breaks.catalog(d, database="elsewhere"), hops.CATALOG, ["elsewhere", "lkc-"],
+    ),
+    "a catalog integration that is gone": (breaks.catalog_gone, hops.CATALOG, ["has none"]),
+    "a table that a bad record suspended": (
+        lambda d: breaks.topic(d, suspended=True, message="record at offset 7"), "Tableflow of stock_trades",
+        ["suspended", "record at offset 7"],
+    ),
+    "a bucket that was not empty": (
+        lambda d: breaks.topic(d, phase="FAILED", message="The bucket is not empty"), "Tableflow of stock_trades",
+        ["not empty"],
+    ),
+    "Tableflow switched off": (breaks.topic_off, "Tableflow of stock_trades", ["is off"]),
+    "a Cloud key in place of Tableflow's": (breaks.a_cloud_key, hops.KEY, ["401", "/confluent/tableflow"]),
+    "a Tableflow key that doesn't work": (
+        lambda d: breaks.tableflow_key(d, apiSecret="x" * 64), hops.KEY, ["401", "rotate"],
+    ),
+    "a table that somebody dropped from Glue": (
+        breaks.table_dropped, "Glue table stock_trades", ["doesn't show"],
+    ),
+    "a table that somebody led elsewhere": (breaks.table_elsewhere, "Glue table stock_trades", ["s3://elsewhere/"]),
+    "a bucket in another region": (
+        lambda d: breaks.bucket_says(
+            d, method="GET", query={"location": "*"}, status=200, shape="s3",
+            body="<LocationConstraint>us-west-2</LocationConstraint>",
+        ), hops.BUCKET, ["us-west-2", "eu-west-1"],
+    ),
+    "a bucket of somebody else": (
+        lambda d: breaks.bucket_says(d, method="HEAD", status=403), hops.BUCKET, ["another account"],
+    ),
+    "a bucket that is gone": (
+        lambda d: breaks.bucket_says(d, method="HEAD", status=404), hops.BUCKET, ["there is no bucket"],
+    ),
+}  # fmt: skip
+
+
+def test_all_is_well_in_a_deployment_that_stands(stands):
+    assert troubles_of(stands) == []
+    assert len(hops.look(stands.here)) == 10
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_the_hop_that_is_broken_is_named_and_mended_all_is_well(stands, what):
+    broken, name, words = BREAKS[what]
+    prove_named(stands, broken, (hops.GROUP.name, name), words)
+
+
+def test_files_of_a_stranger_in_the_bucket_are_worth_a_look(stands):
+    with breaks.file_of_a_stranger(stands):
+        (seen,) = troubles_of(stands)
+    assert seen[:2] == (hops.GROUP.name, hops.BUCKET)
+    assert "reports/2026.csv" in seen[2]
+
+
+def test_a_cloud_key_that_died_hides_nothing_that_others_tell(stands):
+    with breaks.secret_holds(stands, stands.here.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
+        checks = {check.name: check.result for check in hops.look(stands.here)}
+    assert checks.pop(hops.INTEGRATION) is Result.FAIL
+    assert (checks.pop(hops.TRUST), checks.pop(hops.TAGS)) == (Result.NONE, Result.NONE)
+    assert set(checks.values()) == {Result.OK}
+
+
+def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
+    with breaks.aws_says(stands, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
+        checks = {check.name: check for check in hops.look(stands.here)}
+    role = checks.pop(hops.ROLE)
+    assert (role.result, "AccessDenied" in role.found) == (Result.WARN, True)
+    assert {checks.pop(name).result for name in (hops.TRUST, hops.TAGS, hops.POLICY)} == {Result.NONE}
+    assert {check.result for check in checks.values()} == {Result.OK}
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (lambda d: breaks.trust(d, "tableflow", external_id="of-another"), hops.TRUST),
+        (lacks("tableflow", "glue:UpdateTable"), hops.POLICY),
+        (lambda d: breaks.no_role(d, "tableflow"), hops.ROLE),
+    ],
+)
+def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name):
+    with broken(stands):
+        stands.pass_time()
+        failed = [check for check in looked(stands) if check.result is Result.FAIL]
+        assert [check.name for check in failed if check.is_root] == [name]
+        (follower,) = [check for check in failed if not check.is_root]
+        assert (follower.name, follower.follows) == ("Tableflow of stock_trades", name)
+        assert f"“{name}” first" in follower.fix
+    stands.resume()
+    assert troubles_of(stands) == []
+
+
+@pytest.fixture
+def table(stands):
+    """The table's resource, as CloudFormation makes it, while its cluster's catalog integration fails."""
+    lacking = {"without": ["glue:CreateTable", "glue:UpdateTable"]}
+    with (
+        breaks.policy_of(stands, "tableflow", **lacking),
+        breaks.topic(stands, synced={}),
+        breaks.catalog(stands, phase="FAILED", message="not looked at yet"),
+    ):
+        yield stands.resource("tableflow_topic", "StockTradesTable")
+    stands.resume()
+    assert troubles_of(stands) == []
+
+
+def test_a_table_whose_catalog_has_failed_gives_up_with_confluents_own_words(stands, table):
+    before = stands.here.clock.time()
+    with pytest.raises(LakeferryError, match="glue:CreateTable") as failed:
+        table.create()
+    assert failed.value.row.code == "CFL-CATALOG-FAILED"
+    assert "catalog integration tci-" in failed.value.what
+    assert 900 <= stands.here.clock.time() - before < 1800
+
+
+def test_a_table_goes_on_once_the_role_may_show_it(stands, table):
+    event = table.event("Create")
+    known = {**event, **table.invocations.on_event(event)}
+    assert not table.invocations.is_complete(known)["IsComplete"]
+    stands.permit("tableflow")
+    for _ in range(60):
+        stands.here.clock.sleep(5)
+        if (done := table.invocations.is_complete(known))["IsComplete"]:
+            break
+    assert done["Data"]["topic"] == TOPIC

@@ -1,0 +1,181 @@
+"""The inventory: what is left over is found in each world, what isn't ours is told or left alone, silence is not emptiness."""
+
+from __future__ import annotations
+
+import boto3
+import pytest
+from leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
+from operator_worlds import Planter, Stacks
+
+from lakeferry import inventory
+from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict
+from lambdas.snowflake import sql
+
+
+def named(here, *verdicts):
+    """(world, kind, name) of what the inventory thinks so of."""
+    return {(item.world, item.kind, item.name) for item in inventory.take(here) if item.verdict in verdicts}
+
+
+def row(here, name):
+    (found,) = [item for item in inventory.take(here) if item.name == name]
+    return found
+
+
+def test_where_nothing_was_deployed_only_what_people_made_is_there(here):
+    items = inventory.take(here)
+    assert inventory.problems(items) == []
+    assert {item.verdict for item in items} == {Verdict.KEPT}
+    name = here.deployment.deployment.name
+    assert {item.name for item in items if item.world == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
+    assert all(item.why for item in items)
+
+
+def test_what_a_stack_has_belongs_to_it(here, plant, stacks):
+    stack = stacks.make("confluent", {"Queue": QUEUE, "Ledger": LEDGER}, known=["lf1:environment:Environment:0"])
+    environment = plant.make("environment", "Environment")
+    by_hand = plant.make("flink_compute_pool", "X", name="by-hand", environment_id=environment, region=here.region, max_cfu=5)
+    boto3.client("secretsmanager").create_secret(Name=f"{here.deployment.prefix}/confluent/flink", SecretString="{}")
+    items = [item for item in inventory.take(here) if item.kind != "secret"]
+    belongs = {item.kind: item.whose for item in items if item.verdict is Verdict.BELONGS}
+    kinds = "stack queue dynamodb_table role function log_group environment flink_compute_pool"
+    assert belongs.keys() == set(kinds.split())
+    assert set(belongs.values()) == {stack}
+    found = {item.id: item.why for item in items}
+    assert environment in found
+    assert "made by hand" in found[by_hand]
+
+
+def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stacks):
+    stack = stacks.make(
+        "confluent", {"Queue": QUEUE}, known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"]
+    )
+    environment = plant.make("environment", "Environment")
+    assert stacks.delete(stack) == "DELETE_FAILED"
+    found = {item.id: item for item in inventory.take(here)}
+    assert (found[environment].whose, found[environment].verdict) == (stack, Verdict.LEFT_OVER)
+    assert "DELETE_FAILED" in found[environment].why
+    assert row(here, stack).verdict is Verdict.LEFT_OVER
+
+
+def test_what_is_left_over_in_aws_is_found(here):
+    planted = plant_in_aws(here)
+    assert {(kind, name) for world, kind, name in named(here, Verdict.LEFT_OVER) if world == AWS} == planted
+    assert {item.whose for item in inventory.problems(inventory.take(here))} == {ORPHAN}
+
+
+def test_what_is_left_over_at_the_vendors_is_found(here, plant):
+    planted = plant_at_vendors(plant)
+    left = [item for item in inventory.take(here) if item.verdict is Verdict.LEFT_OVER]
+    found = {(item.world, item.kind, item.id if item.world == CONFLUENT else item.name) for item in left}
+    assert found == planted
+
+
+def test_another_deployments_things_are_not_in_it(worlds, here):
+    other = worlds.deployment(name=f"{here.deployment.deployment.name}-two")
+    plant_in_aws(other)
+    plant_at_vendors(Planter(other))
+    Stacks(other).make("confluent", {"Queue": QUEUE})
+    assert inventory.problems(inventory.take(here)) == []
+    assert named(here, Verdict.BELONGS) == set()
+    assert len(named(other, Verdict.LEFT_OVER)) > 15
+
+
+def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
+    prefix = here.deployment.prefix
+    boto3.client("athena").create_work_group(Name=prefix, Description="the analysts' own")
+    s3 = boto3.client("s3")
+    for bucket in (
+        f"{prefix}-data-backup",
+        f"{prefix}-data-lakebucket-of-somebody-else",
+        f"{prefix}2-data-lakebucket-1a2b3c4d5e6f7",
+    ):
+        s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": here.region})
+    boto3.client("sqs").create_queue(QueueName=f"{prefix}-exports-by-hand")
+    boto3.client("sqs").create_queue(
+        QueueName=f"own-{prefix}", tags={"project": here.deployment.deployment.name, "stage": "test"}
+    )
+    worlds.admin().run(sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"))
+    assert inventory.problems(inventory.take(here)) == []
+    kept = {name for _, _, name in named(here, Verdict.KEPT)}
+    assert {prefix, f"own-{prefix}"} <= kept
+    assert not {name for name in kept if "backup" in name or "by-hand" in name or "somebody-else" in name}
+
+
+def test_an_object_of_another_aws_account_is_told_and_not_counted(here, plant):
+    """Two accounts of one organization may have deployments of the same name: their objects differ by the mark."""
+    ours = plant.name("environment", "Environment")
+    others = f"{ours[:-8]}{'0' * 8}"
+    plant.make("environment", "Environment", name=others)
+    found = row(here, others)
+    assert (found.verdict, found.whose) == (Verdict.KEPT, "-")
+
+
+def test_a_rotated_key_belongs_to_its_account(here, plant, stacks):
+    stacks.make("confluent", {}, known=["lf1:service_account:AppManagerAccount:0"])
+    account = plant.make("service_account", "AppManagerAccount")
+    cloud = here.confluent().cloud
+    body = {"display_name": f"{plant.name('api_key', 'Key', service_account_id=account, service='cloud', secret='x')}/token"}
+    cloud.post("/iam/v2/api-keys", {"spec": {**body, "owner": {"id": account, "kind": "ServiceAccount"}}})
+    assert [item.verdict for item in inventory.take(here) if item.where == (account,)] == [Verdict.BELONGS]
+
+
+def test_data_that_the_file_keeps_is_not_left_over(worlds):
+    here = worlds.deployment(on_destroy="keep")
+    plant_in_aws(here)
+    kept = {kind for world, kind, _ in named(here, Verdict.KEPT) if world == AWS}
+    assert {"bucket", "glue_database", "glue_table"} <= kept
+    assert not {"bucket", "glue_database", "glue_table"} & {kind for _, kind, _ in named(here, Verdict.LEFT_OVER)}
+    bucket = next(item for item in inventory.take(here) if item.kind == "bucket")
+    assert 'on_destroy = "keep"' in bucket.why
+
+
+def test_a_vendor_whose_key_is_missing_is_not_taken_for_empty(worlds):
+    here = worlds.deployment(prepared=False)
+    silent = {item.world: item.why for item in inventory.take(here) if item.verdict is Verdict.NOT_ASKED}
+    assert silent.keys() == {CONFLUENT, SNOWFLAKE}
+    assert all("AWS-SECRET-MISSING" in why for why in silent.values())
+    assert inventory.problems(inventory.take(here))
+
+
+@pytest.mark.parametrize(
+    ("world", "rule"),
+    [
+        (CONFLUENT, {"status": 401, "shape": "json", "code": "401"}),
+        (CONFLUENT, {"status": 503, "shape": "html", "code": "out"}),
+        (SNOWFLAKE, {"status": 503, "shape": "html", "code": "out"}),
+        (CONFLUENT, {"path": "/iam/v2/service-accounts", "status": 403, "shape": "json", "code": "403"}),
+    ],
+)
+def test_a_vendor_that_does_not_answer_is_not_taken_for_empty(here, plant, broken, world, rule):
+    plant.make("environment", "Environment")
+    plant.make("snowflake_warehouse", "Warehouse")
+    broken(world, **rule)
+    items = inventory.take(here)
+    assert [item.world for item in items if item.verdict is Verdict.NOT_ASKED] == [world]
+    other = {CONFLUENT: SNOWFLAKE, SNOWFLAKE: CONFLUENT}[world]
+    assert other in {item.world for item in items if item.verdict is Verdict.LEFT_OVER}
+
+
+def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_listed(here, broken):
+    planted = plant_in_aws(here)
+    target = {"x-amz-target": "AmazonSQS.ListQueues"}
+    broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
+    items = inventory.take(here)
+    assert [(item.kind, item.why) for item in items if item.verdict is Verdict.NOT_ASKED] == [
+        ("queue", "can't be asked: AccessDeniedException")
+    ]
+    assert len([item for item in items if item.verdict is Verdict.LEFT_OVER]) == len(planted) - 1
+
+
+def test_in_somebody_elses_environment_only_our_own_things_count(worlds):
+    own = worlds.deployment()
+    theirs = Planter(own).make("environment", "Environment", name="the-platform-teams")
+    foreign = Planter(own).make("kafka_cluster", "X", name="theirs", environment_id=theirs, region=own.region)
+    given = f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
+    here = worlds.deployment(confluent=given)
+    cluster = Planter(here).make("kafka_cluster", "KafkaCluster", environment_id=theirs, region=here.region)
+    left = [item.id for item in inventory.take(here) if item.world == CONFLUENT and item.verdict is Verdict.LEFT_OVER]
+    assert left == [cluster]
+    assert foreign not in [item.id for item in inventory.take(here)]
+    assert next(item for item in inventory.take(here) if item.id == theirs).verdict is Verdict.KEPT

@@ -1,0 +1,269 @@
+"""What `status` says of tables, exports and keys, in a deployment whose hops can be stopped one by one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from datetime import UTC, datetime
+
+import attrs
+import boto3
+import pytest
+from handshake_world import TOPIC
+
+from lakeferry.console import LATER, CommandFailed, Voice
+from lakeferry.rotations import flow as rotation_flow
+from lakeferry.rotations.secrets import Age
+from lakeferry.states import exports, flow, tableflow, tables, telling
+from lakeferry.states.places import Places
+from lakeferry.states.tableflow import Tableflow
+from lakeferry.states.words import Seen, State, look, spoken_hours
+from lambdas.core.errors import LakeferryError
+from lambdas.handlers.watch import Settings
+from lambdas.rotation.holdings import DAY
+from lambdas.watch import error_rows
+from lambdas.watch.watched import Export, Table, Watched
+
+STALE_HOURS = 12.0
+EXPORT = Export("daily_trades", "15 1 * * ? *", "America/New_York", 6)
+JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}}
+
+
+@pytest.fixture
+def looking(stands):
+    """With what the watch of such a deployment would know."""
+    here = stands.here
+    told = here.deployment
+    table = Table(TOPIC, stands.cluster, "LAKE.RAW.STOCK_TRADES")
+    settings = Settings(
+        deployment=told.prefix,
+        bucket=stands.bucket,
+        prefix="exports",
+        watched=Watched(stands.cluster, [table], [EXPORT]),
+        metrics_key=told.confluent.cloud_key_secret,
+        telemetry_url=stands.worlds.cloud.url,
+        snowflake_secret=told.snowflake.key_secret,
+        snowflake_url=stands.worlds.snow.url,
+    )
+    return Places(here, settings)
+
+
+@pytest.fixture
+def produce(stands):
+    """Writes a record into the topic, and lets everybody see it."""
+
+    def write(body):
+        here, key = stands.here, stands.here.secrets.read_key(f"{stands.here.deployment.prefix}/confluent/kafka")
+        kafka = here.confluent().kafka(stands.place["environment_id"], stands.cluster, key)
+        value = {"type": "BINARY", "data": base64.b64encode(body).decode()}
+        told = kafka.post(f"/kafka/v3/clusters/{stands.cluster}/topics/{TOPIC}/records", {"value": value})
+        here.clock.sleep(301)
+        return told
+
+    return write
+
+
+@attrs.frozen
+class Still:
+    at: float
+
+    def time(self):
+        return self.at
+
+    def sleep(self, seconds):
+        raise AssertionError("there was nothing to wait for")
+
+
+def at(looking, time):
+    """The same, looked at then. What simulators write into AWS bears the time of this machine."""
+    return attrs.evolve(looking, here=attrs.evolve(looking.here, clock=Still(time)))
+
+
+def seen(looking):
+    (hops,) = tables.look_at(looking, Tableflow(looking.here), STALE_HOURS)
+    return hops.seen
+
+
+def trade(stands):
+    """A record as the topic's schema wants it: the schema's id, then one small number."""
+    key = stands.here.secrets.read_key(f"{stands.here.deployment.prefix}/confluent/schema_registry")
+    registry = stands.here.confluent().registry(stands.place["environment_id"], key)
+    schema = registry.get(f"/subjects/{TOPIC}-value/versions/latest")["id"]
+    return b"\0" + int(schema).to_bytes(4, "big") + b"\x02"
+
+
+def test_a_table_without_a_record_waits_and_nothing_is_wrong(looking):
+    found = seen(looking)
+    assert found["tableflow"].state is State.OK
+    assert {found[hop].state for hop in ("iceberg", "glue", "snowflake")} <= {State.WAITING, State.OK}
+
+
+def test_every_hop_of_a_table_with_records_has_its_age(looking, produce, stands):
+    produce(trade(stands))
+    found = seen(looking)
+    assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(tables.HOPS, State.OK)
+    assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
+    assert flow._COME[flow.Event.FIRST_TABLE](looking) == f"first table: {TOPIC} can be read"
+
+
+def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
+    found = seen(at(looking, datetime.now(UTC).timestamp() + (STALE_HOURS + 1) * 3600))
+    assert {one.state for hop, one in found.items() if hop != "tableflow"} == {State.WRONG}
+    assert "longer than 12 hours" in found["glue"].told
+
+
+def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produce, stands):
+    said = produce(b"not avro")
+    found = seen(looking)["tableflow"]
+    assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
+    assert f"partition {said['partition_id']}, offset {said['offset']}" in found.told
+    (trouble,) = [one for one in telling.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
+    assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
+    cluster = stands.world.clusters[stands.cluster].topics[TOPIC]
+    del cluster.messages[said["offset"] :]
+    stands.resume()
+    assert seen(looking)["tableflow"].state is State.OK
+
+
+@pytest.mark.parametrize(("url", "hops"), [("telemetry_url", ["topic"]), ("snowflake_url", ["snowflake"])])
+def test_a_hop_that_does_not_answer_is_told_as_such_and_hides_no_other(looking, url, hops):
+    deaf = attrs.evolve(looking, settings=attrs.evolve(looking.settings, **{url: "http://127.0.0.1:9"}))
+    found = seen(deaf)
+    assert [hop for hop, one in found.items() if one.state is State.NOT_ASKED] == hops
+    assert "NET-UNREACHABLE" in found[hops[0]].code
+
+
+def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
+    assert Tableflow(looking.here).seen("nosuch") == Seen(State.WRONG, told="Tableflow is off for this topic")
+
+
+@pytest.mark.parametrize(
+    ("document", "state", "told"),
+    [
+        ({"status": {"phase": "RUNNING"}}, State.OK, "running"),
+        ({"status": {"phase": "PENDING"}}, State.WAITING, "pending"),
+        ({}, State.WAITING, "pending"),
+        ({"status": {"phase": "FAILED", "error_message": "no role"}}, State.WRONG, "failed: no role"),
+        ({"spec": {"suspended": True}, "status": {"phase": "RUNNING"}}, State.WRONG, "suspended: no reason given"),
+        (
+            {"status": {"phase": "RUNNING", "failing_table_formats": [{"error_message": "bad"}]}}, State.WRONG, "running: bad",
+        ),
+    ],
+)  # fmt: skip
+def test_what_tableflow_says_is_understood(document, state, told):
+    found = tableflow.said(document)
+    assert (found.state, found.told) == (state, told)
+
+
+@pytest.fixture
+def job(looking):
+    glue, name = boto3.client("glue"), f"{looking.settings.deployment}-{EXPORT.export}"
+    glue.create_job(Name=name, **JOB)
+    yield name
+    glue.delete_job(JobName=name)
+
+
+def standing(looking):
+    (found,) = exports.look_at(looking)
+    return found
+
+
+def put(looking, key, document):
+    body = json.dumps(document).encode()
+    boto3.client("s3").put_object(Bucket=looking.settings.bucket, Key=f"exports/{EXPORT.export}/{key}", Body=body)
+
+
+def empty(looking):
+    bucket = boto3.resource("s3").Bucket(looking.settings.bucket)
+    bucket.objects.filter(Prefix="exports/").delete()
+
+
+@pytest.mark.usefixtures("job")
+def test_an_export_before_its_first_run_waits(looking):
+    now = datetime.now(UTC).timestamp()
+    found = standing(at(looking, now))
+    assert (found.last, found.published) == (None, 0)
+    assert [one.state for one in found.seen] == [State.WAITING]
+    assert found.next_run > now
+    assert "America/New_York" in found.next_told
+
+
+@pytest.mark.usefixtures("job")
+def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
+    (one,) = standing(at(looking, datetime.now(UTC).timestamp() + 3 * DAY)).seen
+    assert one.state is State.WRONG
+    assert one.told.endswith("late")
+
+
+@pytest.mark.usefixtures("job")
+def test_nobody_waits_for_longer_than_was_said(looking):
+    before = looking.here.clock.time()
+    with pytest.raises(CommandFailed) as failed:
+        flow._await(Voice(quiet=True), looking, flow.Event.FIRST_EXPORT, 5)
+    assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
+    assert 300 <= looking.here.clock.time() - before < 320
+
+
+def test_the_last_run_is_told_with_its_own_record(looking, job):
+    boto3.client("glue").start_job_run(JobName=job)
+    began = datetime.now(UTC)
+    windows = [{"window": "2026-11-20", "state": "published"}, {"window": "2026-11-21", "state": "blocked"}]
+    record = {"started_at": began.isoformat(), "state": "blocked", "reason": "EXP-CHECK  two rows", "windows": windows}
+    put(looking, f"runs/{began:%Y%m%dT%H%M%SZ}-1.json", record)
+    put(looking, "manifests/2026-11-20.json", {})
+    found = standing(looking)
+    assert found.published == 1
+    assert flow._COME[flow.Event.FIRST_EXPORT](looking) == "first export: daily_trades (1 windows)"
+    last = found.last
+    if last.result not in exports._GOING:
+        assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
+        assert "EXP-CHECK  two rows" in found.seen[0].told
+    empty(looking)
+
+
+def test_what_aws_refuses_is_not_asked():
+    def denied():
+        raise LakeferryError(error_rows.NO_VALUE, "secret x")
+
+    assert look(denied) == Seen(State.NOT_ASKED, told="secret x", code="WATCH-NO-VALUE")
+    assert look(lambda: 1.5) == 1.5
+
+
+@pytest.mark.parametrize(("hours", "told"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
+def test_ages_are_told_as_people_say_them(hours, told):
+    assert spoken_hours(hours) == told
+
+
+def age(**more):
+    told = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "place": "", "keys": ()}
+    return Age(secret="s", vendor="confluent", **{**told, **more})
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        (age(), []),
+        (age(age_days=46.0), ["46 days old"]),
+        (age(age_days=400.0, by_hand=True), []),
+        (age(overdue_days=2.0), ["2 days overdue"]),
+        (age(overdue_days=0.2), []),
+        (age(pending_days=3.0), ["under way for 3 days"]),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_told(stands, of, told):
+    found = list(rotation_flow.troubles(stands.here.deployment, of))
+    assert len(found) == len(told)
+    assert all(words in line for words, line in zip(told, found, strict=True))
+
+
+def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
+    keys = (
+        {"id": "SHA256:a", "place": "RSA_PUBLIC_KEY", "since": ""},
+        {"id": "SHA256:b", "place": "RSA_PUBLIC_KEY_2", "since": ""},
+    )
+    found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
+    rotation_flow.show(Voice(), stands.here.deployment, found)
+    said = capsys.readouterr().err
+    assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
+    assert "? s: not asked: NET-UNREACHABLE  no connection" in said

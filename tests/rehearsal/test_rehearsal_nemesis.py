@@ -1,0 +1,38 @@
+"""Lives under faults: which ones a seed gives, and (deep) that thirty of them come through and leave nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import nemesis
+from lakeferry.console import Voice
+from lakeferry.rehearsal import faults, run
+from simulators.nemesis import read_rules
+
+CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}
+
+
+def test_a_seed_always_gives_the_same_faults():
+    assert faults.plan(7, "deploy", CALLS) == faults.plan(7, "deploy", CALLS) != faults.plan(8, "deploy", CALLS)
+    assert faults.plan(7, "deploy", CALLS) != faults.plan(7, "update", CALLS)
+
+
+def test_every_fault_is_one_that_the_nemesis_knows():
+    for seed in range(50):
+        for rules in faults.plan(seed, "deploy", CALLS).rules.values():
+            assert len(read_rules(json.dumps({"rules": rules}).encode())) == len(rules)
+
+
+def test_each_vendor_is_down_in_some_lives():
+    down = {faults.plan(seed, step, CALLS).outage for seed in range(30) for step in ("deploy", "update", "destroy")}
+    assert down == {"AWS", "Confluent", "Snowflake", ""}
+
+
+@pytest.mark.deep
+def test_thirty_lives_come_through_and_leave_nothing(tmp_path):
+    document = run.under_faults(Voice(), "dev", range(30), out=tmp_path)
+    assert len(document["lives"]) == 30
+    assert all(count > 30 for count in document["hits"].values())
+    assert "0 orphans" in nemesis.page(document)

@@ -1,0 +1,85 @@
+"""Commands on pages are commands: what `lakeferry` and `make` would say to each, without running it. Defects are caught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import docs_commands
+import pytest
+
+from lakeferry.__main__ import app
+
+ROOT = Path(__file__).resolve().parents[1]
+MAKEFILE = ROOT / "Makefile"
+
+
+def test_commands_on_pages_are_commands():
+    found = list(docs_commands.of_pages(ROOT))
+    assert len([one for one in found if one.whole]) > 60
+    assert len([one for one in found if not one.whole]) > 40
+    assert docs_commands.wrong(app, ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lakeferry demo --evnets orders.jsonl",
+        "lakeferry export run weekly_sales",
+        "lakeferry export chekc mine.toml",
+        "lakeferry export check",
+        ".venv/bin/lakeferry query",
+        "lakeferry export",
+        "lakeferry --stge dev cost",
+        "lakeferry dcotor",
+        "$ lakeferry demo extra",
+        "make dmeo",
+        "make synth STGAE=dev",
+        "make demo tset",
+        "npx cdk deploy",
+    ],
+)
+def test_wrong_commands_are_found(line):
+    assert docs_commands.wrong_line(app, MAKEFILE, line, whole=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lakeferry --install-completion",
+        "lakeferry --stage prod cost",
+        "lakeferry cost --stage prod",
+        "lakeferry cost  # dear",
+        "make synth STAGE=prod",
+        "make",
+    ],
+)
+def test_right_commands_pass(line):
+    assert docs_commands.wrong_line(app, MAKEFILE, line, whole=True) is None
+
+
+def test_a_sentence_may_name_a_command_alone_but_not_a_wrong_one():
+    assert docs_commands.wrong_line(app, MAKEFILE, "lakeferry export check") is None
+    assert docs_commands.wrong_line(app, MAKEFILE, "lakeferry export chekc")
+    assert docs_commands.wrong_line(app, MAKEFILE, "lakeferry export check --schmea x")
+
+
+def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "Makefile").write_text("demo: setup\nsetup:\n")
+    page = tmp_path / "README.md"
+    page.write_text(
+        "Run `make demo`, or `lakeferry explain …`.\n\n```sh\nsource x\nlakeferry query \\\n  --catalgo glue 'SELECT 1'\n```\n"
+        "```console\n$ make tset\nmake no command, output\n```\n```text\nlakeferry nonsense\n```\n"
+    )
+    assert [one.line for one in docs_commands.of_pages(tmp_path)] == [
+        "lakeferry query    --catalgo glue 'SELECT 1'",
+        "make tset",
+        "make no command, output",
+        "make demo",
+    ]
+    assert len(docs_commands.wrong(app, tmp_path)) == 3
+
+
+def test_an_option_that_is_not_there_is_wrong():
+    assert docs_commands.wrong_words(app, ["cost", "--no-such-option"])
+    assert docs_commands.wrong_words(app, ["no-such-command"])

@@ -1,0 +1,205 @@
+"""What is told while CloudFormation works, and why it failed: on events that a real deployment of ours had."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from lakeferry import refusals
+from lakeferry.deploying import causes
+from lakeferry.deploying.events import Event, read
+from lakeferry.deploying.progress import Progress
+from lakeferry.planning.durations import Phase
+from lambdas.core.errors import LakeferryError
+from lambdas.rotation import error_rows
+
+STACK = "lakeferry-dev-confluent"
+STACKS = ["lakeferry-dev-data", STACK]
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "operator" / "failed_update.json"
+_ids = itertools.count(1)
+
+
+@pytest.fixture
+def recorded():
+    """The oldest first. What the functions' runtime adds to a reason is as Lambda's own; places of one machine are not in it."""
+    told = json.loads(RECORDED.read_text())
+    return [read({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(told)]
+
+
+def event(logical_id, status, at, reason="", type="Custom::LakeferryKafkaCluster"):
+    of_stack = logical_id == STACK
+    return Event(
+        id=str(next(_ids)),
+        stack=STACK,
+        stack_id="arn",
+        logical_id=logical_id,
+        physical_id="arn" if of_stack else "",
+        type="AWS::CloudFormation::Stack" if of_stack else type,
+        status=status,
+        reason=reason,
+        at=at,
+    )
+
+
+class Watched:
+    """A progress with a clock that the test turns."""
+
+    def __init__(self):
+        self.said, self.told, self.at = [], [], 0.0
+        phases = {STACK: Phase(STACK, 11, 33, 113.0)}
+        self.progress = Progress(STACKS, phases, self.said.append, self.told.append, lambda: self.at)
+
+    def feed(self, *events):
+        for each in events:
+            self.at = max(self.at, each.at)
+            self.progress.feed([each])
+        self.progress.tick()
+
+    def wait(self, seconds):
+        self.at += seconds
+        self.progress.tick()
+
+
+def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
+    watched = Watched()
+    watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 192))
+    assert watched.said == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} made, 3m12s"]
+    assert watched.progress.under_way == []
+
+
+def test_what_is_slow_has_a_line_when_it_begins_and_when_it_is_done():
+    watched = Watched()
+    watched.feed(
+        event(STACK, "CREATE_IN_PROGRESS", 0),
+        event("KafkaCluster", "CREATE_IN_PROGRESS", 5),
+        event("KafkaCluster", "CREATE_IN_PROGRESS", 6),
+        event("KafkaCluster", "CREATE_COMPLETE", 197),
+    )
+    assert [line.strip() for line in watched.said[1:]] == [
+        "kafka cluster KafkaCluster … (usual 2–5 min)",
+        "kafka cluster KafkaCluster done in 3m12s",
+    ]
+
+
+def test_what_is_fast_has_no_line_and_is_counted():
+    watched = Watched()
+    role = {"type": "AWS::IAM::Role"}
+    watched.feed(
+        event(STACK, "CREATE_IN_PROGRESS", 0),
+        event("R", "CREATE_IN_PROGRESS", 1, **role),
+        event("R", "CREATE_COMPLETE", 99, **role),
+    )
+    watched.wait(1)
+    assert len(watched.said) == 1
+    assert watched.told[-1] == f"[2/2] {STACK} 1m40s, 1 done: finishing"
+
+
+def test_five_minutes_without_a_change_are_told_and_told_again_after_ten():
+    watched = Watched()
+    watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event("KafkaCluster", "CREATE_IN_PROGRESS", 0))
+    watched.wait(299)
+    assert len(watched.said) == 2
+    for _ in range(3):
+        watched.wait(1)
+    quiet = [line for line in watched.said if "Nothing has changed" in line]
+    assert len(quiet) == 1
+    assert "5m00s. Under way: kafka cluster KafkaCluster for 5m00s (usual 2–5 min)" in quiet[0]
+    watched.wait(300)
+    assert len([line for line in watched.said if "10m00s" in line]) == 1
+
+
+def test_nothing_is_warned_of_once_all_is_over():
+    watched = Watched()
+    watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 1))
+    watched.wait(3000)
+    assert len(watched.said) == 2
+
+
+def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
+    watched = Watched()
+    watched.feed(*recorded)
+    assert [line.strip() for line in watched.said] == [
+        f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)",
+        "kafka cluster KafkaCluster … (usual 2–5 min)",
+        "kafka cluster KafkaCluster done in 0s",
+        "topic RehearsalRefusedTopic UPDATE_FAILED",
+        f"[2/2] {STACK} failed after 26s; CloudFormation takes back what it has done",
+        f"[2/2] {STACK} taken back: it is as it was before, 37s",
+    ]
+
+
+def test_the_cause_of_a_real_failure_is_told_in_our_words(recorded):
+    cause = causes.find(recorded)
+    assert (cause.code, cause.where) == ("CFL-INVALID", f"topic RehearsalRefusedTopic in {STACK}")
+    assert "'min.insync.replicas' is read-only" in cause.what
+    assert cause.why == "A value is outside of what Confluent allows."
+    assert cause.fix == "Correct the value that the message names, and deploy again."
+    assert "framework.js" not in str(cause) + cause.fix
+
+
+AWS_SAYS = (
+    'Resource handler returned message: "lakeferry-dev already exists" (RequestToken: 5c1f-22, HandlerErrorCode: AlreadyExists)'
+)
+OURS = (
+    "Received response status [FAILED] from custom resource. Message returned: Error: CFL-QUOTA  creating kafka_cluster "
+    "KafkaCluster: HTTP 402. Likely cause: A quota is used up. What to do: Have it raised.\n\nLogs: /aws/lambda/x\n\n    at y "
+    "(RequestId: 0e12-99)"
+)
+
+
+def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
+    found = causes.find(
+        [
+            event("Later", "CREATE_FAILED", 9, AWS_SAYS, type="AWS::Glue::Job"),
+            event("Cancelled", "CREATE_FAILED", 1, "Resource creation cancelled", type="AWS::IAM::Role"),
+            event("KafkaCluster", "CREATE_FAILED", 2, OURS),
+            event(STACK, "ROLLBACK_IN_PROGRESS", 3, "The following resource(s) failed to create: [KafkaCluster]."),
+        ]
+    )
+    assert (found.code, found.what) == ("CFL-QUOTA", "creating kafka_cluster KafkaCluster: HTTP 402")
+    assert found.fix == "Have it raised."
+
+
+def test_what_aws_refuses_is_told_with_its_own_words_and_our_advice():
+    found = causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
+    assert found.code == ""
+    assert "lakeferry-dev already exists" in found.what
+    assert "lakeferry inventory" in found.fix
+
+
+def test_without_a_failed_resource_there_is_no_cause():
+    assert causes.find([event(STACK, "UPDATE_FAILED", 1, "why"), event("A", "CREATE_COMPLETE", 1)]) is None
+    assert causes.find([event("A", "CREATE_FAILED", 1, "Resource update cancelled")]) is None
+
+
+def test_a_code_that_only_looks_like_ours_is_no_code_of_ours():
+    found = causes.find([event("A", "CREATE_FAILED", 1, "NOT-OURS  x. Likely cause: y. What to do: z.")])
+    assert (found.code, found.what.partition("  ")[0]) == ("", "NOT-OURS")
+
+
+def test_a_secret_in_a_reason_is_not_told():
+    secret = "cflt" + "A1b2C3d4" * 8
+    assert secret not in str(causes.find([event("A", "CREATE_FAILED", 1, f"refused {secret}")]))
+
+
+@pytest.mark.parametrize("status", sorted(causes.STATES))
+def test_every_state_is_told_in_words(status):
+    assert causes.state("s", status)[0].islower()
+
+
+@pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
+def test_a_stack_that_is_worked_at_is_told_so(status):
+    assert "still at work" in causes.state("s", status)
+
+
+def test_what_functions_say_is_read_back_as_it_was_written():
+    error = LakeferryError(error_rows.IN_GRACE, "slot 2 of user U")
+    error.doing = "rotating: "
+    found = refusals.read(f"Error: {error}")
+    assert (found.code, found.what) == (error_rows.IN_GRACE.code, "rotating: slot 2 of user U")
+    assert (found.why, found.fix) == (error_rows.IN_GRACE.cause, error_rows.IN_GRACE.remedy)
+    assert refusals.read("Task timed out after 900.00 seconds") is None

@@ -1,0 +1,307 @@
+"""The parts of `doctor` that no world is needed for: who waits for whom, tools, a role's trust as it is read."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import attrs
+import pytest
+from snowflake_context import MISSING, result, script, vendor
+
+from deployments import check
+from deployments.model import Snowflake
+from lakeferry import doctor_commands
+from lakeferry.console import CommandFailed, Voice
+from lakeferry.doctor import Check, Result, asking, deployment_file, glue_hops, roles, snowflake, tools
+from lakeferry.doctor.asking import Probe
+from lakeferry.doctor.checks import Group, followed
+from lakeferry.doctor.roles import Comer, Role
+from lakeferry.java import FoundJava
+from lakeferry.node import Node, NoNode
+from lambdas import contract
+
+G = Group("group")
+ARN = "arn:aws:iam::111122223333:role/lake"
+CONFLUENT = "arn:aws:iam::999988887777:role/confluent"
+
+
+def test_all_are_asked_at_once_and_told_in_order():
+    """Each waits until all have begun: one after the other, none would end."""
+    barrier = threading.Barrier(3, timeout=30)
+
+    def look(name):
+        barrier.wait()
+        return [G.ok(name, "well")]
+
+    found = asking.run([Probe(G, name, lambda name=name: look(name)) for name in "cab"])
+    assert [check.name for check in found] == ["c", "a", "b"]
+
+
+def test_one_that_hangs_is_told_and_stops_no_other():
+    never = threading.Event()
+    probes = [Probe(G, "hangs", lambda: never.wait() and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
+    hangs, answers = asking.run(probes, patience=0.2)
+    never.set()
+    assert (hangs.result, hangs.name, "no answer" in hangs.found) == (Result.FAIL, "hangs", True)
+    assert answers.result is Result.OK
+
+
+def test_one_that_raises_is_told_and_stops_no_other():
+    def mistaken():
+        raise KeyError("oh")
+
+    def refused():
+        raise CommandFailed(3, "NO-CDK", "there is none", "Get one")
+
+    probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
+    mistake, refusal, well = asking.run(probes)
+    assert (mistake.result, "UNEXPECTED" in mistake.found, bool(mistake.fix)) == (Result.FAIL, True, True)
+    assert (refusal.found, refusal.fix) == ("NO-CDK: there is none", "Get one")
+    assert well.result is Result.OK
+
+
+def test_what_only_shows_an_earlier_trouble_is_told_to_follow_it():
+    chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
+    told = followed(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
+    assert [check.follows for check in told] == ["", "", "b", "", "d"]
+    assert told[2].fix == "Mend “b” first. Then look again"
+    assert [check.name for check in told if check.is_root] == ["b", "d"]
+
+
+def test_nothing_follows_where_nothing_is_wrong_before():
+    chain = [G.ok("a", ""), G.warn("b", ""), G.none("c"), G.fail("d", "", "mend d")]
+    assert followed(chain, {"d": ()}, "") == chain
+
+
+@pytest.mark.parametrize(("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)])
+def test_python(version, result):
+    found = tools.python(version)
+    assert found.result is result
+    assert (result is Result.OK) == (found.fix == "")
+
+
+def npm(folder, text, code=0):
+    """Something that answers as npm does."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "npm"
+    script.write_text(f"#!/bin/sh\necho '{text}'\nexit {code}\n")
+    script.chmod(0o755)
+    return Node(folder / "node", (str(script),), 24)
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "package.json").write_text(json.dumps({"devDependencies": {"aws-cdk": "2.5.0"}}))
+    return tmp_path
+
+
+def brought(root, version):
+    folder = root / "node_modules" / "aws-cdk"
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text(json.dumps({"version": version}))
+
+
+def test_the_pinned_command_line_that_is_here_needs_nothing(root):
+    brought(root, "2.5.0")
+    assert tools.cdk_cli(npm(root / "bin", "", 1), root).result is Result.OK
+
+
+@pytest.mark.parametrize("here", ["", "3.0.0"])
+def test_another_or_none_is_well_where_the_pinned_one_can_be_fetched(root, here):
+    if here:
+        brought(root, here)
+    found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
+    assert (found.result, "2.5.0 can be fetched" in found.found, (here or "none") in found.found) == (Result.OK, True, True)
+
+
+@pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
+def test_one_that_can_not_be_fetched_is_told_with_npm_s_word(root, text, code):
+    found = tools.cdk_cli(npm(root / "bin", text, code), root)
+    assert (found.result, found.needed) == (Result.FAIL, "2.5.0")
+    assert text in found.found
+
+
+def test_without_node_the_command_line_is_not_asked_for(root):
+    def none():
+        raise NoNode("there is no Node on this machine")
+
+    node, cli = tools.with_node(none, root)
+    assert (node.result, cli.result) == (Result.FAIL, Result.NONE)
+    assert "make setup" in node.fix
+
+
+def test_how_node_was_found_is_told(root):
+    brought(root, "2.5.0")
+    own, _ = tools.with_node(lambda: Node(root / "node", (str(root / "npm"),), 22), root)
+    packaged, _ = tools.with_node(lambda: Node(root / "node", ("node", "/x/lib/node_modules/npm/bin/npm-cli.js"), 24), root)
+    assert (own.found, packaged.found) == ("22, this machine's own", "24, came with the Python packages")
+
+
+def test_java_is_only_for_runs_on_this_machine(tmp_path):
+    assert tools.java_runtime(lambda: FoundJava(tmp_path, ())).result is Result.OK
+    missing = tools.java_runtime(lambda: FoundJava(None, ("Java 21 at /opt",)))
+    assert (missing.result, "Java 21 at /opt" in missing.found) == (Result.WARN, True)
+
+
+def test_uv_packs_the_functions(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert tools.uv(tmp_path / "python").result is Result.FAIL
+    (tmp_path / "uv").touch()
+    assert tools.uv(tmp_path / "python").found == str(tmp_path / "uv")
+
+
+FILE = """
+[deployment]
+name = "lake"
+stage = "test"
+owner = "a team"
+[aws]
+region = "eu-west-1"
+[confluent]
+cloud_key_secret = "key"
+[[topics]]
+name = "orders"
+tableflow = {}
+[alerts]
+engineers = ["engineers@example.com"]
+"""
+
+
+@pytest.mark.parametrize(("field", "result"), [("orderId", Result.WARN), ("order_id", Result.OK)])
+def test_fields_with_capitals_are_told(tmp_path, field, result):
+    (tmp_path / "topics").mkdir()
+    schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
+    (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
+    found = deployment_file.names(check.parse(FILE, name="test.toml", root=tmp_path))
+    assert found.result is result
+    assert (f"orders.{field}" in found.found) == (result is Result.WARN)
+
+
+def statement(**changed):
+    condition = {"StringEquals": {"sts:ExternalId": "our-id"}}
+    allow = {"Effect": "Allow", "Principal": {"AWS": CONFLUENT}, "Action": "sts:AssumeRole", "Condition": condition}
+    return {**allow, **changed}
+
+
+@pytest.mark.parametrize(
+    ("statements", "told"),
+    [
+        ([statement()], ""),
+        ([statement(Principal={"AWS": [CONFLUENT, ARN]}, Action=["sts:AssumeRole", "sts:TagSession"])], ""),
+        ([statement(Condition={"StringEquals": {"sts:externalid": ["another", "our-id"]}})], ""),
+        ([statement(Condition={"StringEquals": {"sts:ExternalId": "another"}}), statement()], ""),
+        ([], "nobody"),
+        ([statement(Principal={"Service": "glue.amazonaws.com"})], "nobody"),
+        ([statement(Principal={"AWS": "AROAEXAMPLEEXAMPLE"})], "AROAEXAMPLEEXAMPLE (deleted since)"),
+        ([statement(Principal="*")], "trusts *"),
+        ([statement(Action="sts:TagSession")], "nobody"),
+        ([statement(Condition={})], "takes any"),
+        ([statement(), statement(Condition={})], "takes any"),
+        ([statement(Condition={"StringEquals": {"aws:PrincipalOrgID": "o-1"}})], "takes any"),
+        ([statement(Condition={"StringEquals": {"sts:ExternalId": "another"}})], "external id another"),
+    ],
+)
+def test_a_trust_is_compared_by_value(statements, told):
+    found = roles.trusts(G, Role(ARN, statements), Comer("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
+    assert found.result is (Result.FAIL if told else Result.OK)
+    if told:
+        assert told in found.found
+        assert "our-id" in found.needed
+        assert found.fix == "put it back"
+
+
+def test_tags_carry_no_external_id():
+    tags = Comer("tags", "sts:TagSession", CONFLUENT)
+    allowed = {"Effect": "Allow", "Principal": {"AWS": CONFLUENT}, "Action": "sts:TagSession"}
+    assert roles.trusts(G, Role(ARN, [allowed]), tags, "").result is Result.OK
+    assert roles.trusts(G, Role(ARN, [statement()]), tags, "").result is Result.FAIL
+
+
+@pytest.mark.parametrize(
+    ("key", "is_ours"),
+    [
+        ("0001010/11110000/org/env-1/lkc-1/v1/5f1c/metadata/00001.metadata.json", True),
+        ("/1010/1111/org/env-1/lkc-1/v1/5f1c/data/part.parquet", True),
+        ("reports/2026.csv", False),
+        ("v1/5f1c/data/part.parquet", False),
+        ("a/v1/notes.txt", False),
+    ],
+)
+def test_files_of_tables_are_told_from_others(key, is_ours):
+    assert glue_hops.is_of_table(key) is is_ours
+
+
+WANTED = Snowflake(account="a-b", key_secret="deployer")
+
+
+@pytest.mark.parametrize(
+    ("kind", "password", "fix"),
+    [
+        ("SERVICE", "null", ""),
+        ("null", "null", "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
+        ("LEGACY_SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD; ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
+        ("SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD;"),
+    ],
+)
+def test_a_password_is_told_and_how_to_take_it_away(server, kind, password, fix):
+    rows = ({"property": "TYPE", "value": kind}, {"property": "PASSWORD", "value": password})
+    found = snowflake.user(vendor(script(server, DESC=result(*rows))), WANTED)
+    assert found.result is (Result.WARN if fix else Result.OK)
+    assert found.fix.endswith(fix)
+
+
+def test_a_user_that_may_not_look_at_itself_is_no_failure(server):
+    found = snowflake.user(vendor(script(server, DESC=MISSING)), WANTED)
+    assert (found.result, "DESC USER" in found.fix) == (Result.WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("granted", "result_"),
+    [
+        ([("CREATE ROLE", "ACCOUNT", "A")], Result.FAIL),
+        ([(name, "ACCOUNT", "A") for name in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES], Result.OK),
+        ([(name, "DATABASE", "A") for name in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES], Result.FAIL),
+    ],
+)
+def test_privileges_count_on_the_account_only(granted, result_):
+    rows = [{"privilege": privilege, "granted_on": on, "name": name} for privilege, on, name in granted]
+    found = snowflake.privileges(rows, WANTED)
+    assert found.result is result_
+    assert ("GRANT CREATE WAREHOUSE ON ACCOUNT TO ROLE LAKEFERRY;" in found.fix) == (result_ is Result.FAIL)
+
+
+def test_an_admin_s_role_is_more_than_is_needed():
+    assert snowflake.privileges([], attrs.evolve(WANTED, role="ACCOUNTADMIN")).result is Result.WARN
+
+
+CHECKS = [
+    Check("tools", "Python", Result.OK, "3.11.9"),
+    Check("AWS", "bootstrap", Result.FAIL, "version 5", "8 at least", "Run it again"),
+    Check("AWS", "quota", Result.WARN, "10"),
+    Check("hops", "one", Result.NONE, "not deployed"),
+    Check("hops", "two", Result.NONE, "not deployed"),
+    Check("more", "three", Result.FAIL, "no", follows="bootstrap"),
+]
+
+
+def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
+    assert doctor_commands.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
+    assert [doctor_commands.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
+    doctor_commands.show(Voice(), CHECKS)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "tools", "  ok   Python: 3.11.9",
+        "AWS", "  fail bootstrap: version 5", "      needed: 8 at least", "      → Run it again", "  warn quota: 10",
+        "hops", "  none 2 checks: not deployed",
+        "more", "  fail three: no",
+        "1 ok, 1 to look at, 2 wrong",
+    ]  # fmt: skip
+
+
+def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
+    with pytest.raises(CommandFailed) as failed:
+        doctor_commands.require_well(CHECKS, {"checks": []})
+    assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")
+    assert failed.value.message == "1 to mend: AWS: bootstrap"
+    doctor_commands.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})

@@ -1,0 +1,96 @@
+"""Single values of a TOML text change; comments, order and all else stay as somebody wrote them."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from lakeferry.starting import toml_edit
+
+TEXT = """\
+# Of the team.
+[aws]
+region = "eu-west-1"        # where # it is
+zones = [
+  "a",                      # the first
+  "b",
+]
+odd = "a # b"
+
+# About topics.
+[[topics]]
+name = "one"
+
+[topics.tableflow]
+days = 7
+
+# Between the two.
+[[topics]]
+name = "two"
+tableflow = { days = 3 }
+
+[alerts]
+on = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value", "line"),
+    [
+        ("aws", "region", "eu-north-1", 'region = "eu-north-1"        # where # it is'),
+        ("aws", "odd", 'quote " and \\', 'odd = "quote \\" and \\\\"'),
+        ("aws", "zones", ["c", "d"], 'zones = ["c", "d"]'),
+        ("aws", "account", "1", 'account = "1"'),
+        ("topics[0].tableflow", "days", 9, "days = 9"),
+        ("topics[1]", "name", "zwei", 'name = "zwei"'),
+        ("alerts", "on", False, "on = false"),
+        ("new", "key", "v", 'key = "v"'),
+    ],
+)
+def test_a_value_is_set_and_nothing_else_changes(table, key, value, line):
+    after = toml_edit.set_value(TEXT, table, key, value)
+    assert line in after.splitlines()
+    assert reached(tomllib.loads(after), f"{table}.{key}") == value
+    assert without(tomllib.loads(after), table, key) == without(tomllib.loads(TEXT), table, key)
+    assert [comment for comment in ("# Of the team.", "# About topics.", "# Between the two.") if comment not in after] == []
+
+
+def test_a_key_is_taken_out_with_its_whole_value():
+    after = toml_edit.without(TEXT, "aws", "zones")
+    assert "first" not in after
+    assert tomllib.loads(after)["aws"] == {"region": "eu-west-1", "odd": "a # b"}
+    assert toml_edit.without(TEXT, "aws", "nosuch") == TEXT
+
+
+def test_tables_are_taken_out_with_what_is_below_them_and_comments_between_stay():
+    after = toml_edit.without_tables(TEXT, "topics")
+    assert tomllib.loads(after).keys() == {"aws", "alerts"}
+    assert "# About topics." in after
+    assert "# Between the two." in after
+
+
+def test_tables_that_only_begin_with_the_name_stay():
+    text = '[[topics]]\nname = "a"\n\n[topics_of_ours]\nx = 1\n'
+    assert tomllib.loads(toml_edit.without_tables(text, "topics")) == {"topics_of_ours": {"x": 1}}
+
+
+def test_a_table_written_in_one_line_has_no_header():
+    assert toml_edit.has_table(TEXT, "topics[0].tableflow")
+    assert not toml_edit.has_table(TEXT, "topics[1].tableflow")
+    assert not toml_edit.has_table(TEXT, "nosuch")
+
+
+def reached(data, path):
+    for part in path.replace("]", "").replace("[", ".").split("."):
+        data = data[int(part)] if part.isdecimal() else data[part]
+    return data
+
+
+def without(data, table, key):
+    """The data without the key, and without a table that holds nothing else."""
+    target = data
+    for part in table.replace("]", "").replace("[", ".").split("."):
+        target = target[int(part)] if part.isdecimal() else target.setdefault(part, {})
+    target.pop(key, None)
+    return {name: value for name, value in data.items() if value != {}}
