@@ -9,6 +9,7 @@ from pathlib import Path
 import probes_athena
 import probes_buckets
 import probes_mail
+import probes_operations
 import probes_runtime
 import probes_schedules
 import probes_stacks
@@ -245,6 +246,7 @@ _ELSEWHERE = (
     probes_athena,
     probes_buckets,
     probes_mail,
+    probes_operations,
     probes_runtime,
     probes_schedules,
     probes_stacks,

@@ -213,6 +213,25 @@ def _settled(aws, name, patience=30.0):
     return told()
 
 
+def a_secret_has_not_drifted(aws):
+    made = Stack(aws, "AWS::SecretsManager::Secret", Name=f"drifts-{next(_numbers)}", SecretString="value")
+    return _drift(aws, made) == ("IN_SYNC", made.resource) and made.resource.startswith("arn:")
+
+
+def _drift(aws, made):
+    """What is told of the stack's resource, and by which id."""
+    stacks = aws.client("cloudformation")
+    asked = stacks.detect_stack_drift(StackName=made.name)["StackDriftDetectionId"]
+
+    def detected():
+        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=asked)["DetectionStatus"]
+        return status != "DETECTION_IN_PROGRESS"
+
+    until(detected)
+    (drift,) = stacks.describe_stack_resource_drifts(StackName=made.name)["StackResourceDrifts"]
+    return drift["StackResourceDriftStatus"], drift["PhysicalResourceId"]
+
+
 PROBES = {
     "cfn_secrets": [
         a_secrets_ref_is_its_arn,
@@ -221,6 +240,7 @@ PROBES = {
         a_deleted_stacks_secret_blocks_its_name,
         a_stack_may_not_take_a_name_twice,
         a_schedule_turns_rotation_on_and_off,
+        a_secret_has_not_drifted,
     ],
     "cfn_types": [makes_named_queries, makes_budgets, a_function_keeps_its_dead_letters],
     "cfn_delete_order": [keeps_what_a_stuck_resource_needs],

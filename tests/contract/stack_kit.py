@@ -11,22 +11,24 @@ _numbers = itertools.count(1)
 
 
 class Stack:
-    """Of a resource of this type, with these properties; `resource` is its physical id."""
+    """Of a resource of this type, with these properties; `resource` is its physical id, empty where none was made."""
 
     def __init__(self, aws, resource_type, **properties):
-        self._stacks, self._name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type
-        self._stacks.create_stack(StackName=self._name, TemplateBody=self._template(properties))
-        self._id = self._settled(self._name)["StackId"]
-        self.resource = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"][0]["PhysicalResourceId"]
+        self._stacks, self.name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type
+        self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
+        settled = self._settled(self.name)
+        self._id, self.status = settled["StackId"], settled["StackStatus"]
+        made = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
+        self.resource = made[0]["PhysicalResourceId"] if made else ""
 
     def update(self, **properties):
         """The stack's status afterwards."""
-        self._stacks.update_stack(StackName=self._name, TemplateBody=self._template(properties))
+        self._stacks.update_stack(StackName=self.name, TemplateBody=self._template(properties))
         return self._settled(self._id)["StackStatus"]
 
     def delete(self):
         """The stack's status afterwards."""
-        self._stacks.delete_stack(StackName=self._name)
+        self._stacks.delete_stack(StackName=self.name)
         return self._settled(self._id)["StackStatus"]
 
     def _settled(self, name, patience=30.0):

@@ -5,6 +5,7 @@
 - Generated values keep to ExcludePunctuation and the other rules of GetRandomPassword.
 - Deleting a stack schedules its secrets for deletion, which blocks their names; stock removes them at once.
 - AWS::SecretsManager::RotationSchedule, which stock refuses.
+- Drift of a secret is looked for by that ARN; stock looks by name, and calls each of them deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from simulators.aws.hooks import Amendment, ministack
 
 AMENDMENT = Amendment("cfn_secrets")
-_PROVISIONERS: Final = "ministack.services.cloudformation.provisioners"
+_CLOUDFORMATION: Final = "ministack.services.cloudformation"
 _SECRET: Final = "AWS::SecretsManager::Secret"  # noqa: S105  (a type)
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
@@ -27,12 +28,12 @@ class ProvisioningFailed(Exception):
     """What the service answered; CloudFormation tells it as the resource's reason."""
 
 
-@AMENDMENT.replaces(_PROVISIONERS, "_sm_secret_string", "props")
+@AMENDMENT.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
 def secret_string(stock: Callable[..., str], props: dict[str, Any]) -> str:
     generate = props.get("GenerateSecretString")
     if props.get("SecretString") or not generate:
         return stock(props)
-    wanted = {name: _typed(value) for name, value in generate.items() if name not in _TEMPLATE}
+    wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
     value = asked("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
         return str(value)
@@ -68,9 +69,9 @@ def delete_secret(stock: Callable[..., None], physical_id: str, props: dict[str,
 
 @AMENDMENT.provisions(_SCHEDULE, "create")
 def create_schedule(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
-    rules = {name: _typed(value) for name, value in props.get("RotationRules", {}).items()}
+    rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
     wanted = {"SecretId": props["SecretId"], "RotationLambdaARN": props.get("RotationLambdaARN"), "RotationRules": rules}
-    at_once = _typed(props.get("RotateImmediatelyOnUpdate", True))
+    at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
     asked("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
@@ -89,9 +90,20 @@ def delete_schedule(physical_id: str, props: dict[str, Any]) -> None:
         secret["RotationEnabled"] = False
 
 
-def asked(service: str, operation: str, data: dict[str, Any]) -> dict[str, Any]:
+@AMENDMENT.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
+def resource_drift(
+    stock: Callable[..., dict[str, Any]], stack: dict[str, Any], logical_id: str, record: dict[str, Any], timestamp: str
+) -> dict[str, Any]:
+    if record.get("ResourceType") != _SECRET:
+        return stock(stack, logical_id, record, timestamp)
+    physical_id = record["PhysicalResourceId"]
+    found = stock(stack, logical_id, {**record, "PhysicalResourceId": _name(physical_id)}, timestamp)
+    return {**found, "PhysicalResourceId": physical_id}
+
+
+def asked(service: str, operation: str, *given: Any) -> dict[str, Any]:
     """The service's own answer. Raises ProvisioningFailed where it refuses."""
-    status, _, body = getattr(ministack(f"services.{service}"), operation)(data)
+    status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
         raise ProvisioningFailed(f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}")
@@ -103,7 +115,7 @@ def _name(arn: str) -> str:
     return name or arn
 
 
-def _typed(value: Any) -> Any:
+def typed(value: Any) -> Any:
     """Templates may say numbers and booleans as strings."""
     if value in ("true", "false"):
         return value == "true"

@@ -1,0 +1,76 @@
+"""What tells AWS from stock MiniStack in what a deployment's operation rests on: schedules and jobs of stacks, metrics."""
+
+from __future__ import annotations
+
+from aws_clients import error_of, policy
+from runtime_kit import numbered, service_role, starter
+from stack_kit import Stack
+
+SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
+
+
+def schedule_of_a_stack(aws, **properties):
+    """And the properties that it has beside those."""
+    given = {
+        "Name": numbered("schedule-of-a-stack"),
+        "ScheduleExpression": "cron(15 6 * * ? *)",
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": {"Arn": SEND, "RoleArn": starter(aws), "Input": "{}"},
+    }
+    return Stack(aws, "AWS::Scheduler::Schedule", **given | properties), given
+
+
+def a_schedule_keeps_its_zone_and_its_end(aws):
+    made, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
+    schedules = aws.client("scheduler")
+    first = schedules.get_schedule(Name=made.resource)
+    made.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
+    then = schedules.get_schedule(Name=made.resource)
+    zones = [each["ScheduleExpressionTimezone"] for each in (first, then)]
+    return (zones, "EndDate" in first, "EndDate" in then) == (["Europe/Berlin", "Asia/Tokyo"], True, False)
+
+
+def a_schedule_that_is_refused_fails_its_stack(aws):
+    """Its role trusts another group."""
+    target = {"Arn": SEND, "RoleArn": starter(aws, group="another"), "Input": "{}"}
+    made, _ = schedule_of_a_stack(aws, Target=target)
+    return made.status == "ROLLBACK_COMPLETE"
+
+
+def a_job_runs_as_often_at_once_as_its_template_says(aws):
+    given = {
+        "Name": numbered("job-of-a-stack"),
+        "Role": service_role(aws, "glue"),
+        "Command": {"Name": "glueetl", "ScriptLocation": "s3://bucket/script.py", "PythonVersion": "3"},
+        "GlueVersion": "5.1",
+    }
+    made = Stack(aws, "AWS::Glue::Job", **given, ExecutionProperty={"MaxConcurrentRuns": 3})
+    first = _runs(aws, made)
+    made.update(**given, ExecutionProperty={"MaxConcurrentRuns": 5})
+    return (first, _runs(aws, made)) == (3, 5)
+
+
+def _runs(aws, made):
+    return aws.glue.get_job(JobName=made.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
+
+
+def a_policy_may_name_the_namespace_of_metrics(aws):
+    """Statements of these helpers have no conditions, so the role's policy is written anew."""
+    role = aws.new_role(("cloudwatch:ListMetrics", "*"))
+    statement = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
+    statement["Condition"] = {"StringEquals": {"cloudwatch:namespace": "Own"}}
+    aws.iam.put_role_policy(RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(statement))
+    metrics = aws.assuming(role).client("cloudwatch")
+    data = [{"MetricName": "Age", "Value": 1.0}]
+    refused = [error_of(metrics.put_metric_data, Namespace=name, MetricData=data) for name in ("Own", "Others")]
+    return refused[0] is None and refused[1] is not None
+
+
+PROBES = {
+    "cfn_properties": [
+        a_schedule_keeps_its_zone_and_its_end,
+        a_schedule_that_is_refused_fails_its_stack,
+        a_job_runs_as_often_at_once_as_its_template_says,
+    ],
+    "metric_namespace": [a_policy_may_name_the_namespace_of_metrics],
+}
