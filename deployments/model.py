@@ -5,12 +5,13 @@ The file holds decisions and names, never a secret. What it says is checked in `
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 import attrs
 
 from deployments import cron, forms
-from exports.contract import zone_problem
+from exports.contract import implausible_day, zone_problem
 from exports.toml_model import setting
 
 #: How long CloudWatch can keep logs, in days.
@@ -183,6 +184,12 @@ class Export:
     cron: str = setting("When it runs: minute, hour, day of month, month, day of week, year.", check=cron.problem)
     zone: str = setting("The time zone of `cron`, from the tz database.", check=zone_problem)
     recipients: list[str] = setting("Who gets the mail.", default=list, check=forms.mail_address)
+    first_day: date | None = setting(
+        "A day, in the contract's zone, of the first window that this deployment exports: the first one that it has events of. "
+        "Without it, the contract's own.",
+        default=None,
+        check=implausible_day,
+    )
     late_after_hours: int = setting(
         "How many hours after its time a run without a result counts as late.", default=6, minimum=1, maximum=144
     )

@@ -54,7 +54,7 @@ NOTICES: Final = "notices"
 #: The topic of those who run the deployment.
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 #: {"cluster": lkc-…, "tables": [{"topic", "database", "snowflake"}], "secrets": [arn],
-#: "exports": [{"export", "cron", "zone", "late_after_hours", and maybe "topic": arn, "recipients": how many there are}]}
+#: "exports": [{"export", "cron", "zone", "late_after_hours", and maybe "first_day", "topic": arn, "recipients": how many}]}
 WATCHED: Final = "LAKEFERRY_WATCHED"
 
 #: Metrics that the watch emits, with what tells one from another besides the deployment.

@@ -89,6 +89,7 @@ class OperationsStack(LakeferryStack):
                     "cron": export.cron,
                     "zone": export.zone,
                     "late_after_hours": export.late_after_hours,
+                    **({"first_day": export.first_day.isoformat()} if export.first_day else {}),
                     "topic": self.exports.topics[export.contract].topic_arn,
                     "recipients": len(export.recipients),
                 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import attrs
 
@@ -150,7 +152,12 @@ contract = "{export.name}"
 cron = {written(schedule(answers, export.every))}  # minute, hour, day of month, month, day of week, year
 zone = {written(answers["zone"])}
 recipients = {written(recipients(answers))}
+first_day = {_today(answers["zone"])}  # of the windows before it, a new deployment has no events
 """
+
+
+def _today(zone: str) -> date:
+    return datetime.now(ZoneInfo(zone)).date()
 
 
 def _shipped(answers: Answers) -> Iterator[Export]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Protocol
 
 import attrs
@@ -64,6 +64,7 @@ def unconfirmed(sns: Sns, export: Export) -> float:
 
 def _rule(export: Export) -> WindowRule:
     try:
-        return contracts.load(export.export).window
+        rule = contracts.load(export.export).window
     except BadFile as bad:
         raise LakeferryError(error_rows.CONTRACT, str(bad)) from None
+    return attrs.evolve(rule, first=date.fromisoformat(export.first_day)) if export.first_day else rule

@@ -20,7 +20,10 @@ class Table:
 
 @attrs.frozen
 class Export:
-    """`recipients` is how many addresses the deployment file names for `topic`; nobody counts them where that is ""."""
+    """`recipients` is how many addresses the deployment file names for `topic`; nobody counts them where that is "".
+
+    `first_day` (ISO 8601) belongs to the first window that is exported; "" where the contract says.
+    """
 
     export: str
     cron: str
@@ -28,6 +31,7 @@ class Export:
     late_after_hours: float
     topic: str = ""
     recipients: int = 0
+    first_day: str = ""
 
 
 @attrs.frozen

@@ -47,7 +47,7 @@ class ExportJobs(Construct):
             command=glue.CfnJob.JobCommandProperty(
                 name="glueetl", python_version="3", script_location=self._script.s3_object_url
             ),
-            default_arguments=self._arguments(contract),
+            default_arguments=self._arguments(export, contract),
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
             glue_version=aws.glue_version,
             # A run that failed is not tried again at once: the mail about it comes first, and the next run catches up.
@@ -71,7 +71,7 @@ class ExportJobs(Construct):
     def _contract(self, export: Export) -> Contract:
         return self._stack.plan.sources.contract(export.contract, None)
 
-    def _arguments(self, contract: Contract) -> dict[str, str]:
+    def _arguments(self, export: Export, contract: Contract) -> dict[str, str]:
         bucket = self._lake.bucket
         warehouse = f"s3://{bucket}/{data.WAREHOUSE}"
         settings = [f"{name}={value}" for name, value in spark_settings(warehouse).items()]
@@ -90,6 +90,8 @@ class ExportJobs(Construct):
             "--job-language": "python",
             "--custom-logGroup-prefix": self._log_prefix,
         }
+        if export.first_day:
+            given["--first-day"] = export.first_day.isoformat()
         return given | ({"--pseudonym-secret": self._lake.pseudonym_secret_arn} if contract.hashed else {})
 
     def _log_group(self, part: str) -> logs.LogGroup:

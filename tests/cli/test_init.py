@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 import terminal
@@ -30,6 +31,7 @@ def plan_of(place, stage):
 
 
 def test_a_new_stage_has_a_file_that_passes_every_check(place):
+    before = datetime.now(UTC).date()
     said = place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales", "--json")
     assert said.code == 0, said.err
     assert said.document.keys() == promised("init")
@@ -40,6 +42,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(place):
     assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
         ("daily_trades", "0 6 * * ? *", ["sales@corp.test"])
     ]
+    assert before <= made.exports[0].first_day <= datetime.now(UTC).date(), "it has events from now on"
     assert made.snowflake.key_secret in said.document["not_stored"]
     assert said.document["next"] == [
         f"{words} --stage test" for words in ("secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 
+import attrs
 import pytest
+from assembly_kit import synthesise
 from policies import ACCOUNT, Reader
 
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
@@ -164,6 +167,20 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
             assert f"{name}={value}" in conf
         assert body["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
         assert body["MaxRetries"] == 0
+
+
+def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, tmp_path):
+    exports = [attrs.evolve(export, first_day=date(2027, 1, 4)) for export in dev.plan.deployment.exports]
+    moved = attrs.evolve(dev.plan, deployment=attrs.evolve(dev.plan.deployment, exports=exports))
+    for assembly, day in ((dev, None), (synthesise(moved, tmp_path / "moved"), "2027-01-04")):
+        jobs = assembly.resources("AWS::Glue::Job").values()
+        assert {job["DefaultArguments"].get("--first-day") for job in jobs} == {day}
+        (watched,) = [
+            body["Environment"]["Variables"][contract.WATCHED]
+            for body in assembly.resources("AWS::Lambda::Function", "operations").values()
+            if contract.WATCHED in body.get("Environment", {}).get("Variables", {})
+        ]
+        assert [each.get("first_day") for each in json.loads(Reader(assembly).text(watched, "operations"))["exports"]] == [day]
 
 
 def test_only_an_export_that_hashes_gets_the_key(assembly):

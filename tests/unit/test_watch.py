@@ -88,6 +88,11 @@ def test_before_anything_is_due_nothing_is_late(bucket):
     assert late(bucket, -24 * 30) == 0
 
 
+def test_what_lies_before_the_deployments_first_day_is_not_late(bucket):
+    for first_day, hours in (("2026-11-09", 24), ("2026-11-16", 0)):
+        assert late(bucket, 30, attrs.evolve(WEEKLY, first_day=first_day)) == hours
+
+
 def test_a_result_of_another_export_is_none_of_this_one(bucket):
     _client("s3").put_object(Bucket=bucket, Key="exports/weekly_sales_by_region/manifests/2026-W46.json", Body=b"{}")
     publish(bucket, "2026-W45")
