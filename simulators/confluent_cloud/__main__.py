@@ -7,6 +7,7 @@ import asyncio
 import json
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -51,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if given.stop_with_stdin:
         serving.stop_with_stdin()
+    if worker:
+        threading.Thread(target=worker.warm, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
     try:
         _announce(listening, simulation, as_json=given.json)
