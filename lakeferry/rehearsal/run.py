@@ -134,7 +134,7 @@ def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
     phase("cdk deploy --all", lambda tell: _deployed(on, tell))
     phase("trades flow into Iceberg tables", lambda _: flow.trades_flow(on, moment))
     phase("readers", lambda _: [*readers.new_rows(on), *readers.same_rows(on, moment), *readers.named_queries(on)])
-    phase("doctor", lambda _: [*health.all_well(on), *health.names_what_is_broken(on)])
+    phase("doctor and watch", lambda _: [*health.all_well(on), *health.names_what_is_broken(on), *health.watched(on)])
     phase("the export, its schedule and its mails", lambda _: _exported(on))
     phase("rotation", lambda _: rotation.rotates(on))
     phase("an update", lambda tell: updates.changes_only_that(on, tell))

@@ -1,16 +1,19 @@
-"""`lakeferry doctor` finds everything well, and names what was broken by hand."""
+"""`lakeferry doctor` finds everything well, and names what was broken by hand; the watch measures."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from lakeferry import doctor
 from lakeferry.doctor import Check, Result
+from lakeferry.inventory import stacks
 from lakeferry.rehearsal.proof import Proof, require
-from lakeferry.rehearsal.stage import Stage
+from lakeferry.rehearsal.stage import Stage, until
+from lambdas import contract
 
 
 def all_well(stage: Stage) -> list[Proof]:
@@ -57,3 +60,22 @@ def _broken(stage: Stage, role: str) -> Iterator[None]:
 
 def _named(checks: list[Check]) -> str:
     return "; ".join(f"{check.group}, {check.name}: {check.found}" for check in checks)
+
+
+def watched(stage: Stage) -> list[Proof]:
+    """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
+    stack = stacks.one(stage.here, f"{stage.here.deployment.prefix}-operations")
+    require(stack, "there is no stack of operations")
+    names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
+    for name in names:
+        stage.worlds.ask_aws("POST", "/schedules/fire", {"name": name})
+    wanted = set(contract.METRIC_DIMENSIONS)
+    seen = until(lambda: found if (found := _metrics(stage)).keys() >= wanted else None, "the watch wrote not all metrics")
+    told = f"{sum(seen.values())} figures of {len(seen)} metrics, among them the age of each hop and of each key"
+    return [Proof("the watch measures every hop", told, dict(seen))]
+
+
+def _metrics(stage: Stage) -> Counter[str]:
+    """How many of each there are, those of the whole deployment left out."""
+    pages = stage.here.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
+    return Counter(each["MetricName"] for page in pages for each in page["Metrics"] if len(each["Dimensions"]) > 1)
