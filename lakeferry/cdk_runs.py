@@ -44,8 +44,8 @@ class Cdk:
     """`log` gets every line that the command line writes. `folder` holds the templates."""
 
     here: Ground
+    folder: Path
     log: Path = Path(os.devnull)
-    folder: Path = attrs.field(factory=lambda: Path(tempfile.mkdtemp(prefix="lakeferry-cdk-")))
 
     def synth(self, tell: Tell, deployments: Path | None = None) -> None:
         """`deployments` is the folder of the deployment files, where it is not the project's own."""
@@ -83,7 +83,7 @@ class Cdk:
 def templates_of(here: Ground, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
     """One whose folder goes with it."""
     with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
-        yield Cdk(here, log, Path(folder))
+        yield Cdk(here, Path(folder), log)
 
 
 def _started(words: Sequence[str]) -> subprocess.Popen[str]:

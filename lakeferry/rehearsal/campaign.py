@@ -104,7 +104,7 @@ def shape(items: list[Item]) -> Shape:
 def baseline(stage: Stage, tell: Tell) -> Before:
     """From a life without faults."""
     own = updates.original(stage)
-    before = Before(_templates(stage, own, tell), _templates(stage, updates.changed(own), tell))
+    before = Before(_templates(stage, "own", own, tell), _templates(stage, "changed", updates.changed(own), tell))
     injector = Injector(stage.worlds)
     for name, cdk in (("deploy", before.deployed), ("update", before.updated)):
         injector.count()
@@ -118,9 +118,9 @@ def baseline(stage: Stage, tell: Tell) -> Before:
     return before
 
 
-def _templates(stage: Stage, text: str, tell: Tell) -> Cdk:
-    made = Cdk(stage.here, stage.cdk.log)
-    made.synth(tell, deployments=updates.write(stage, text))
+def _templates(stage: Stage, name: str, text: str, tell: Tell) -> Cdk:
+    made = Cdk(stage.here, stage.cdk.folder / name, stage.cdk.log)
+    made.synth(tell, deployments=updates.write(stage, name, text))
     return made
 
 

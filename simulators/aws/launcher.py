@@ -93,8 +93,8 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
         "LAMBDA_EXECUTOR": "local",
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
-        # Custom resources are asked again after a twentieth of the usual pause. With 0, tries run out before a vendor is done.
-        "SFN_WAIT_SCALE": "0.05",
+        # Custom resources are asked again after a fiftieth of the usual pause. With 0, tries run out before a vendor is done.
+        "SFN_WAIT_SCALE": "0.02",
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(data / "s3"),
         "PERSIST_STATE": "1" if state_dir else "0",

@@ -96,7 +96,7 @@ class Day:
         worlds.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
         here = Ground(plan_of("dev"), Addresses.read(os.environ))
-        line = Cdk(here, self.root / "cdk.log")
+        line = Cdk(here, self.root / "cdk.out", self.root / "cdk.log")
         line.synth(print)
         line.bootstrap(print)
         for words in ("doctor", "plan", "deploy --yes"):

@@ -1,10 +1,13 @@
-"""What tells AWS from stock MiniStack in what a deployment's operation rests on: schedules and jobs of stacks, metrics."""
+"""What tells AWS from stock MiniStack in what operation rests on: schedules and jobs of stacks, metrics, executions."""
 
 from __future__ import annotations
+
+import json
 
 from aws_clients import error_of, policy
 from runtime_kit import numbered, service_role, starter
 from stack_kit import Stack
+from waiting import until
 
 SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
 
@@ -66,7 +69,22 @@ def a_policy_may_name_the_namespace_of_metrics(aws):
     return refused[0] is None and refused[1] is not None
 
 
+def an_execution_begins_at_once(aws):
+    """The fastest of several: a slow machine has no say. Stock lets each wait for 150 ms."""
+    machines = aws.client("stepfunctions")
+    definition = json.dumps({"StartAt": "It", "States": {"It": {"Type": "Succeed"}}})
+    role = service_role(aws, "states")
+    arn = machines.create_state_machine(name=numbered("machine"), definition=definition, roleArn=role)["stateMachineArn"]
+    lasted = []
+    for _ in range(10):
+        started = machines.start_execution(stateMachineArn=arn)["executionArn"]
+        ended = until(lambda run=started: (told := machines.describe_execution(executionArn=run)).get("stopDate") and told)
+        lasted.append((ended["stopDate"] - ended["startDate"]).total_seconds())
+    return min(lasted) < 0.1
+
+
 PROBES = {
+    "step_functions": [an_execution_begins_at_once],
     "cfn_properties": [
         a_schedule_keeps_its_zone_and_its_end,
         a_schedule_that_is_refused_fails_its_stack,

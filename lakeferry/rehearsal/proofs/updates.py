@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
+
 from lakeferry.bootstrap import ROOT
-from lakeferry.cdk_runs import CliFailed, templates_of
+from lakeferry.cdk_runs import Cdk, CliFailed
 from lakeferry.inventory import stacks
 from lakeferry.rehearsal.proof import NotProven, Proof, Tell, require
 from lakeferry.rehearsal.stage import Stage
@@ -39,10 +44,30 @@ name = "rehearsal_beside"
 Objects = dict[str, list[str]]
 
 
-def changes_only_that(stage: Stage, tell: Tell) -> list[Proof]:
+@attrs.frozen
+class Changes:
+    """Templates of the update, and of the one that Confluent refuses, once they are there."""
+
+    wanted: Future[Cdk]
+    refused: Future[Cdk]
+
+
+@contextmanager
+def synthesised(stage: Stage) -> Iterator[Changes]:
+    """In the background: what the stage has stay those of the project's file."""
+    wanted = changed(original(stage))
+    with ThreadPoolExecutor(1) as pool:
+        changes = Changes(pool.submit(_synth, stage, "wanted", wanted), pool.submit(_synth, stage, "refused", wanted + _REFUSED))
+        try:
+            yield changes
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def changes_only_that(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
     """One more topic, another export, a changed interval."""
     before = _objects(stage)
-    deploy(stage, changed(original(stage)), tell)
+    changes.wanted.result().deploy(tell)
     after = _objects(stage)
     gone = {kind: sorted(set(ids) - set(after[kind])) for kind, ids in before.items() if set(ids) - set(after[kind])}
     require(not gone, f"the update took away {gone}")
@@ -56,11 +81,11 @@ def changes_only_that(stage: Stage, tell: Tell) -> list[Proof]:
     return [Proof("an update changes what the file says and nothing else", f"made {told} and a job; nothing went", {"new": new})]
 
 
-def rolls_back(stage: Stage, tell: Tell) -> list[Proof]:
+def rolls_back(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
     """To what was before: the same objects under the same ids."""
-    before, current = _objects(stage), (stage.out / "deployments" / f"{stage.here.stage}.toml").read_text(encoding="utf-8")
+    before = _objects(stage)
     try:
-        deploy(stage, current + _REFUSED, tell)
+        changes.refused.result().deploy(tell)
     except CliFailed as failed:
         told = "\n".join(failed.lines)
     else:
@@ -84,19 +109,18 @@ def original(stage: Stage) -> str:
     return (ROOT / "deployments" / f"{stage.here.stage}.toml").read_text(encoding="utf-8")
 
 
-def deploy(stage: Stage, text: str, tell: Tell) -> None:
-    """From templates of their own: what the stage has stay those of the project's file."""
-    with templates_of(stage.here, stage.cdk.log) as cdk:
-        cdk.synth(tell, deployments=write(stage, text))
-        cdk.deploy(tell)
-
-
-def write(stage: Stage, text: str) -> Path:
+def write(stage: Stage, name: str, text: str) -> Path:
     """The folder that it then lies in."""
-    folder = stage.out / "deployments"
+    folder = stage.out / "deployments" / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{stage.here.stage}.toml").write_text(text, encoding="utf-8")
     return folder
+
+
+def _synth(stage: Stage, name: str, text: str) -> Cdk:
+    cdk = Cdk(stage.here, stage.cdk.folder / name, stage.out / f"synth-{name}.log")
+    cdk.synth(lambda _: None, deployments=write(stage, name, text))
+    return cdk
 
 
 def _objects(stage: Stage) -> Objects:

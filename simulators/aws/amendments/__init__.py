@@ -37,6 +37,7 @@ from simulators.aws.amendments import (
     secure_transport,
     sns_keys,
     sns_mail,
+    step_functions,
 )
 from simulators.aws.hooks import Amendment
 
@@ -53,6 +54,7 @@ AMENDMENTS: Final[tuple[Amendment, ...]] = (
     secrets_versions.AMENDMENT,
     secrets_rotation.AMENDMENT,
     lambda_interpreter.AMENDMENT,
+    step_functions.AMENDMENT,
     cfn_secrets.AMENDMENT,
     cfn_types.AMENDMENT,
     cfn_delete_order.AMENDMENT,
