@@ -6,6 +6,7 @@ import json
 
 import runtime_kit as kit
 from aws_clients import error_of
+from rotation_kit import new_function
 from runtime_kit import busy_job, control, letter, new_job, new_queue, noting_function, patience
 from waiting import until
 
@@ -169,7 +170,19 @@ def writes_to_its_log_only_where_its_role_may(aws):
     return lines == [False, True]
 
 
+def starts_what_a_function_calls_along_with_it(aws):
+    """It says so while its module is imported, and nobody calls it."""
+    bucket = aws.new_bucket()
+    says = "import boto3, os\nboto3.client('s3').put_object(Bucket=os.environ['BUCKET'], Key='started')\n"
+    quiet, role = "def handler(event, context): pass\n", aws.new_role(("s3:PutObject", f"arn:aws:s3:::{bucket}/*"))
+    called = new_function(aws, {"it.py": says + quiet}, "it.handler", role=role, environment={"BUCKET": bucket})
+    calling = new_function(aws, {"it.py": quiet}, "it.handler", environment={"CALLS": called})
+    aws.functions.invoke(FunctionName=calling)
+    return bool(until(lambda: aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"], patience(aws)))
+
+
 PROBES = {
+    "lambda_ahead": [starts_what_a_function_calls_along_with_it],
     "glue_runs": [
         runs_the_script_with_its_zip,
         tells_why_a_run_failed,
