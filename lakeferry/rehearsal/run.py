@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -182,6 +183,8 @@ def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
     for name, address in opened.told().items():
         voice.result(f"{name:22}{address}")
     voice.result(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
+    stands = datetime.fromtimestamp(opened.confluent_now(), UTC)
+    voice.result(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
     voice.result(
         f"Everything is running. In another terminal: source {world.relative(file)}, then for example {command()} inventory"
     )
