@@ -9,6 +9,21 @@ from lambdas.confluent.kinds import acl, role_binding, service_account
 from lambdas.core.errors import BadProperties, Denied
 
 
+def test_a_service_account_takes_its_role_bindings_with_it(server):
+    """Also one that nobody knows of any more; those of others stay."""
+    bindings, account = "/iam/v2/role-bindings", f"/iam/v2/service-accounts/{SA}"
+    wanted = {"principal": f"User:{SA}", "crn_pattern": f"crn://confluent.cloud/organization={ORG}"}
+
+    def listed(sent):
+        return listing({"id": "rb-1"}, {"id": "rb-2"}) if wanted.items() <= sent.query.items() else listing({"id": "rb-others"})
+
+    server.answers[f"GET {bindings}"] = listed
+    for route in (f"{bindings}/rb-1", f"{bindings}/rb-2", account):
+        server.answers[f"DELETE {route}"] = (204, None)
+    service_account.delete(context(server), spec(service_account), SA)
+    assert [what for what, _ in wrote(server)] == [f"DELETE {bindings}/rb-1", f"DELETE {bindings}/rb-2", f"DELETE {account}"]
+
+
 def test_service_account(server):
     route = "/iam/v2/service-accounts"
     server.answers[f"POST {route}"] = (201, {"id": SA})

@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 
+from lambdas.confluent import crn
 from lambdas.confluent.finding import Ctx, existing, known_and_named
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
@@ -15,6 +16,7 @@ from lambdas.core.properties import Properties, prop
 OUTPUTS: Final = ("id", "name", "principal")
 PATIENCE: Final = 1200.0
 _ROUTE: Final = "/iam/v2/service-accounts"
+_BINDINGS: Final = "/iam/v2/role-bindings"
 
 
 @attrs.frozen
@@ -40,8 +42,15 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
-    """The account's API keys go with it."""
-    context.vendor.cloud.delete(_route(object_id))
+    """The account's API keys go with it, and its role bindings have to.
+
+    A binding whose making CloudFormation took for a failure, because an answer was lost on the way, is nobody's to delete; once
+    the account is gone, nothing would find it.
+    """
+    cloud, everywhere = context.vendor.cloud, crn.organization(crn.Place(context.vendor.organization_id))
+    for binding in list(cloud.pages(_BINDINGS, principal=f"User:{object_id}", crn_pattern=everywhere)):
+        cloud.delete(_BINDINGS + path(text(binding, "id")))
+    cloud.delete(_route(object_id))
 
 
 REPLACE_ON: Final[tuple[str, ...]] = ()
