@@ -12,14 +12,14 @@ from stack_kit import Stack
 from waiting import until
 
 _numbers = itertools.count(1)
-#: Makes a thing and then fails; the first time that it is to delete it, it fails as well.
+#: Makes a thing and then fails; the first time that it is to delete it, it fails as well. Calls may go to different processes.
 _FAILING = """
-import json, urllib.request
-
-asked = []
+import json, pathlib, tempfile, urllib.request
 
 def handler(event, context):
-    asked.append(event["RequestType"])
+    kept = pathlib.Path(tempfile.gettempdir(), event["StackId"].rpartition("/")[2])
+    asked = [*(kept.read_text().split() if kept.exists() else []), event["RequestType"]]
+    kept.write_text(" ".join(asked))
     deletes = event["RequestType"] == "Delete"
     done = (not STUBBORN or asked.count("Delete") > 1) if deletes else MAKES
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
@@ -28,6 +28,20 @@ def handler(event, context):
     urllib.request.urlopen(call)
 """
 
+
+_LINGERING = """
+import boto3, json, os, time, urllib.request
+
+def handler(event, context):
+    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    told |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"))
+    s3, bucket, until = boto3.client("s3"), os.environ["BUCKET"], time.monotonic() + 6
+    while not s3.list_objects_v2(Bucket=bucket, Prefix="go")["KeyCount"]:
+        if time.monotonic() > until:
+            return s3.put_object(Bucket=bucket, Key="waited")
+        time.sleep(0.05)
+"""
 
 #: Its id is the state that it sees itself in.
 _LOOKING = """
@@ -172,6 +186,17 @@ def tells_of_a_resource_that_is_being_made(aws):
     return ("CREATE_COMPLETE", "CREATE_IN_PROGRESS") in events
 
 
+def waits_for_the_answer_and_not_for_the_function(aws):
+    """Which goes on until it is let go, or has waited for six seconds and says so."""
+    bucket = aws.new_bucket()
+    role = aws.new_role((["s3:ListBucket", "s3:PutObject"], [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]))
+    function = new_function(aws, {"it.py": _LINGERING}, "it.handler", role=role, environment={"BUCKET": bucket})
+    status = _status_of(aws, "Custom::Thing", ServiceToken=function)
+    waited = "waited" in [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+    aws.s3.put_object(Bucket=bucket, Key="go")
+    return status == "CREATE_COMPLETE" and not waited
+
+
 def an_upload_may_name_no_key(aws):
     bucket = aws.new_bucket()
     return not error_of(aws.s3.put_object, Bucket=bucket, Key="k", Body=b"1", ServerSideEncryption="aws:kms")
@@ -244,6 +269,7 @@ PROBES = {
     ],
     "cfn_types": [makes_named_queries, makes_budgets, a_function_keeps_its_dead_letters],
     "cfn_delete_order": [keeps_what_a_stuck_resource_needs],
+    "cfn_custom_resources": [waits_for_the_answer_and_not_for_the_function],
     "cfn_in_progress": [tells_of_a_resource_that_is_being_made],
     "cfn_failed_create": [deletes_what_a_failed_create_made, deletes_later_what_a_rollback_could_not],
     "s3_managed_key": [an_upload_may_name_no_key],
