@@ -54,13 +54,12 @@ def page(document: Mapping[str, Any]) -> str:
     """Raises KeyError for a document that is none of a campaign."""
     hits = document["hits"]
     rows = [row for life in document["lives"] for row in _rows(life)]
-    first, last = document["seeds"][0], document["seeds"][-1]
     return "\n".join(
         (
             "# A deployment's life under faults",
             "",
-            f"`python -m benchmarks.nemesis --first {first} --seeds {len(document['seeds'])}`, seeds {first} to {last}, "
-            f"{document['seconds'] / 60:.0f} minutes.",
+            f"`python -m benchmarks.nemesis`, {len(document['lives'])} lives, seeds {_ranges(document['seeds'])}; "
+            f"{document['seconds'] / 60:.0f} minutes, what ran side by side counted once.",
             "",
             f"- {sum(hits.values())} calls were hit: "
             + ", ".join(f"{count} at {vendor}" for vendor, count in hits.items())
@@ -75,6 +74,17 @@ def page(document: Mapping[str, Any]) -> str:
             "",
         )
     )
+
+
+def _ranges(seeds: Sequence[int]) -> str:
+    """Like 0–13, 15."""
+    found: list[list[int]] = []
+    for seed in sorted(seeds):
+        if found and seed == found[-1][1] + 1:
+            found[-1][1] = seed
+        else:
+            found.append([seed, seed])
+    return ", ".join(f"{first}–{last}" if last > first else str(first) for first, last in found)
 
 
 def _rows(life: Mapping[str, Any]) -> list[str]:
