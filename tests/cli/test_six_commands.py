@@ -89,7 +89,6 @@ class Day:
     def lived(self):
         worlds.make_deployer(self.three)
         self.lakeferry("init", *INIT)
-        self._begin_with_the_contract()
         key = {"apiKey": self.three.confluent["cloud_api_key"], "apiSecret": self.three.confluent["cloud_api_secret"]}
         self.lakeferry("secrets set confluent", stdin=json.dumps(key))
         made = self.lakeferry("secrets set snowflake", "--generate")
@@ -108,13 +107,6 @@ class Day:
         self.stage = Stage(here, self.three, line, self.root)
         self.lakeferry("status")
         return self
-
-    def _begin_with_the_contract(self):
-        """The events of this world are of its first window, and not of today."""
-        file = self.root / "deployments" / "dev.toml"
-        text, changed = re.subn(r"(?m)^first_day = \S+", f"first_day = {exports.first_window().first_day}", file.read_text())
-        assert changed == 1
-        file.write_text(text)
 
     def lakeferry(self, words, *more, stdin=""):
         here = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
