@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.console import Voice
-from lakeferry.rehearsal import run
+from lakeferry.rehearsal import campaign, run
 
 RESULT: Final = Path(__file__).parent / "results" / "nemesis.md"
 
@@ -37,17 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def merged(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Of campaigns that ran side by side, as one: it took as long as the longest of them."""
-    hits: Counter[str] = Counter()
-    for document in documents:
-        hits.update(document["hits"])
-    return {
-        "seconds": max(document["seconds"] for document in documents),
-        "seeds": [seed for document in documents for seed in document["seeds"]],
-        "hits": hits,
-        "failed_first": sum(document["failed_first"] for document in documents),
-        "steps": sum(document["steps"] for document in documents),
-        "lives": [life for document in documents for life in document["lives"]],
-    }
+    lives = [life for document in documents for life in document["lives"]]
+    return campaign.summary(lives, max(document["seconds"] for document in documents))
 
 
 def page(document: Mapping[str, Any]) -> str:

@@ -130,7 +130,7 @@ class _Look:
         for found in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
             yield claim.item(CONFLUENT, "api_key", *_named(found, "spec"), (account,))
         everywhere = crn.organization(crn.Place(self.vendor.organization_id))
-        for found in cloud.pages("/iam/v2/role-bindings", principal=f"User:{account}", crn_pattern=everywhere):
+        for found in self.vendor.role_bindings(account):
             scope = text(found, "crn_pattern").removeprefix(everywhere) or "/organization"
             yield claim.item(CONFLUENT, "role_binding", f"{text(found, 'role_name')} on {scope}", text(found, "id"), (account,))
 

@@ -25,7 +25,6 @@ _SECONDS: Final = 60.0
 _PAUSE: Final = 10.0
 _ADMIN: Final = "OrganizationAdmin"
 _KEYS: Final = "/iam/v2/api-keys"
-_ROLES: Final = "/iam/v2/role-bindings"
 
 
 @attrs.frozen
@@ -87,7 +86,7 @@ def _found(voice: Voice, here: Ground, vendor: Confluent, key: ApiKey, wait: flo
 
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
     whole = crn.organization(Place(vendor.organization_id))
-    found = vendor.cloud.pages(_ROLES, crn_pattern=whole, principal=f"User:{owner}")
+    found = vendor.role_bindings(owner)
     return tuple(sorted({text(one, "role_name") for one in found if crn.same(text(one, "crn_pattern"), whole)}))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -102,9 +102,8 @@ def shape(items: list[Item]) -> Shape:
 
 
 def baseline(stage: Stage, tell: Tell) -> Before:
-    """From a life without faults."""
-    own = updates.original(stage)
-    before = Before(_templates(stage, "own", own, tell), _templates(stage, "changed", updates.changed(own), tell))
+    """From a life without faults, of the stage as it was synthesised."""
+    before = Before(stage.cdk, updates.synth(stage, "changed", updates.changed(updates.original(stage))))
     injector = Injector(stage.worlds)
     for name, cdk in (("deploy", before.deployed), ("update", before.updated)):
         injector.count()
@@ -116,12 +115,6 @@ def baseline(stage: Stage, tell: Tell) -> Before:
     before.calls["destroy"], _ = injector.stop()
     teardown.nothing_left(stage)
     return before
-
-
-def _templates(stage: Stage, name: str, text: str, tell: Tell) -> Cdk:
-    made = Cdk(stage.here, stage.cdk.folder / name, stage.cdk.log)
-    made.synth(tell, deployments=updates.write(stage, name, text))
-    return made
 
 
 def _stuck(stage: Stage) -> bool:
@@ -143,15 +136,21 @@ def _first(why: str) -> str:
     return (lines or why.splitlines() or [""])[0][:300]
 
 
-def written(lives: list[Life], seconds: float, out: Path) -> dict[str, Any]:
-    document = {
+def summary(lives: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """`lives` as they stand in nemesis.json."""
+    steps = [step for life in lives for step in life["steps"]]
+    return {
         "seconds": round(seconds, 1),
-        "seeds": [life.seed for life in lives],
-        "hits": {vendor: sum(step.hits.get(vendor, 0) for life in lives for step in life.steps) for vendor in faults.VENDORS},
-        "failed_first": sum(step.failed_first for life in lives for step in life.steps),
-        "steps": sum(len(life.steps) for life in lives),
-        "lives": [{"seed": life.seed, "steps": [attrs.asdict(step) for step in life.steps]} for life in lives],
+        "seeds": [life["seed"] for life in lives],
+        "hits": {vendor: sum(step["hits"].get(vendor, 0) for step in steps) for vendor in faults.VENDORS},
+        "failed_first": sum(step["failed_first"] for step in steps),
+        "steps": len(steps),
+        "lives": list(lives),
     }
+
+
+def written(lives: list[Life], seconds: float, out: Path) -> dict[str, Any]:
+    document = summary([{"seed": life.seed, "steps": [attrs.asdict(step) for step in life.steps]} for life in lives], seconds)
     out.mkdir(parents=True, exist_ok=True)
     (out / "nemesis.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return document

@@ -7,11 +7,12 @@ hosts, or loopback where the control plane is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from lambdas.confluent import error_rows
+from lambdas.confluent import crn, error_rows
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import needed, objects, text
 from lambdas.core import errors
@@ -60,6 +61,11 @@ class Confluent:
 
     def service_account_is_gone(self, service_account_id: str) -> bool:
         return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
+
+    def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
+        """Of a user or a service account, in the whole organization."""
+        everywhere = crn.organization(crn.Place(self.organization_id))
+        return self.cloud.pages("/iam/v2/role-bindings", principal=f"User:{principal_id}", crn_pattern=everywhere)
 
     def cluster(self, environment_id: str, cluster_id: str) -> dict[str, Any] | None:
         """None where it is gone."""

@@ -5,15 +5,14 @@ The pauses between tries are short: AWS waits up to a day, which nobody has here
 
 from __future__ import annotations
 
-import contextvars
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
+from simulators.aws.hooks import in_background
 from simulators.aws.identity import Credentials, client, endpoint
 
 #: Missing permissions, a missing target, a call that no repetition makes right.
@@ -81,8 +80,7 @@ def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outco
     began = time.monotonic()
     first = _try(attempt, 1, policy, began)
     if first.goes_on:
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(_go_on, attempt, policy, bury, began), daemon=True).start()
+        in_background(_go_on, attempt, policy, bury, began)
     elif first.error:
         bury(first)
     return first

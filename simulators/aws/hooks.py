@@ -6,10 +6,12 @@ what it answers.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, NamedTuple
 
 #: What MiniStack's request handlers return: status, headers, body.
@@ -18,12 +20,30 @@ Answer = tuple[int, dict[str, str], Any]
 Stock = Callable[..., Answer]
 Replacement = Callable[..., Any]
 Naming = Callable[[str, bytes], str | None]
+#: What stock answers to a request, once it is awaited.
+Asking = Callable[[], Coroutine[Any, Any, Answer]]
+Handler = Callable[[Asking, "Request"], Awaitable[Answer]]
 #: Where MiniStack says which resource a call is on.
 _RESOURCE_ARN = (
     "ministack.core.iam_actions",
     "extract_resource_arn",
     "service method path headers body query_params region account_id",
 )
+
+
+class Request(NamedTuple):
+    """As the services of MiniStack get it. Names of headers are lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    query: dict[str, Any]
+
+    def caller(self) -> tuple[str, str]:
+        """Access key id, and region."""
+        router = ministack("core.router")
+        return router.extract_access_key_id(self.headers, self.query), router.extract_region(self.headers)
 
 
 class HookMissing(Exception):
@@ -125,6 +145,18 @@ class Amendment:
 
         return register
 
+    def handles(self, module: str, options: str = "") -> Callable[[Handler], Handler]:
+        """Decorate what stands in front of all requests to a service, whose module it is. `options` are further parameters."""
+
+        def register(handler: Handler) -> Handler:
+            async def handle(stock: Callable[..., Coroutine[Any, Any, Answer]], *given: Any, **named: Any) -> Answer:
+                return await handler(functools.partial(stock, *given, **named), Request(*given[: len(Request._fields)]))
+
+            self.replaces(module, "handle_request", f"method path headers body query_params {options}")(handle)
+            return handler
+
+        return register
+
     def names_resources(self, service: str) -> Callable[[Naming], Naming]:
         """Decorate what says of a JSON service's call, by its target and body, which resource of it IAM is to check.
 
@@ -157,6 +189,11 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     if service == own and (named := naming(headers.get("x-amz-target", ""), body)):
         return f"arn:aws:{service}:{region}:{account_id}:{named}"
     return stock(service, method, path, headers, body, query_params, region, account_id)
+
+
+def in_background(work: Callable[..., object], *given: Any) -> None:
+    """In a thread that knows whose request this is: account and region. The server's own can't wait for a call to itself."""
+    threading.Thread(target=contextvars.copy_context().run, args=(work, *given), daemon=True).start()
 
 
 def apply(amendments: Iterable[Amendment]) -> None:

@@ -65,8 +65,8 @@ def _named(checks: list[Check]) -> str:
 def watched(stage: Stage) -> list[Proof]:
     """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
     stack = stacks.one(stage.here, f"{stage.here.deployment.prefix}-operations")
-    require(stack, "there is no stack of operations")
     names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
+    require(names, "no stack of operations has a schedule")
     for name in names:
         stage.worlds.ask_aws("POST", "/schedules/fire", {"name": name})
     wanted = set(contract.METRIC_DIMENSIONS)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -57,7 +56,7 @@ def synthesised(stage: Stage) -> Iterator[Changes]:
     """In the background: what the stage has stay those of the project's file."""
     wanted = changed(original(stage))
     with ThreadPoolExecutor(1) as pool:
-        changes = Changes(pool.submit(_synth, stage, "wanted", wanted), pool.submit(_synth, stage, "refused", wanted + _REFUSED))
+        changes = Changes(pool.submit(synth, stage, "wanted", wanted), pool.submit(synth, stage, "refused", wanted + _REFUSED))
         try:
             yield changes
         finally:
@@ -109,17 +108,13 @@ def original(stage: Stage) -> str:
     return (ROOT / "deployments" / f"{stage.here.stage}.toml").read_text(encoding="utf-8")
 
 
-def write(stage: Stage, name: str, text: str) -> Path:
-    """The folder that it then lies in."""
+def synth(stage: Stage, name: str, text: str) -> Cdk:
+    """With templates of its own, from another deployment file of the stage."""
     folder = stage.out / "deployments" / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{stage.here.stage}.toml").write_text(text, encoding="utf-8")
-    return folder
-
-
-def _synth(stage: Stage, name: str, text: str) -> Cdk:
-    cdk = Cdk(stage.here, stage.cdk.folder / name, stage.out / f"synth-{name}.log")
-    cdk.synth(lambda _: None, deployments=write(stage, name, text))
+    cdk = Cdk(stage.here, stage.cdk.folder / name, stage.cdk.log)
+    cdk.synth(lambda _: None, deployments=folder)
     return cdk
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 import attrs
 
-from lambdas.confluent import crn
 from lambdas.confluent.finding import Ctx, existing, known_and_named
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
@@ -16,7 +15,6 @@ from lambdas.core.properties import Properties, prop
 OUTPUTS: Final = ("id", "name", "principal")
 PATIENCE: Final = 1200.0
 _ROUTE: Final = "/iam/v2/service-accounts"
-_BINDINGS: Final = "/iam/v2/role-bindings"
 
 
 @attrs.frozen
@@ -47,10 +45,9 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     A binding whose making CloudFormation took for a failure, because an answer was lost on the way, is nobody's to delete; once
     the account is gone, nothing would find it.
     """
-    cloud, everywhere = context.vendor.cloud, crn.organization(crn.Place(context.vendor.organization_id))
-    for binding in list(cloud.pages(_BINDINGS, principal=f"User:{object_id}", crn_pattern=everywhere)):
-        cloud.delete(_BINDINGS + path(text(binding, "id")))
-    cloud.delete(_route(object_id))
+    for binding in list(context.vendor.role_bindings(object_id)):
+        context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))
+    context.vendor.cloud.delete(_route(object_id))
 
 
 REPLACE_ON: Final[tuple[str, ...]] = ()

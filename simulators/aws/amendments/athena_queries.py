@@ -20,7 +20,6 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ from simulators.aws.amendments import athena_results
 from simulators.aws.amendments.athena_process import Died, Engine, credentials_of
 from simulators.aws.amendments.athena_workgroups import Refused, Results, invalid, workgroup
 from simulators.aws.answers import json_answer
-from simulators.aws.hooks import Amendment, Answer, Stock, ministack
+from simulators.aws.hooks import Amendment, Answer, Asking, Request, Stock, ministack
 
 AMENDMENT = Amendment("athena_queries")
 _ATHENA: Final = "ministack.services.athena"
@@ -41,22 +40,13 @@ _engines: dict[str, Engine] = {}
 _tasks: set[asyncio.Task[None]] = set()
 
 
-@AMENDMENT.replaces(_ATHENA, "handle_request", "method path headers body query_params")
-async def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., Awaitable[Answer]],
-    method: str,
-    path: str,
-    headers: dict[str, str],
-    body: bytes,
-    query_params: dict[str, Any],
-) -> Answer:
-    action = headers.get("x-amz-target", "").rpartition(".")[2]
+@AMENDMENT.handles(_ATHENA)
+async def handle_request(stock: Asking, request: Request) -> Answer:
+    action = request.headers.get("x-amz-target", "").rpartition(".")[2]
     if action not in ("StartQueryExecution", "GetQueryResults"):
-        return await stock(method, path, headers, body, query_params)
+        return await stock()
     ministack("services.athena")._ensure_default_workgroup()
-    router = ministack("core.router")
-    caller = (router.extract_access_key_id(headers, query_params), router.extract_region(headers))
-    asked = json.loads(body or b"{}")
+    caller, asked = request.caller(), json.loads(request.body or b"{}")
     try:
         return json_answer(
             await _start(asked, *caller) if action == "StartQueryExecution" else athena_results.page(asked, *caller)

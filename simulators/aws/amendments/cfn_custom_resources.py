@@ -6,11 +6,10 @@ Stock MiniStack waits for both: a function that hangs after its work was done el
 from __future__ import annotations
 
 import contextvars
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.hooks import Amendment
+from simulators.aws.hooks import Amendment, in_background
 
 AMENDMENT = Amendment("cfn_custom_resources")
 _SERVICE: Final = "ministack.services.cloudformation.custom_resource"
@@ -37,5 +36,5 @@ def execute_function(stock: Callable[..., Any], func: dict[str, Any], event: Any
     """Step Functions and others, which come here too, need what it returns."""
     if not _asks.get():
         return stock(func, event)
-    threading.Thread(target=contextvars.copy_context().run, args=(stock, func, event), daemon=True).start()
+    in_background(stock, func, event)
     return {}

@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.amendments.cfn_secrets import Made, asked, typed
 from simulators.aws.hooks import Amendment, ministack
+from simulators.aws.provisioning import Made, asked, typed
 
 AMENDMENT = Amendment("cfn_properties")
 _SCHEDULE: Final = "AWS::Scheduler::Schedule"
-_OF_A_SCHEDULE: Final = (
-    "ScheduleExpression", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target", "GroupName", "State", "Description",
-    "StartDate", "EndDate", "KmsKeyArn",
-)  # fmt: skip
 
 
 @AMENDMENT.provisions(_SCHEDULE, "create", stock=True)
 def create_schedule(_: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
     make_name = ministack("services.cloudformation.provisioners")._physical_name
     name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
-    return name, {"Arn": asked("scheduler", "_create_schedule", name, _schedule(props))["ScheduleArn"]}
+    return name, {"Arn": asked("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
 
 
 @AMENDMENT.provisions(_SCHEDULE, "update", stock=True)
@@ -34,7 +30,7 @@ def update_schedule(_: Callable[..., Made], physical_id: str, old: dict[str, Any
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
         made: Made = create_schedule(physical_id, new, stack_name)
         return made
-    return physical_id, {"Arn": asked("scheduler", "_update_schedule", physical_id, _schedule(new))["ScheduleArn"]}
+    return physical_id, {"Arn": asked("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]}
 
 
 @AMENDMENT.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
@@ -43,7 +39,3 @@ def job_fields(stock: Callable[..., dict[str, Any]], props: dict[str, Any]) -> d
     if "ExecutionProperty" in props:
         fields["ExecutionProperty"] = {name: typed(value) for name, value in props["ExecutionProperty"].items()}
     return fields
-
-
-def _schedule(props: dict[str, Any]) -> dict[str, Any]:
-    return {name: props[name] for name in _OF_A_SCHEDULE if name in props}

@@ -15,17 +15,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from simulators.aws.hooks import Amendment, ministack
+from simulators.aws.provisioning import Made, ProvisioningFailed, asked, typed
 
 AMENDMENT = Amendment("cfn_secrets")
 _CLOUDFORMATION: Final = "ministack.services.cloudformation"
 _SECRET: Final = "AWS::SecretsManager::Secret"  # noqa: S105  (a type)
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
-Made = tuple[str, dict[str, Any]]
-
-
-class ProvisioningFailed(Exception):
-    """What the service answered; CloudFormation tells it as the resource's reason."""
 
 
 @AMENDMENT.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
@@ -101,22 +97,6 @@ def resource_drift(
     return {**found, "PhysicalResourceId": physical_id}
 
 
-def asked(service: str, operation: str, *given: Any) -> dict[str, Any]:
-    """The service's own answer. Raises ProvisioningFailed where it refuses."""
-    status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
-    answer: dict[str, Any] = json.loads(body or b"{}")
-    if status >= 400:
-        raise ProvisioningFailed(f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}")
-    return answer
-
-
 def _name(arn: str) -> str:
     name, _ = ministack("services.secretsmanager")._resolve(arn)
     return name or arn
-
-
-def typed(value: Any) -> Any:
-    """Templates may say numbers and booleans as strings."""
-    if value in ("true", "false"):
-        return value == "true"
-    return int(value) if isinstance(value, str) and value.isdigit() else value

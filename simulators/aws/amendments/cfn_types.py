@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.amendments.cfn_secrets import Made, asked
 from simulators.aws.hooks import Amendment, ministack
+from simulators.aws.provisioning import Made, asked
 
 AMENDMENT = Amendment("cfn_types")
 _QUERY: Final = "AWS::Athena::NamedQuery"

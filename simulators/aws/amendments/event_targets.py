@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextvars
 import json
-import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from simulators.aws import identity, settings
 from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver
-from simulators.aws.hooks import Amendment, ministack
+from simulators.aws.hooks import Amendment, in_background, ministack
 
 AMENDMENT = Amendment("event_targets")
 _EVENTS: Final = "ministack.services.eventbridge"
@@ -68,8 +67,7 @@ def _bury(match: _Match, outcome: Outcome) -> None:
         return
     body = json.dumps(ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail())
     attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
-    # In a thread: the server's own can't wait for a call to itself.
-    threading.Thread(target=bury_in, args=(queue, identity.ROOT, body, attributes), daemon=True).start()
+    in_background(bury_in, queue, identity.ROOT, body, attributes)
 
 
 def _may_send(queue_arn: str, rule_arn: str) -> bool:

@@ -12,7 +12,6 @@ Beyond AWS: POST /_lakeferry/job-runs/expire {"job": …, "run": …} says that 
 
 from __future__ import annotations
 
-import contextvars
 import json
 import threading
 import time
@@ -21,7 +20,7 @@ from typing import Any, Final
 
 from simulators.aws.answers import json_answer, json_error
 from simulators.aws.controls import Asked, Told, as_json, control
-from simulators.aws.hooks import Amendment, Answer, Stock, ministack
+from simulators.aws.hooks import Amendment, Answer, Stock, in_background, ministack
 from simulators.aws.job_run import JobRun
 
 AMENDMENT = Amendment("glue_runs")
@@ -101,11 +100,10 @@ def _ask_to_end(job_name: str, run_id: str, state: str) -> bool:
 def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
     given = {**job.get("DefaultArguments", {}), **data.get("Arguments", {}), **job.get("NonOverridableArguments", {})}
-    context = contextvars.copy_context()
     record = _record(job, data, run_id, given)
     told = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
     run = _live[run_id] = JobRun(job, record, {**given, **told}, lambda: _told(record))
-    threading.Thread(target=context.run, args=(run.carry_out,), daemon=True).start()
+    in_background(run.carry_out)
     return run
 
 

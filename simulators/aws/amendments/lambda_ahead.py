@@ -5,13 +5,11 @@ Stock MiniStack starts each when it is called first, so that the functions of a 
 
 from __future__ import annotations
 
-import contextvars
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from simulators.aws.hooks import Amendment, ministack
+from simulators.aws.hooks import Amendment, in_background, ministack
 
 AMENDMENT = Amendment("lambda_ahead")
 _log: Final = logging.getLogger("lakeferry.functions")
@@ -23,7 +21,7 @@ def acquire_worker(stock: Callable[..., Leased], func_name: str, config: dict[st
     leased = stock(func_name, config, *rest, **named)
     if leased[1] == "spawn":
         for called in _called(config):
-            threading.Thread(target=contextvars.copy_context().run, args=(_start, called), daemon=True).start()
+            in_background(_start, called)
     return leased
 
 

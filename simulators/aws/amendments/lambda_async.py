@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextvars
 import json
-import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from simulators.aws import identity, settings
 from simulators.aws.delivery import bury_in
-from simulators.aws.hooks import Amendment, Answer, Stock, ministack
+from simulators.aws.hooks import Amendment, Answer, Stock, in_background, ministack
 
 AMENDMENT = Amendment("lambda_async")
 _LAMBDA: Final = "ministack.services.lambda_svc"
@@ -28,8 +27,7 @@ _request_id: Final[contextvars.ContextVar[str]] = contextvars.ContextVar("lakefe
 
 @AMENDMENT.replaces(_LAMBDA, "invoke_async_with_retry", "func event")
 def invoke_async_with_retry(_: Callable[..., None], func: dict[str, Any], event: Any) -> None:
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(_run, func, event), daemon=True).start()
+    in_background(_run, func, event)
 
 
 @AMENDMENT.replaces(_LAMBDA, "_execute_function_dispatch", "func config event request_id started")

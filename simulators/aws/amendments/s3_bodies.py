@@ -11,14 +11,14 @@ version.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from simulators.aws.amendments.extents import Extent, Spool
-from simulators.aws.hooks import Amendment, Answer, Stock, ministack
+from simulators.aws.hooks import Amendment, Answer, Asking, Request, Stock, ministack
 
 AMENDMENT = Amendment("s3_bodies")
 _S3 = "ministack.services.s3"
@@ -78,23 +78,11 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     return answer
 
 
-@AMENDMENT.replaces(
-    _S3,
-    "handle_request",
-    "method path headers body query_params signed_path enforce_bucket_region internal access_point_region access_point",
-)
-async def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., Coroutine[Any, Any, Answer]],
-    method: str,
-    path: str,
-    headers: dict[str, str],
-    body: bytes,
-    query_params: dict[str, Any],
-    **options: Any,
-) -> Answer:
+@AMENDMENT.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
+async def handle_request(stock: Asking, request: Request) -> Answer:
     """Parts are hashed and written in threads, so that meanwhile others arrive. They don't wait for one another on AWS."""
-    answering = stock(method, path, headers, body, query_params, **options)
-    if method == "PUT" and {"partNumber", "uploadId"} <= query_params.keys():
+    answering = stock()
+    if request.method == "PUT" and {"partNumber", "uploadId"} <= request.query.keys():
         return await asyncio.to_thread(asyncio.run, answering)
     return await answering
 

@@ -13,17 +13,15 @@
 
 from __future__ import annotations
 
-import contextvars
 import json
 import re
-import threading
 import time
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
 from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Amendment, Answer, Stock, ministack
+from simulators.aws.hooks import Amendment, Answer, Stock, in_background, ministack
 
 AMENDMENT = Amendment("secrets_rotation")
 _SECRETS: Final = "ministack.services.secretsmanager"
@@ -115,8 +113,7 @@ def _refused(function: str | None, token: str | None) -> Answer | None:
 
 def _begin(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
     """In a thread of its own: RotateSecret answers before the function is called."""
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(_run, secret, token, steps), daemon=True).start()
+    in_background(_run, secret, token, steps)
 
 
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
