@@ -48,7 +48,6 @@ MALFORMED = {
 }
 
 
-@pytest.mark.fault("D38")
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     store(stocked, **MALFORMED[what])
@@ -58,7 +57,6 @@ def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     assert "swordfish" not in str(error)
 
 
-@pytest.mark.fault("D38")
 def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stocked, nemesis):
     assert refused(stocked, "--pseudonym-secret", "").code == "EXP-KEY-MISSING"
     gone = refused(stocked, "--pseudonym-secret", "nobody-made-it")
@@ -68,7 +66,6 @@ def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stock
     assert "AccessDeniedException" in refused(stocked).what
 
 
-@pytest.mark.fault("D38")
 def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, nemesis):
     nemesis.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
     with ThreadPoolExecutor(1) as pool:

@@ -45,7 +45,6 @@ def assert_only_visible_files(lake):
     assert uploads_of(lake, "") == set()
 
 
-@pytest.mark.fault("D33")
 @pytest.mark.parametrize("call", [("POST", "*/data/*.csv"), ("PUT", "*/report.html")])
 def test_of_two_runs_of_the_same_window_one_publishes(lake, nemesis, call):
     lake.commit(TOPIC, *events(30), at=AS_OF)
@@ -56,7 +55,6 @@ def test_of_two_runs_of_the_same_window_one_publishes(lake, nemesis, call):
     assert_only_visible_files(lake)
 
 
-@pytest.mark.fault("D33")
 def test_of_many_runs_at_once_one_publishes(lake):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     with ThreadPoolExecutor(4) as pool:
@@ -66,7 +64,6 @@ def test_of_many_runs_at_once_one_publishes(lake):
     assert_only_visible_files(lake)
 
 
-@pytest.mark.fault("D34")
 def test_an_older_run_never_replaces_a_newer_restatement(lake, nemesis):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     lake.export(LINES)
@@ -80,7 +77,6 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, nemesis):
     assert_only_visible_files(lake)
 
 
-@pytest.mark.fault("D33")
 def test_two_writers_of_an_aggregate_lose_nothing(lake, nemesis):
     """Of different windows, into one table: the slow one's commit is refused, and made again on top of the fast one's."""
     lake.commit(TOPIC, *events(30), *events(30, first=24 * 7), at=AS_OF + A_WEEK)

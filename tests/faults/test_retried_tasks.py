@@ -30,7 +30,6 @@ def stocked(lakes):
     return lake
 
 
-@pytest.mark.fault("D31")
 def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, nemesis):
     undisturbed = stocked.export(PARTS).csv()
     nemesis.rule(REFUSED_TOO_LATE)

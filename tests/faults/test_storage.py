@@ -77,7 +77,6 @@ PASSING = {
 }
 
 
-@pytest.mark.fault("D35")
 @pytest.mark.parametrize("trouble", PASSING)
 def test_what_passes_is_borne(stocked, undisturbed, nemesis, place, trouble):
     nemesis.rule(PASSING[trouble])
@@ -90,7 +89,6 @@ def test_what_passes_is_borne(stocked, undisturbed, nemesis, place, trouble):
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-@pytest.mark.fault("D35")
 def test_a_slow_answer_is_waited_for(stocked, undisturbed, nemesis, place):
     nemesis.rule(s3("hang", "GET", DATA, after_bytes=100))
     with ThreadPoolExecutor(1) as pool:
@@ -118,7 +116,6 @@ LASTING = {
 }
 
 
-@pytest.mark.fault("D35", "D37")
 @pytest.mark.parametrize("trouble", LASTING)
 def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, nemesis, place, trouble):
     fault, code = LASTING[trouble]
@@ -129,7 +126,6 @@ def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, neme
     assert_nothing_left(stocked, place)
 
 
-@pytest.mark.fault("D35")
 def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
     nemesis.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
@@ -141,7 +137,6 @@ def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, 
     assert uploads_of(stocked, place) == set()
 
 
-@pytest.mark.fault("D41")
 def test_one_changed_byte_is_noticed_when_the_file_is_read_back(stocked, undisturbed, nemesis, place):
     at = undisturbed.index(b"0007")
     changed = undisturbed[:at] + b"1" + undisturbed[at + 1 :]
@@ -151,7 +146,6 @@ def test_one_changed_byte_is_noticed_when_the_file_is_read_back(stocked, undistu
     assert_nothing_left(stocked, place)
 
 
-@pytest.mark.fault("D36", "D37")
 @pytest.mark.parametrize("damage", ["gone", "of another length"])
 def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, place, damage):
     first = stocked.export(LINES, "--prefix", place)
@@ -166,7 +160,6 @@ def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, plac
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-@pytest.mark.fault("D35", "D37")
 def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked, nemesis, place):
     contract = counts("refused")
     nemesis.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))
@@ -180,7 +173,6 @@ def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked
     assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
 
 
-@pytest.mark.fault("D35")
 def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, nemesis, place):
     nemesis.rule(glue("effect_then_reset", "UpdateTable"))
     assert stocked.export(counts("unanswered"), "--prefix", place).state() == "published"
@@ -193,7 +185,6 @@ def kept(lake, name):
     return sorted(tuple(row) for row in table.select("window", "kind", "things").collect())
 
 
-@pytest.mark.fault("D35")
 @pytest.mark.parametrize(
     ("fault", "code"),
     [

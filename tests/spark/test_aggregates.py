@@ -41,7 +41,6 @@ def groups(run, label):
     return {row["region"]: (int(row["visits"]), int(row["spent"])) for row in run.cells(label)}
 
 
-@pytest.mark.fault("D40")
 def test_one_small_group_takes_the_next_smallest_with_it(run):
     """Else the total less the rows shown would be the small group."""
     assert groups(run, "2024-W08") == {"": (14, 91), "east": (18, 153)}
@@ -50,13 +49,11 @@ def test_one_small_group_takes_the_next_smallest_with_it(run):
     assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
 
 
-@pytest.mark.fault("D40")
 def test_two_small_groups_hide_each_other(run):
     assert groups(run, "2024-W09") == {"east": (18, 153)}
     assert run.manifest("2024-W09")["rows"]["groups"] == {"shown": 1, "suppressed": 2}
 
 
-@pytest.mark.fault("D40")
 def test_one_small_group_alone_takes_all_counts_with_it(run):
     assert run.csv("2024-W10") == b"region,visits,spent\r\n"
     manifest = run.manifest("2024-W10")
@@ -64,7 +61,6 @@ def test_one_small_group_alone_takes_all_counts_with_it(run):
     assert "too small" in manifest["rows"]["withheld"]
 
 
-@pytest.mark.fault("D40")
 def test_people_are_counted_once_and_nobody_is_no_person(lake):
     """Twenty visits of four people are four people; visits of nobody known count as no person at all."""
     lake.commit(
@@ -82,7 +78,6 @@ def kept(lake):
     return [tuple(row) for row in rows]
 
 
-@pytest.mark.fault("D10", "D32")
 def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     keeping = PEOPLE | {"keep_as_table": True, "smallest_group": 2}
     text = contract(*COLUMNS, window={"from": date(2024, 2, 26)}, aggregate=keeping)

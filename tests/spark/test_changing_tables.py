@@ -33,7 +33,6 @@ def numbers(run):
     return {row["id"]: int(row["n"]) for row in run.cells()}
 
 
-@pytest.mark.fault("D7")
 def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
     """Equality deletes of an upsert table, also by a tombstone; then position deletes, then deletion vectors."""
     lake.commit(THINGS, thing("a", 1), thing("b", 1), thing("c", 1), thing("d", 1), mode="upsert")
@@ -54,7 +53,6 @@ def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
     assert int(summary["total-position-deletes"]) == 2
 
 
-@pytest.mark.fault("D1", "D5", "D32")
 def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(lake):
     for n in range(3):
         lake.commit(THINGS, thing("a", n), thing(f"b{n}", n), at=MONDAY + timedelta(hours=n))
@@ -69,7 +67,6 @@ def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(la
     assert lake.keys("exports/things/data/") == before
 
 
-@pytest.mark.fault("D5", "D6")
 def test_what_is_committed_during_a_run_counts_in_the_next_one(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
     lake.commit(THINGS, thing("a", 2), at=MONDAY + timedelta(hours=1))
@@ -83,7 +80,6 @@ def test_what_is_committed_during_a_run_counts_in_the_next_one(lake):
     assert numbers(lake.export(contract(*LINES))) == {"a": 3, "b": 1, "c": 3}
 
 
-@pytest.mark.fault("D4")
 def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds(lake):
     lake.commit(THINGS, thing("a", 1))
 
@@ -98,7 +94,6 @@ def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds
     assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1}
 
 
-@pytest.mark.fault("D41")
 def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     """The snapshot's own count is one too high, as if a file had not been read."""
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
@@ -114,7 +109,6 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
-@pytest.mark.fault("D41")
 @pytest.mark.parametrize(
     ("damaged", "code"),
     [(lambda data: data.replace(b"a,1", b"a,2"), "EXP-CHECKSUM"), (lambda data: data + b"c,1\r\n", "EXP-CHECKSUM")],

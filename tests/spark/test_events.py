@@ -44,7 +44,6 @@ def mixed(lakes):
     return lake
 
 
-@pytest.mark.fault("D8", "D11", "D13")
 @pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
 def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies):
     run = mixed.export(contract(*LINES, name=applies, window={"applies": applies}))
@@ -60,13 +59,11 @@ def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies
     }
 
 
-@pytest.mark.fault("D8")
 def test_order_and_keep_decide_which_event_counts(mixed):
     chosen = {"key": ["id"], "order": ["n"], "keep": "first"}
     assert pairs(mixed.export(contract(*LINES, name="chosen", deduplicate=chosen))) == [("a", 1), ("b", 10), ("c", 5), ("tie", 1)]
 
 
-@pytest.mark.fault("D13", "D11")
 def test_without_deduplication_no_event_is_unkeyed_and_none_a_duplicate(mixed):
     run = mixed.export(contract(*LINES, name="all", deduplicate=None))
     assert [int(n) for n in run.column("n")] == [1, 2, 3, 1, 2, 3, 10, 10, 5, 1, 2]
@@ -74,7 +71,6 @@ def test_without_deduplication_no_event_is_unkeyed_and_none_a_duplicate(mixed):
     assert run.manifest()["rows"]["events"]["unkeyed"] == 0
 
 
-@pytest.mark.fault("D9")
 def test_a_duplicate_that_arrives_a_week_later_counts_in_the_week_of_its_event_time(lake):
     lake.commit(THINGS, thing("a", 1, SUNDAY), at=SUNDAY)
     lake.commit(THINGS, thing("a", 1, SUNDAY), thing("b", 2, LATER - timedelta(days=6)), at=LATER - timedelta(days=6))
@@ -82,7 +78,6 @@ def test_a_duplicate_that_arrives_a_week_later_counts_in_the_week_of_its_event_t
     assert (pairs(run, "2024-W10"), pairs(run, "2024-W11")) == ([("a", 1)], [("b", 2)])
 
 
-@pytest.mark.fault("D9")
 def test_a_key_whose_event_time_moves_counts_once_where_its_latest_event_lies(lake):
     moved = SUNDAY + timedelta(days=2)
     lake.commit(THINGS, thing("a", 1, SUNDAY), thing("b", 7, SUNDAY))
@@ -92,7 +87,6 @@ def test_a_key_whose_event_time_moves_counts_once_where_its_latest_event_lies(la
     assert after.manifest("2024-W10")["rows"]["events"]["duplicates"] == 1
 
 
-@pytest.mark.fault("D12")
 def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
     things = [thing(f"k{n % 40}", n, MONDAY + timedelta(minutes=n)) for n in range(200)]
     shuffled = random.Random(5).sample(things, len(things))
@@ -105,7 +99,6 @@ def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
     assert made[0].count(b"\r\n") == 41
 
 
-@pytest.mark.fault("D12", "D20")
 def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     """Enough rows for two partitions, in an order that has nothing to do with the file's; nine in ten have one key."""
     lake.commit(THINGS, thing("seed", -1, MONDAY - timedelta(days=1)))

@@ -44,7 +44,6 @@ def named(folder, part):
     return [file.read_bytes().lower() for file in folder.iterdir() if part in file.name]
 
 
-@pytest.mark.fault("D38")
 def test_neither_the_key_nor_a_pad_is_in_anything(shown):
     canary = Canary()
     canary.look_below(shown)
@@ -52,7 +51,6 @@ def test_neither_the_key_nor_a_pad_is_in_anything(shown):
     assert canary.pieces > 20
 
 
-@pytest.mark.fault("D29")
 def test_a_process_of_another_zone_and_language_writes_the_same(shown):
     rows = [f"{n},{pseudonym(who, 'name')}\r\n" for n, who in enumerate(NAMES)]
     assert (shown / "file.csv").read_bytes() == ("id,who\r\n" + "".join(rows)).encode()

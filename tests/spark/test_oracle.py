@@ -82,7 +82,6 @@ def _text(value):
     return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else str(value)
 
 
-@pytest.mark.fault("D8", "D12")
 def test_two_weeks_of_generated_sales(generated):
     run, file = generated
     with oracles.connect() as database:
@@ -98,7 +97,6 @@ def test_two_weeks_of_generated_sales(generated):
             assert len(expected) > 400
 
 
-@pytest.mark.fault("D21")
 def test_every_reader_reads_the_same(generated, tmp_path):
     run, _ = generated
     content = run.csv("2024-W10")

@@ -30,7 +30,6 @@ def hashed(*kinds):
     ]
 
 
-@pytest.mark.fault("D22", "D38")
 @pytest.mark.parametrize("people", [ASCII, [*ASCII, *FOREIGN]], ids=["native", "with Python"])
 def test_pseudonyms_are_those_of_hmac(lake, people):
     lake.commit(PEOPLE, *({"id": f"{n:02}", "at": MONDAY, "who": who} for n, who in enumerate(people)))
@@ -59,7 +58,6 @@ def secret(key):
     return json.dumps({"key": base64.b64encode(key).decode()})
 
 
-@pytest.mark.fault("D38")
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
@@ -82,7 +80,6 @@ def test_without_its_key_nothing_leaves(people, name, value, code):
     assert value is None or value not in str(caught.value)
 
 
-@pytest.mark.fault("D38")
 def test_a_key_that_is_changed_during_a_run_counts_in_the_next_one(lake):
     secrets = boto3.client("secretsmanager")
     new = bytes(reversed(KEY))
@@ -102,7 +99,6 @@ def test_a_key_that_is_changed_during_a_run_counts_in_the_next_one(lake):
     assert (manifest["generation"], manifest["pseudonyms"] == first) == (2, False)
 
 
-@pytest.mark.fault("D38")
 def test_whoever_knows_all_names_but_not_the_key_finds_nobody(people):
     """With the key the same search finds everybody, so it can."""
     found = set(people.export(contract(column("id"), *hashed("name"), name="attacked")).column("by_name"))

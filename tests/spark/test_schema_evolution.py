@@ -49,7 +49,6 @@ def refusal(lake, text):
     return caught.value
 
 
-@pytest.mark.fault("D14", "D17", "D1")
 def test_added_moved_and_widened_columns_change_no_byte(lake):
     first = filled(lake).export(contract(*SHOWN))
     assert first.csv() == CSV
@@ -64,7 +63,6 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
     assert len([key for key in lake.keys("exports/things/data/") if key.endswith(".csv")]) == 1
 
 
-@pytest.mark.fault("D15", "D16", "D18")
 @pytest.mark.parametrize(
     ("told", "steps"),
     [
@@ -87,7 +85,6 @@ def test_columns_that_are_gone_or_others_stop_the_run(lake, told, steps):
     assert told in error.what
 
 
-@pytest.mark.fault("D16")
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
     table = lake.flow.catalog.load_table((lake.world.database, "things"))
@@ -102,7 +99,6 @@ def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     assert sorted(run.column("name")) == ["", "", "new"]
 
 
-@pytest.mark.fault("D18")
 def test_types_that_do_not_fit_stop_the_run_and_all_are_told(lake):
     filled(lake)
     evolve(
@@ -123,20 +119,17 @@ def test_types_that_do_not_fit_stop_the_run_and_all_are_told(lake):
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
-@pytest.mark.fault("D15")
 def test_an_expression_over_a_field_that_is_gone_names_it(lake):
     (window,) = filled(lake).export(contract(column("id"), column("x", "integer", expression="n + gone_field"))).record.windows
     assert window["code"] == "EXP-SCHEMA-CHANGED"
     assert "gone_field" in window["reason"]
 
 
-@pytest.mark.fault("D17")
 def test_a_field_that_would_lose_digits_is_refused(lake):
     (window,) = filled(lake).export(contract(column("id"), column("price", "decimal(18,1)"))).record.windows
     assert "price is decimal(10,2) in the table, decimal(18,1) in the contract" in window["reason"]
 
 
-@pytest.mark.fault("D19")
 def test_partitioning_and_format_versions_change_no_byte(lake):
     """The same events in a table of format 1, then 2, partitioned anew, then 3; each time they are there once more."""
     filled(lake)
@@ -159,7 +152,6 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
     assert run.manifest()["generation"] == 1
 
 
-@pytest.mark.fault("D3")
 def test_no_table_is_told_apart_from_one_without_a_snapshot_and_from_no_iceberg(lakes):
     missing, waiting, plain = lakes(), lakes(), lakes()
     waiting.commit(THINGS)

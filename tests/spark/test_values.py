@@ -73,7 +73,6 @@ TEXTS = [
 NOTES = topic_of(("text", ["null", "string"], None))
 
 
-@pytest.mark.fault("D21", "D22", "D23", "D24")
 @pytest.mark.parametrize(("dialect", "null_text"), [("machine", ""), ("excel", "NULL")])
 def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text):
     lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
@@ -93,7 +92,6 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
     assert run.manifest()["notes"] == []
 
 
-@pytest.mark.fault("D20", "D22")
 def test_huge_and_invalid_texts_are_cut_or_mended_and_counted(lake):
     """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
     lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})
@@ -140,7 +138,6 @@ def number(id_, wide="0", real=0.0, whole=0, at=MONDAY):
     }
 
 
-@pytest.mark.fault("D25")
 def test_numbers_have_one_form_without_exponents(lake):
     lake.commit(NUMBERS, *(number(id_, *values) for id_, values in ODD.items()))
     columns = (
@@ -181,7 +178,6 @@ def only(*ids):
 SUMMED = {"without_people": "Numbers only."}
 
 
-@pytest.mark.fault("D25", "D26")
 @pytest.mark.parametrize(
     ("code", "columns", "ids", "more"),
     [
@@ -214,7 +210,6 @@ def test_what_has_no_exact_value_stops_the_run(limits, code, columns, ids, more)
     assert not any(id_ in run.window()["reason"] for id_ in ids)
 
 
-@pytest.mark.fault("D25")
 def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limits):
     kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
     shares = [column("share", "integer", expression="4611686018427387904 div whole"), column("real", "decimal(12,2)")]
@@ -225,7 +220,6 @@ def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limi
     assert [list(row.values()) for row in groups.cells()] == [["big too", "1"]]
 
 
-@pytest.mark.fault("D39")
 def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):
     """An address in a free text keeps the file back; a field that the contract doesn't name never leaves."""
     lake.commit(

@@ -74,7 +74,6 @@ def edges(lakes):
     return lake
 
 
-@pytest.mark.fault("D27", "D28")
 @pytest.mark.parametrize("name", WINDOWS)
 def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
     every, zone, first, label, start, end, hours = WINDOWS[name]
@@ -93,7 +92,6 @@ def next_week(lakes):
     return lake
 
 
-@pytest.mark.fault("D2")
 def test_an_empty_window_is_a_header_and_a_manifest_that_says_so(next_week):
     run = next_week.export(contract(*LINES, name="empty"))
     assert run.csv() == b"id,n\r\n"
@@ -102,14 +100,12 @@ def test_an_empty_window_is_a_header_and_a_manifest_that_says_so(next_week):
     assert manifest["rows"]["events"]["outside_window"] == 1
 
 
-@pytest.mark.fault("D2")
 def test_an_empty_window_can_be_a_failure(next_week):
     run = next_week.export(contract(*LINES, name="fails", window={"on_empty": "fail"}))
     assert (run.state(), run.window()["code"], run.record.state) == ("failed", "EXP-EMPTY", "failed")
     assert next_week.keys("exports/fails/data/") == next_week.published("fails") == []
 
 
-@pytest.mark.fault("D2", "D10")
 def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake):
     skipping = contract(*LINES, window={"on_empty": "skip"})
     lake.commit(THINGS, thing("a", 1, MONDAY + WEEK_LENGTH))
@@ -123,14 +119,12 @@ LAST_WEEK = {"from": date(2099, 12, 21)}
 FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 
 
-@pytest.mark.fault("D10")
 def test_a_window_that_ends_after_the_last_commit_waits(next_week):
     run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK), as_of=FAR)
     assert (run.state(), run.record.state, next_week.published("waits")) == ("late", "done", [])
     assert "last commit" in run.window()["reason"]
 
 
-@pytest.mark.fault("D10")
 def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
     failing = next_week.export(contract(*LINES, name="late_fails", window=LAST_WEEK | {"on_late": "fail"}), as_of=FAR)
     assert failing.window()["code"] == "EXP-LATE"
@@ -138,7 +132,6 @@ def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_la
     assert shown.manifest()["status"] == "late"
 
 
-@pytest.mark.fault("D10")
 def test_missed_windows_are_published_oldest_first_within_a_limit(lake):
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-2, -1, 0)))
     rule = {"from": MONDAY.date() - 2 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
@@ -151,7 +144,6 @@ def test_missed_windows_are_published_oldest_first_within_a_limit(lake):
     assert [*first.column("id", "2024-W08"), *first.column("id", "2024-W09"), *second.column("id")] == ["w-2", "w-1", "w0"]
 
 
-@pytest.mark.fault("D10", "D36")
 def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     lake.commit(THINGS, thing("a", 1))
     old = lake.export(contract(*LINES))
@@ -169,7 +161,6 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     assert new.manifest() == manifest
 
 
-@pytest.mark.fault("D29")
 def test_the_zone_and_the_language_of_the_machine_change_nothing(lake):
     texts = topic_of(("text", "string"), ("price", "double"))
     values = [

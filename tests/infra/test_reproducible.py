@@ -1,0 +1,12 @@
+"""The same deployment file gives the same templates: no clock, no random value, no order of sets."""
+
+from __future__ import annotations
+
+import assembly_kit
+
+from deployments import check
+
+
+def test_the_same_file_gives_the_same_templates(assemblies, tmp_path_factory):
+    again = assembly_kit.synthesise(check.load_stage("dev"), tmp_path_factory.mktemp("again"))
+    assert again.templates == assemblies["dev"].templates
