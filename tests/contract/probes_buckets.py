@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
+from assembly_kit import dev_templates
 from aws_clients import error_of
 from stack_kit import Stack
-
-_SNAPSHOT = Path(__file__).resolve().parents[1] / "infra" / "snapshots" / "data.json"
 
 
 def of_bucket(aws, **properties):
@@ -17,7 +13,7 @@ def of_bucket(aws, **properties):
 
 def of_ours():
     """The properties of the bucket of exports, as our stack has them."""
-    resources = json.loads(_SNAPSHOT.read_text())["Resources"]
+    resources = dev_templates()["data"]["Resources"]
     return next(
         each["Properties"] for name, each in resources.items() if name.startswith("LakeBucket") and "Tags" in each["Properties"]
     )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from pathlib import Path
 
 import attrs
 import pytest
+from assembly_kit import dev_templates
 from typer.testing import CliRunner
 
 from deployments import check
 from lakeferry import cost, prices
 from lakeferry.__main__ import app
 from lambdas import contract
-
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("data", "confluent", "snowflake", "exports", "operations")
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +22,7 @@ def dev():
 
 
 def counted(kind):
-    """In the templates of dev, which tests/infra holds against the stacks."""
-    files = (ROOT / "tests" / "infra" / "snapshots" / f"{part}.json" for part in PARTS)
-    return sum(resource["Type"] == kind for file in files for resource in json.loads(file.read_text())["Resources"].values())
+    return sum(resource["Type"] == kind for template in dev_templates().values() for resource in template["Resources"].values())
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from pathlib import Path
 
 import pytest
+from assembly_kit import dev_templates
 from promises import promised
 from typer.testing import CliRunner
 
@@ -15,13 +15,10 @@ from lakeferry import diagram, diagram_commands
 from lakeferry.__main__ import app
 from lakeferry.console import CommandFailed
 
-SNAPSHOTS = Path(__file__).resolve().parents[1] / "infra" / "snapshots"
-
 
 @pytest.fixture
 def templates():
-    """Of dev; tests/infra holds them against the stacks."""
-    return {part: json.loads((SNAPSHOTS / f"{part}.json").read_text()) for part in diagram.PARTS}
+    return dev_templates()
 
 
 def test_the_page_shows_the_templates_of_now(templates):

@@ -6,9 +6,9 @@ import copy
 import inspect
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from assembly_kit import dev_templates
 
 from deployments import check
 from lakeferry import cost
@@ -21,15 +21,12 @@ from lakeferry.planning.telling import Plan
 from lakeferry.planning.templates import Wanted
 from lambdas.resources import registry
 
-SNAPSHOTS = Path(__file__).resolve().parents[1] / "infra" / "snapshots"
-PARTS = ("data", "confluent", "snowflake", "exports", "operations")
 SECRET = "cflt" + "A1b2C3d4" * 8
 
 
 @pytest.fixture
 def templates():
-    """Of dev; tests/infra holds them against the stacks."""
-    return {f"lakeferry-dev-{part}": json.loads((SNAPSHOTS / f"{part}.json").read_text()) for part in PARTS}
+    return {f"lakeferry-dev-{part}": template for part, template in dev_templates().items()}
 
 
 def standing(templates):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import attrs
@@ -17,7 +19,7 @@ from aws_cdk import App
 from deployments import check
 from stacks import deployment
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
 
 
@@ -74,3 +76,10 @@ def synthesise(plan, folder, change=None, **context):
         file.name.removeprefix(f"{prefix}-").removesuffix(".template.json"): json.loads(file.read_text()) for file in files
     }
     return Assembly(plan, folder, templates, failure)
+
+
+@functools.cache
+def dev_templates():
+    """The templates of dev by part. Copy what you change: all tests of a process share them."""
+    with tempfile.TemporaryDirectory() as folder:
+        return synthesise(check.load_stage("dev"), Path(folder)).templates
