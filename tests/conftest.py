@@ -6,6 +6,8 @@ and one Spark session for all of them.
 
 from __future__ import annotations
 
+import signal
+
 import boto3
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +39,12 @@ class ByRoom(LoadScopeScheduling):
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
         return "spark" if file.startswith(_SPARK) else file
+
+
+def pytest_configure():
+    """A shell starts what runs in the background with interrupts ignored, and children inherit that: Ctrl-C would do nothing."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

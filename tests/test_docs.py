@@ -317,7 +317,7 @@ def ci_run(tmp_path):
         make.write_text(f'#!/bin/bash\necho "$PWD: make $*" > "{tmp_path}/called"\nprintf "%s\\n" {output}\nexit {code}\n')
         make.chmod(0o755)
         environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        answer = subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        answer = subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
         return Ran(answer.returncode, answer.stdout.splitlines()[-1], (tmp_path / "called").read_text().strip())
 
     return run

@@ -5,6 +5,8 @@ from __future__ import annotations
 from lambdas.core.clock import Deadline, SystemClock
 
 _PAUSE = 0.05
+#: Seconds that a test waits for a process or a thread of its own before it fails: more than any of them takes on a busy machine.
+PATIENCE = 300.0
 
 
 def until(look, patience=20.0):

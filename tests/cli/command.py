@@ -69,7 +69,7 @@ class Clone:
 
     def said(self, process: subprocess.Popen[bytes], before: bytes = b"") -> Said:
         """What it says from now on, which is kept for those who search it, with its exit code."""
-        out, err = process.communicate()
+        out, err = process.communicate(timeout=300)
         (self.root / f"said-{next(_numbers)}.txt").write_bytes(out + before + err)
         return Said(process.returncode, out.decode(), (before + err).decode())
 

@@ -28,7 +28,7 @@ def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence
     os.close(theirs)
     shown = _answered(ours, answers)
     os.close(ours)
-    return process.wait(), shown
+    return process.wait(60), shown
 
 
 def _answered(terminal: int, answers: Sequence[tuple[str, str]]) -> str:

@@ -26,6 +26,8 @@ from lakeferry.rehearsal.proofs import exports
 from lakeferry.rehearsal.stage import Stage
 from lambdas.snowflake import sql
 
+#: The whole day is the set-up of the first test.
+pytestmark = pytest.mark.timeout(2700)
 PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
 BEGIN, END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
 INIT = (
@@ -111,7 +113,7 @@ class Day:
     def lakeferry(self, words, *more, stdin=""):
         here = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
         command = [sys.executable, "-m", "lakeferry", *words.split(), *more]
-        done = subprocess.run(command, cwd=self.root, env=here, input=stdin, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=self.root, env=here, input=stdin, capture_output=True, text=True, timeout=900)
         self.said[words] = Said(done.returncode, done.stdout, done.stderr)
         return self.said[words]
 

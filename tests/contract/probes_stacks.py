@@ -25,7 +25,7 @@ def handler(event, context):
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
     call = urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT")
-    urllib.request.urlopen(call)
+    urllib.request.urlopen(call, timeout=10)
 """
 
 
@@ -35,7 +35,7 @@ import boto3, json, os, time, urllib.request
 def handler(event, context):
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"))
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"), timeout=10)
     s3, bucket, until = boto3.client("s3"), os.environ["BUCKET"], time.monotonic() + 6
     while not s3.list_objects_v2(Bucket=bucket, Prefix="go")["KeyCount"]:
         if time.monotonic() > until:
@@ -56,7 +56,7 @@ def handler(event, context):
         seen = "nothing"
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"))
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"), timeout=10)
 """
 
 

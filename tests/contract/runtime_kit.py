@@ -31,7 +31,10 @@ def handler(event, context):
 _WAITING = """
 import sys, time, boto3
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+until = time.monotonic() + 120
 while not boto3.client("s3").list_objects_v2(Bucket=given["--bucket"], Prefix="go").get("Contents"):
+    if time.monotonic() > until:
+        sys.exit("nobody let it go on")
     time.sleep(0.05)
 """
 

@@ -34,7 +34,7 @@ child = subprocess.Popen(["sleep", "600"])
 bucket = dict(zip(sys.argv[1::2], sys.argv[2::2]))["--bucket"]
 for key, process in {"process": os.getpid(), "child": child.pid}.items():
     boto3.client("s3").put_object(Bucket=bucket, Key=key, Body=str(process))
-child.wait()
+child.wait(600)
 """
 
 

@@ -169,7 +169,7 @@ def test_ctrl_c_stops_it(tmp_path):
         server = psutil.Process(int(parent.stdout.readline()))
         assert os.getpgid(server.pid) != parent.pid
         os.killpg(parent.pid, signal.SIGINT)
-        parent.wait()
+        parent.wait(30)
     assert not server.is_running()
 
 
@@ -184,7 +184,7 @@ def test_ctrl_c_while_it_starts_stops_it_and_leaves_nothing(tmp_path):
         assert select.select([child], [], [], 30)[0]
         assert os.read(child, 9) == b"up\n"
         os.killpg(parent.pid, signal.SIGINT)
-        parent.wait()
+        parent.wait(30)
     assert select.select([child], [], [], 30)[0], "it still holds the pipe"
     assert list(scratch.iterdir()) == []
     os.close(child)
@@ -216,7 +216,7 @@ def test_started_by_hand_it_prints_one_line_and_heeds_no_environment():
         assert json.loads(call(told["url"], path="/_ministack/health")[2])["version"] == settings.pinned_version()
         server.terminate()
         assert server.stdout.read() == b""
-        server.wait()
+        server.wait(30)
     assert (told["account"], told["ministack"], server.returncode) == (settings.ACCOUNT, settings.pinned_version(), 0)
 
 
@@ -229,7 +229,7 @@ def test_a_client_environment_holds_nothing_of_the_users_own_aws(aws):
     }
     environment = aws.server.environment(base)
     script = "import boto3; print(boto3.client('sts').get_caller_identity()['Account'])"
-    answer = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    answer = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert answer.stdout == "000000000000\n", answer.stderr
     assert environment["HOME"] == "/home/someone"
     assert not environment.keys() & {"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"}

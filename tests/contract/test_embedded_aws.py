@@ -197,7 +197,7 @@ def test_a_bucket_keeps_its_lifecycle_and_encryption(aws, bucket):
 
 
 def test_of_many_updates_from_one_table_version_one_wins(aws):
-    database, start = aws.new_database(), threading.Barrier(8)
+    database, start = aws.new_database(), threading.Barrier(8, timeout=60)
     aws.glue.create_table(DatabaseName=database, TableInput={"Name": "t"})
 
     def update(number):

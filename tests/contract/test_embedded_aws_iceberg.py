@@ -85,7 +85,7 @@ def test_two_writers_at_once_lose_nothing(aws, lake):
     catalog_of(aws, f"s3://{bucket}").create_table(
         (database, "shared"), rows().schema, location=f"s3://{bucket}/{database}/shared"
     )
-    start = threading.Barrier(2)
+    start = threading.Barrier(2, timeout=60)
 
     def write(first):
         """What was acknowledged, of what was tried; each refusal makes the writer read the table anew."""
@@ -139,7 +139,7 @@ def test_spark_reads_the_table_as_the_role_that_may(aws, lake):
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     command = [sys.executable, "-c", READS_TABLES, json.dumps({"spark": spark, "tables": tables})]
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True)
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     told = [line for line in answer.stdout.splitlines() if line.startswith("ANSWERS ")]
     assert told, answer.stderr
     seen, hidden = json.loads(told[0].removeprefix("ANSWERS ")).values()

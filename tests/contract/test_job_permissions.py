@@ -26,7 +26,7 @@ def named(number):
 
 def outcomes(numbers):
     command = [sys.executable, str(PROGRAM), *map(str, numbers)]
-    answer = subprocess.run(command, capture_output=True, text=True, cwd=PROGRAM.parents[2])
+    answer = subprocess.run(command, capture_output=True, text=True, cwd=PROGRAM.parents[2], timeout=3000)
     assert answer.returncode == 0, answer.stderr
     return json.loads(answer.stdout)
 
@@ -47,6 +47,7 @@ def test_without_one_action_nothing_is_published(found, number):
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(3600)
 def test_without_one_action_no_aggregate_is_kept():
     found = outcomes(LATE)
     assert {number: set(found[str(number)].values()) for number in LATE} == {number: {"EXP-AWS-DENIED"} for number in LATE}

@@ -117,11 +117,13 @@ def test_a_process_that_is_killed_outright_leaves_nothing_behind(deployment, clo
     until(lambda: cloud.nemesis.state()["held"] or child.poll() is not None, PATIENCE)
     assert child.poll() is None
     child.send_signal(signal.SIGKILL)
-    child.wait()
+    child.wait(120)
     cloud.nemesis.clear()
     assert deployment.key(name) == before
     assert before in deployment.live(name)
-    done = subprocess.run([sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     assert deployment.key(name) != before
     assert deployment.live(name) == {before, deployment.key(name)}
@@ -140,6 +142,6 @@ def test_no_list_of_processes_shows_a_secret(deployment):
     value = deployment.aws.secrets.get_secret_value(SecretId=deployment.admin)["SecretString"]
     secrets = [json.loads(value)["apiSecret"], deployment.fields("kafka")["apiSecret"]]
     secrets += deployment.fields("snowflake")["privateKey"].splitlines()[1:-1]
-    shown = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True, timeout=60).stdout
     assert "_worker.py" in shown
     assert not [secret[:6] for secret in secrets if secret in shown]

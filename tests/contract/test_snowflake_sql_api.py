@@ -54,9 +54,11 @@ def test_the_key_file_is_its_owners_and_goes_with_the_run():
 def test_the_fingerprint_is_what_openssl_says(admin):
     shown = admin.properties("DESC USER ADMIN")["RSA_PUBLIC_KEY_FP"]
     public = ["openssl", "rsa", "-in", admin.snowflake.credentials["private_key_file"], "-pubout", "-outform", "DER"]
-    made = subprocess.run(public, capture_output=True, check=True).stdout
-    digest = subprocess.run(["openssl", "dgst", "-sha256", "-binary"], input=made, capture_output=True, check=True).stdout
-    coded = subprocess.run(["openssl", "base64"], input=digest, capture_output=True, check=True).stdout
+    made = subprocess.run(public, capture_output=True, check=True, timeout=60).stdout
+    digest = subprocess.run(
+        ["openssl", "dgst", "-sha256", "-binary"], input=made, capture_output=True, check=True, timeout=60
+    ).stdout
+    coded = subprocess.run(["openssl", "base64"], input=digest, capture_output=True, check=True, timeout=60).stdout
     assert shown == f"SHA256:{coded.decode().strip()}"
 
 

@@ -90,6 +90,7 @@ def spark(aws, expired_id):
         capture_output=True,
         text=True,
         env=environment,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 from canary import AWS_SECRET
 from lake import AS_OF, ROOT, Lake
+from waiting import PATIENCE
 
 from simulators.nemesis import NemesisClient
 
@@ -37,7 +38,7 @@ class Job:
     def kill(self) -> None:
         """As a container goes: driver and JVM at once."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.wait(PATIENCE)
 
     def output(self) -> str:
         return self.log.read_text(errors="replace")

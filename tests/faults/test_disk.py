@@ -8,6 +8,7 @@ import resource
 import job_process
 from lake import AS_OF
 from things import LINES, TOPIC, events, files_of, uploads_of
+from waiting import PATIENCE
 
 KILOBYTE = 1 << 10
 
@@ -21,7 +22,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(lake):
     drawn = random.Random(7)
     lake.commit(TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF)
     job = job_process.start(lake, lake.write_contract(LINES), limits=small_files)
-    job.process.wait()
+    job.process.wait(PATIENCE)
     assert job.process.returncode == 1, job.output()
     (record,) = lake.keys("exports/things/runs/")
     assert b"EXP-DISK-FULL" in lake.read(record)

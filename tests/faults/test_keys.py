@@ -11,6 +11,7 @@ import pytest
 from job_process import await_held
 from lake import AS_OF, KEY
 from things import LINES, TOPIC, ended, events
+from waiting import PATIENCE
 
 from glue_jobs.errors import ExportError
 
@@ -73,7 +74,7 @@ def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked,
         await_held(nemesis, ended(running))
         version = store(stocked, SecretString=json.dumps({"key": base64.b64encode(KEY[::-1]).decode()}))
         nemesis.release()
-        before = running.result()
+        before = running.result(PATIENCE)
     old, first = before.column("who"), before.manifest()["pseudonyms"]["key_version"]
     after = stocked.export(LINES)
     assert (after.state(), after.manifest()["generation"]) == ("published", 2)

@@ -16,6 +16,7 @@ KEPT = ("counts", counts(), [*events(30)])
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(2 * 3600)
 @pytest.mark.parametrize(("name", "contract", "week"), [LONG, KEPT], ids=["parts", "aggregate"])
 def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, nemesis, name, contract, week):
     lake.commit(TOPIC, *week, at=AS_OF)

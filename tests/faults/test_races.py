@@ -11,6 +11,7 @@ import pytest
 from job_process import await_held
 from lake import AS_OF, MONDAY, WEEK
 from things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
+from waiting import PATIENCE
 
 A_WEEK = timedelta(days=7)
 
@@ -30,7 +31,7 @@ def stopped_at(nemesis, call, lake, *args, **named):
             yield running
         finally:
             nemesis.release()
-            running.exception()
+            running.exception(PATIENCE)
 
 
 def visible(lake):
@@ -50,7 +51,7 @@ def test_of_two_runs_of_the_same_window_one_publishes(lake, nemesis, call):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     with stopped_at(nemesis, held(*call), lake, LINES) as slow:
         fast = lake.export(LINES)
-    assert (fast.state(), slow.result().state()) == ("published", "unchanged")
+    assert (fast.state(), slow.result(PATIENCE).state()) == ("published", "unchanged")
     assert (visible(lake)["run_id"], visible(lake)["generation"]) == (fast.record.id, 1)
     assert_only_visible_files(lake)
 
@@ -58,7 +59,7 @@ def test_of_two_runs_of_the_same_window_one_publishes(lake, nemesis, call):
 def test_of_many_runs_at_once_one_publishes(lake):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     with ThreadPoolExecutor(4) as pool:
-        done = [running.result() for running in [pool.submit(lake.export, LINES) for _ in range(4)]]
+        done = [running.result(PATIENCE) for running in [pool.submit(lake.export, LINES) for _ in range(4)]]
     assert sorted(run.state() for run in done) == ["published", "unchanged", "unchanged", "unchanged"]
     assert visible(lake)["generation"] == 1
     assert_only_visible_files(lake)
@@ -71,7 +72,7 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, nemesis):
     with stopped_at(nemesis, held("PUT", "*/report.html"), lake, LINES, as_of=AS_OF) as older:
         lake.commit(TOPIC, *events(3, first=32), at=AS_OF + timedelta(hours=2))
         newer = lake.export(LINES)
-    assert (newer.state(), older.result().state()) == ("published", "superseded")
+    assert (newer.state(), older.result(PATIENCE).state()) == ("published", "superseded")
     assert (visible(lake)["run_id"], visible(lake)["generation"]) == (newer.record.id, 2)
     assert len(newer.cells()) == 35
     assert_only_visible_files(lake)
@@ -83,7 +84,7 @@ def test_two_writers_of_an_aggregate_lose_nothing(lake, nemesis):
     second = ("--first-day", (MONDAY + A_WEEK).date().isoformat())
     with stopped_at(nemesis, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         fast = lake.export(counts(), *second, as_of=AS_OF + A_WEEK)
-    assert (slow.result().state(), fast.state()) == ("published", "published")
+    assert (slow.result(PATIENCE).state(), fast.state()) == ("published", "published")
     table = lake.spark.table(f"lake.{lake.world.aggregates_database}.counts").select("window", "kind", "things")
     both = [(week, kind, 15) for week in (WEEK, "2024-W11") for kind in "ab"]
     assert sorted(tuple(row) for row in table.collect()) == both

@@ -10,6 +10,7 @@ import pytest
 from job_process import await_held
 from lake import AS_OF, WEEK
 from things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
+from waiting import PATIENCE
 
 from glue_jobs.errors import ExportError
 
@@ -96,7 +97,7 @@ def test_a_slow_answer_is_waited_for(stocked, undisturbed, nemesis, place):
         await_held(nemesis, ended(running))
         assert stocked.keys(f"{place}/things/manifests/") == []
         nemesis.release()
-        assert running.result().state() == "published"
+        assert running.result(PATIENCE).state() == "published"
     assert stocked.read(visible(stocked, place)["files"][0]["key"]) == undisturbed
 
 

@@ -19,7 +19,7 @@ def start(tmp_path, **context):
         "AWS_ACCESS_KEY_ID": "",
         "AWS_CONFIG_FILE": "/dev/null",
     }
-    return subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_a_bad_file_is_told_ends_with_2_and_makes_nothing(tmp_path):

@@ -22,8 +22,10 @@ def glue():
     python = place / "bin" / "python"
     if not (place / "ready").exists():
         uv = str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, place], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK], check=True)
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, place], check=True, timeout=300)
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK], check=True, timeout=300
+        )
         (place / "ready").touch()
     return python
 
@@ -32,7 +34,7 @@ def run(glue, tmp_path, code):
     """As Glue does: the zip stands before everything else on the path, and the script is a file of its own."""
     script = tmp_path / "script.py"
     script.write_text(f"import sys\nsys.path.insert(0, {str(assets.glue_zip())!r})\n{code}")
-    return subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path)
+    return subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
 
 
 EVERYTHING = """
@@ -83,5 +85,5 @@ def test_the_environment_has_nothing_else(glue, tmp_path):
 def test_a_dependency_that_is_not_in_the_zip_is_seen(glue, tmp_path):
     script = tmp_path / "bare.py"
     script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport exports.contract\n")
-    done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert "No module named 'attrs'" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 import boto3
 from resource_world import TurnedClock
+from waiting import PATIENCE, until
 
 from deployments import check
 from lakeferry.ground import Addresses, Ground
@@ -152,7 +153,7 @@ def handler(event, context):
     body = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     body |= {"Status": "FAILED" if refused else "SUCCESS", "Reason": "as the test wants", "PhysicalResourceId": given["id"]}
     sent = urllib.request.Request(event["ResponseURL"], json.dumps(body).encode(), {"Content-Type": ""}, method="PUT")
-    urllib.request.urlopen(sent)
+    urllib.request.urlopen(sent, timeout=10)
 """
 _TRUST = {
     "Version": "2012-10-17",
@@ -212,7 +213,9 @@ class Stacks:
         """The status that it ends in; "" where it is gone."""
         id = self.client.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
         self.client.delete_stack(StackName=name)
-        while True:
-            status = self.client.describe_stacks(StackName=id)["Stacks"][0]["StackStatus"]
-            if not status.endswith("_IN_PROGRESS"):
-                return "" if status == "DELETE_COMPLETE" else status
+        (stack,) = until(lambda: self._ended(id), PATIENCE)
+        return "" if stack["StackStatus"] == "DELETE_COMPLETE" else stack["StackStatus"]
+
+    def _ended(self, id):
+        stacks = self.client.describe_stacks(StackName=id)["Stacks"]
+        return [stack for stack in stacks if not stack["StackStatus"].endswith("_IN_PROGRESS")]

@@ -143,7 +143,9 @@ def test_a_stack_that_is_worked_at_is_left_alone(here, stacks):
     assert name in failure.message
     signal = json.dumps({"Status": "SUCCESS", "Reason": "", "UniqueId": "1", "Data": ""}).encode()
     url = stacks.client.describe_stack_resource(StackName=name, LogicalResourceId="Handle")["StackResourceDetail"]
-    urllib.request.urlopen(urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT")).close()
+    urllib.request.urlopen(
+        urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT"), timeout=30
+    ).close()
     await_end(stacks.client, name)
 
 

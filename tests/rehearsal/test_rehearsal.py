@@ -14,6 +14,8 @@ from promises import promised
 from lakeferry.rehearsal import report
 from lakeferry.rehearsal.proof import NotProven, Phase, Proof, require
 
+#: The whole of it is the set-up of the first test.
+pytestmark = pytest.mark.timeout(2700)
 #: What the issue of a rehearsal is: without one of these it has not shown that a deployment works.
 CLAIMS = (
     "the real command line deploys the unmodified templates",
@@ -40,7 +42,7 @@ CLAIMS = (
 def rehearsed(tmp_path_factory):
     out = tmp_path_factory.mktemp("rehearsal")
     command = [sys.executable, "-m", "lakeferry", "rehearse", "--json", "--out", str(out)]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400, env={**os.environ, "NO_COLOR": "1"})
     assert answer.returncode == 0, answer.stderr[-4000:]
     return json.loads(answer.stdout), out, answer.stderr
 

@@ -31,6 +31,7 @@ def test_each_vendor_is_down_in_some_lives():
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(4 * 3600)
 def test_thirty_lives_come_through_and_leave_nothing(tmp_path):
     document = run.under_faults(Voice(), "dev", range(30), out=tmp_path)
     assert len(document["lives"]) == 30

@@ -31,7 +31,9 @@ def shown(lakes, tmp_path_factory):
     # As on a machine far away.
     far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
     command = [sys.executable, str(Path(__file__).with_name("leak_probe.py")), str(folder), MARK.hex(), *words]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | far | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | far | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     (folder / "output.txt").write_text(done.stdout + done.stderr)
     (window,) = json.loads(done.stdout.splitlines()[-1])["windows"]

@@ -83,7 +83,7 @@ class Scripted:
 
     def __exit__(self, *error):
         self._server.shutdown()
-        self._thread.join()
+        self._thread.join(60)
         self._server.server_close()
 
     def next_answer(self, sent):
@@ -134,7 +134,7 @@ def held(event):
         handler.send_response(200)
         handler.send_header("Content-Length", "2")
         handler.end_headers()
-        event.wait()
+        event.wait(60)
 
     return answer
 

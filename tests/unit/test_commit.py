@@ -216,7 +216,7 @@ def left(place: Place) -> set[str]:
 
 def ended_process() -> int:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
+        process.wait(60)
     return process.pid
 
 

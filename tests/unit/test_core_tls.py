@@ -60,7 +60,7 @@ def address(tmp_path):
     thread.start()
     yield f"https://127.0.0.1:{server.server_port}"
     server.shutdown()
-    thread.join()
+    thread.join(60)
     server.server_close()
 
 

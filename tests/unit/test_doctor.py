@@ -40,7 +40,7 @@ def test_all_are_asked_at_once_and_told_in_order():
 
 def test_one_that_hangs_is_told_and_stops_no_other():
     never = threading.Event()
-    probes = [Probe(G, "hangs", lambda: never.wait() and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
+    probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
     hangs, answers = asking.run(probes, patience=0.2)
     never.set()
     assert (hangs.result, hangs.name, "no answer" in hangs.found) == (Result.FAIL, "hangs", True)

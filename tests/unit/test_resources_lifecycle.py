@@ -285,7 +285,7 @@ def test_two_threads_make_one_thing(toys):
     toy = toys.resource()
     event = toy.event("Create")
     physical_id = toys.invocations.on_event(event)["PhysicalResourceId"]
-    gate, failures = threading.Barrier(8), []
+    gate, failures = threading.Barrier(8, timeout=60), []
 
     def work():
         try:
@@ -298,7 +298,7 @@ def test_two_threads_make_one_thing(toys):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert failures == []
     assert finish(toys.invocations, event, physical_id)["IsComplete"]
     assert len(toys.shop.things) == 1

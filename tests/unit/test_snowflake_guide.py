@@ -58,7 +58,7 @@ def test_the_commands_of_the_page_make_a_key_and_a_secret_that_we_read(tmp_path)
     blocks = re.findall(r"```sh\n(.*?)```", snowflake.text(), re.DOTALL)
     make, store = (next(block for block in blocks if tool in block) for tool in ("openssl", "jq"))
     offline = "\n".join(line for line in store.splitlines() if line.startswith("jq"))
-    ran = subprocess.run(["bash", "-euc", make + offline], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = subprocess.run(["bash", "-euc", make + offline], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
     held = json.loads((tmp_path / "secret.json").read_text())
     pair = keypair.load(Secret(held["privateKey"]))
     assert ran.stdout == pair.public, "what the script wants in place of the public key"

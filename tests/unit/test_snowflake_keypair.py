@@ -32,7 +32,7 @@ def key():
 
 
 def openssl(*arguments, given):
-    return subprocess.run([OPENSSL, *arguments], input=given, capture_output=True, check=True).stdout
+    return subprocess.run([OPENSSL, *arguments], input=given, capture_output=True, check=True, timeout=60).stdout
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="there is no openssl command here")

@@ -22,6 +22,8 @@ LIVES = {**CONFLUENT, **SNOWFLAKE}
 VIEWS = {**confluent_views.VIEWS, **snowflake_views.VIEWS}
 #: Seconds between two questions of CloudFormation's framework: fewer calls than with its five, and the same sorts of them.
 EVERY = 60
+#: One call kills once, so that more are a mistake of the test.
+_DEATHS = 20
 _HTML = {"shape": "html"}
 
 #: What the wire or the vendor does at one call. Those of LISTS only to answers that are lists.
@@ -151,13 +153,14 @@ class _Surviving:
         assert found == shall, f"there is {found}, and not {shall}"
 
     def run(self, event):
-        while True:
+        for _ in range(_DEATHS):
             try:
                 return self.resource.run(event, every=EVERY)
             except Killed:
                 self.org.wire.killed_at = 0, ""
                 self.org.invocations.documents.dead = None
                 self.org.clock.sleep(EVERY)
+        raise AssertionError(f"killed {_DEATHS} times")
 
 
 def calls_of(before, kind, *, every=False):

@@ -26,6 +26,7 @@ def outcomes():
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", LIVES)
 def test_any_fault_at_every_single_call(kind):
     outcome = campaign(kind, every=True)

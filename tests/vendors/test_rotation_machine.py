@@ -233,6 +233,7 @@ def test_the_invariant_holds_whatever_happens():
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(3600)
 def test_the_invariant_holds_whatever_happens_for_long():
     run_state_machine_as_test(Machine, settings=settings(max_examples=2_000, stateful_step_count=50))
 
