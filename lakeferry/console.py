@@ -1,4 +1,4 @@
-"""How commands speak: people read standard error, programs read one JSON document on standard output.
+"""How commands speak: results go to standard output, as text or with `--json` as one document; all else to standard error.
 
 Exit codes: 0 done · 1 failed · 2 wrong input · 3 not ready: this machine, or something that `doctor` looks at · 4 there are
 changes (`plan --check`) · 5 not yet, try later · 6 stopped · 7 kept back by a check.
@@ -18,12 +18,14 @@ from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from lakeferry import tables
 
 DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
 #: Keys of every document. A command's own keys stand beside the first group, those of what failed are the second.
 DOCUMENT: Final = ("ok", "code", "request_id")
+FAILURE_SIGN: Final = "✗"
 FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
 
 
@@ -44,7 +46,7 @@ class CommandFailed(Exception):
 
 
 class Voice:
-    """One command's output. `as_json` leaves standard output to the document; `quiet` tells only results and errors."""
+    """One command's output. `as_json` prints the document in place of results; `quiet` prints only results and errors."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True) -> None:
         self.as_json = as_json
@@ -52,7 +54,11 @@ class Voice:
         self.verbose = verbose
         self.request_id = uuid.uuid4().hex[:12]
         # Rich itself looks at NO_COLOR, and at whether this is a terminal.
-        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
+        self.out, self.err = (
+            Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
+            for stderr in (False, True)
+        )
+        self._spins = False
 
     @property
     def lively(self) -> bool:
@@ -73,18 +79,27 @@ class Voice:
         if self.verbose:
             self.err.print(text, markup=False, style="dim")
 
-    def result(self, text: str) -> None:
-        """Told also when quiet."""
-        self.err.print(text, markup=False)
+    def result(self, text: str, *, alarm: bool = False) -> None:
+        """What the user asked for. The words of an alarm have to say it too: red is not seen everywhere."""
+        if self.as_json:
+            return
+        shown = Text(text, style="bold red" if alarm else "")
+        shown.highlight_words([FAILURE_SIGN], "bold red")
+        # Rich erases a spinner's line only for what its own console prints.
+        (self.err if self._spins and self.out.is_terminal else self.out).print(shown)
 
     def warn(self, text: str) -> None:
-        """Told also when quiet, and in red where there are colours. The words have to say it, too."""
+        """Also when quiet or with --json: what the user should know beside the result."""
         self.err.print(text, markup=False, style="bold red")
 
+    @property
+    def width(self) -> int | None:
+        """Of the terminal that shows results; None where they go into a file, which is never too narrow."""
+        return self.out.width if self.out.is_terminal else None
+
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
-        # A terminal may be narrow; a file never is.
-        for line in tables.told(columns, rows, self.err.width if self.err.is_terminal else None):
-            self.err.print(line, markup=False)
+        for line in tables.told(columns, rows, self.width):
+            self.result(line)
 
     def ask(self, question: str, default: str = "") -> str:
         """What somebody types; `default` where that is nothing. Only where `may_ask`."""
@@ -104,7 +119,11 @@ class Voice:
             yield lambda _: None
             return
         with self.err.status(title) as status:
-            yield lambda detail: status.update(f"{title}  {detail}")
+            self._spins = True
+            try:
+                yield lambda detail: status.update(f"{title}  {detail}")
+            finally:
+                self._spins = False
 
 
 def fail(voice: Voice, failure: CommandFailed) -> NoReturn:
@@ -143,7 +162,7 @@ def told(voice: Voice) -> Iterator[None]:
     except CommandFailed as failure:
         fail(voice, failure)
     except (KeyboardInterrupt, typer.Abort):
-        fail(voice, CommandFailed(STOPPED, "STOPPED", "stopped; nothing is left half done", "Run the command again"))
+        fail(voice, CommandFailed(STOPPED, "STOPPED", "stopped before the end", "Run the command again"))
     except (BrokenPipeError, typer.Exit):
         raise  # typer ends quietly, also where whoever read our output has gone
     except Exception as error:

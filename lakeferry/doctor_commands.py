@@ -45,7 +45,7 @@ def show(voice: Voice, checks: Sequence[Check]) -> None:
     for group in dict.fromkeys(check.group for check in checks):
         voice.result(group)
         for check in _short([each for each in checks if each.group == group]):
-            for line in lines(check, marks=voice.err.is_terminal):
+            for line in lines(check, marks=voice.out.is_terminal):
                 voice.result(line)
     counted = {result: sum(check.result is result for check in checks) for result in Result}
     voice.result(f"{counted[Result.OK]} ok, {counted[Result.WARN]} to look at, {counted[Result.FAIL]} wrong")

@@ -16,12 +16,11 @@ import duckdb
 import duckdb_extension_avro
 import duckdb_extension_httpfs
 import duckdb_extension_iceberg
-from rich.console import Console
 
 from glue_jobs.errors import ExportError
 from glue_jobs.store import told
 from lakeferry import tableflow_catalog, tables
-from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
+from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.tableflow_catalog import TableflowKey
 from lakeferry.world import World
 
@@ -146,8 +145,6 @@ def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-def show(answer: Answer) -> None:
-    """A table for people on standard output, which is what they asked for."""
-    out = Console(highlight=False, emoji=False, soft_wrap=True)
-    for line in tables.answered(answer.columns, answer.rows, out.width if out.is_terminal else None):
-        out.print(line, markup=False)
+def show(voice: Voice, answer: Answer) -> None:
+    for line in tables.answered(answer.columns, answer.rows, voice.width):
+        voice.result(line)

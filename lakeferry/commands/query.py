@@ -34,6 +34,5 @@ def query(
 
     with world.current() as here:
         answer = queries.query(here, sql) if catalog is Catalog.GLUE else queries.query_tableflow(sql)
-    if not call.voice.as_json:
-        queries.show(answer)
+    queries.show(call.voice, answer)
     return {"columns": answer.columns, "rows": answer.rows}

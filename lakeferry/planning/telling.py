@@ -99,10 +99,10 @@ def a_day(cost: Estimate) -> str:
 def _losses(voice: Voice, plan: Plan) -> None:
     if not plan.losses:
         return
-    voice.warn("WOULD BE LOST:")
+    voice.result("WOULD BE LOST:", alarm=True)
     for change in plan.losses:
         where = f"{change.resource.world} {change.resource.what} {change.resource.name}"
-        voice.warn(f"  {where} would be {change.action}, and with it {change.loses}")
+        voice.result(f"  {where} would be {change.action}, and with it {change.loses}", alarm=True)
         for why in change.why:
             voice.result(f"      because {why}")
         if not change.why:

@@ -22,8 +22,9 @@ JOB_TITLE = "Job arguments"
 _SOMETIMES = ("stage", "yes")
 _KINDS = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
 _INTRO = """\
-People read standard error, programs read standard output: with `--json` a command writes one JSON document there, `ok` first.
-Progress is shown on a terminal only. Errors: [Error codes](errors.md), [Exit codes](exit-codes.md).
+A command writes its results to standard output, and progress, questions, warnings and errors to standard error:
+`lakeferry plan > plan.txt` and `lakeferry logs watch | grep ERROR` work. With `--json` the results are one JSON document, `ok`
+first, in place of the text. A spinner is shown on a terminal only. Errors: [Error codes](errors.md), [Exit codes](exit-codes.md).
 
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""

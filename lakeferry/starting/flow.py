@@ -104,7 +104,7 @@ def _asked(voice: Voice, question: questions.Question, default: str) -> str:
         answer = voice.ask(question.asks, default)
         if not (told := question.wrong(answer)):
             break
-        voice.result(f"  {told}")
+        voice.warn(f"  {told}")
     return answer
 
 
@@ -130,7 +130,7 @@ def _told(voice: Voice, place: Place, made: Deployment, *, written: bool, differ
     state = "written" if written else "as it was" if not difference else "left as it was"
     voice.result(f"{place.name}: {state}")
     for address in _examples(made):
-        voice.result(f"! {address} is an example: mails to it go nowhere")
+        voice.warn(f"! {address} is an example: mails to it go nowhere")
     secrets = [made.confluent.cloud_key_secret, *([made.snowflake.key_secret] if made.snowflake and made.uses_snowflake else [])]
     voice.result(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
     following = list(_following(place, made))

@@ -96,8 +96,8 @@ def test_a_contract_that_is_right_is_described(files):
     answer = lakeferry("export", "check", "mine.toml", "--schema", "things.avsc", "--json")
     assert (answer.exit_code, json.loads(answer.stdout)["columns"]) == (0, ["id", "n"])
     answer = lakeferry("export", "check", "mine.toml", "--schema", "things.avsc")
-    assert (answer.exit_code, answer.stdout) == (0, "")
-    assert "Next: " in answer.stderr
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert "Next: " in answer.stdout
 
 
 @pytest.mark.usefixtures("files")
@@ -113,8 +113,8 @@ def test_exports_are_listed():
     assert names == sorted(path.stem for path in (ROOT / "exports").glob("*.toml"))
     assert answer.exit_code == 0
     people = lakeferry("export", "list")
-    assert people.stdout == ""
-    assert all(name in people.stderr for name in names)
+    assert people.stderr == ""
+    assert all(name in people.stdout for name in names)
 
 
 def test_an_option_that_does_not_exist_is_wrong_input():

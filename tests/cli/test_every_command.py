@@ -117,8 +117,8 @@ def test_a_command_that_fails_says_so_in_one_document(words):
 def test_people_are_told_once_without_colours_or_a_trace(words):
     row = ROWS[words]
     answer = lakeferry(*words.split(), *_split(row.bad))
-    assert (answer.exit_code, answer.stdout) == (row.exit_code, "")
-    assert answer.stderr.count(f"{row.code}  ") == 1
+    assert answer.exit_code == row.exit_code
+    assert (answer.stdout.count(f"{row.code}  "), answer.stderr.count(f"{row.code}  ")) == (0, 1)
     assert f"docs/reference/errors/{row.code.lower()}.md" in answer.stderr
     assert "\x1b" not in answer.stderr
     assert "Traceback" not in answer.output

@@ -23,8 +23,8 @@ def explain(*words):
 @pytest.mark.parametrize("code", EVERY)
 def test_every_error_is_told_with_its_cause_and_its_remedy(code):
     answer = explain(code)
-    assert (answer.exit_code, answer.stdout) == (0, "")
-    told = answer.stderr
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    told = answer.stdout
     known = EVERY[code]
     wanted = (known.what, explaining.plain(known.why), explaining.plain(known.fix), console.page_of(code))
     assert [part for part in wanted if part not in told] == []
@@ -42,7 +42,7 @@ def test_programs_are_told_the_same():
 def test_alone_it_lists_all():
     listed = json.loads(explain("--json").stdout)["errors"]
     assert [error["code"] for error in listed] == list(EVERY)
-    assert all(code in explain().stderr for code in EVERY)
+    assert all(code in explain().stdout for code in EVERY)
 
 
 def test_small_letters_will_do():

@@ -199,3 +199,34 @@ def test_colours_can_be_turned_off(words, variables):
     )
     assert re.search(r"\x1b\[[0-9;]*3[0-9]m", plain) is None
     assert "NO-WORLD" in coloured or "QUERY" in coloured
+
+
+@frame.command(planted, says={"rows": "What was asked for."})
+def answers(call: frame.Call) -> dict:
+    call.voice.say("working")
+    call.voice.result("✗ the result")
+    call.voice.table(["a", "b"], [["one", "two"]])
+    call.voice.warn("beware")
+    return {"rows": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "err"),
+    [
+        ((), "✗ the result\na    b\none  two\n", "working\nbeware\n"),
+        (("--quiet",), "✗ the result\na    b\none  two\n", "beware\n"),
+        (("--json",), None, "working\nbeware\n"),
+    ],
+)
+def test_results_are_on_standard_output_and_all_else_on_standard_error(command, words, out, err):
+    answer = command("answers", *words)
+    assert (answer.exit_code, answer.stderr) == (0, err)
+    if out is None:
+        assert json.loads(answer.stdout)["rows"] == []
+    else:
+        assert answer.stdout == out
+
+
+def test_what_is_wrong_is_red_where_there_are_colours(command):
+    answer = command("answers", env={"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"})
+    assert "\x1b[1;31m✗\x1b[0m the result" in answer.stdout

@@ -94,7 +94,7 @@ class Day:
         key = {"apiKey": self.three.confluent["cloud_api_key"], "apiSecret": self.three.confluent["cloud_api_secret"]}
         self.lakeferry("secrets set confluent", stdin=json.dumps(key))
         made = self.lakeferry("secrets set snowflake", "--generate")
-        (statement,) = re.findall(r"ALTER USER [^;\n]+", made.err + made.out)
+        (statement,) = re.findall(r"ALTER USER [^;\n]+", made.out)
         worlds.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
         here = Ground(plan_of("dev"), Addresses.read(os.environ))
@@ -113,8 +113,9 @@ class Day:
     def lakeferry(self, words, *more, stdin=""):
         here = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
         command = [sys.executable, "-m", "lakeferry", *words.split(), *more]
-        done = subprocess.run(command, cwd=self.root, env=here, input=stdin, capture_output=True, text=True, timeout=900)
-        self.said[words] = Said(done.returncode, done.stdout, done.stderr)
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # as a terminal shows them
+        done = subprocess.run(command, cwd=self.root, env=here, input=stdin, text=True, timeout=900, **both)
+        self.said[words] = Said(done.returncode, done.stdout, "")
         return self.said[words]
 
     def transcript(self):
@@ -122,7 +123,7 @@ class Day:
 
     def _block(self, words):
         """What `deploy` says before it begins is what `plan` says."""
-        told = self.said[words].err + self.said[words].out
+        told = self.said[words].out
         if words.startswith("deploy"):
             told = told[told.index("Deployed ") :]
         return f"```console\n$ lakeferry {LABELS.get(words, words)}\n{steady(told)}\n```\n"
@@ -130,7 +131,7 @@ class Day:
 
 def test_six_commands_lead_to_a_deployment(day):
     for words in ("init", "secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy --yes"):
-        assert day.said[words].code == 0, (words, day.said[words].err[-3000:])
+        assert day.said[words].code == 0, (words, day.said[words].out[-3000:])
     stacks = boto3.client("cloudformation").list_stacks()["StackSummaries"]
     made = {each["StackName"]: each["StackStatus"] for each in stacks if each["StackName"].startswith("lakeferry-dev-")}
     assert set(made.values()) == {"CREATE_COMPLETE"}

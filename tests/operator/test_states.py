@@ -264,6 +264,6 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
     )
     found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
     rotation_flow.show(Voice(), stands.here.deployment, found)
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said

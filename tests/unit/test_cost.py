@@ -96,7 +96,7 @@ def test_every_price_has_a_day_and_a_page_and_is_used():
 def test_the_command_tells_a_range_the_rates_and_what_it_leaves_out():
     answer = CliRunner().invoke(app, ["cost", "--stage", "dev"])
     assert answer.exit_code == 0
-    said = answer.stderr
+    said = answer.stdout
     assert "all of these" in said
     assert "Tableflow, which Confluent bills" in said
     assert "Prices were read between 2026-" in said

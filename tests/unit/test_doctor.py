@@ -289,7 +289,7 @@ def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
     assert doctor_commands.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
     assert [doctor_commands.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
     doctor_commands.show(Voice(), CHECKS)
-    said = capsys.readouterr().err.splitlines()
+    said = capsys.readouterr().out.splitlines()
     assert said == [
         "tools", "  ok   Python: 3.11.9",
         "AWS", "  fail bootstrap: version 5", "      needed: 8 at least", "      → Run it again", "  warn quota: 10",

@@ -273,7 +273,7 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
     telling.show(Voice(), plan_of(list(changed(templates, less).values())))
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
     assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
     assert "DELETED" in said
@@ -282,9 +282,9 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
 def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
     plan = plan_of(compared({}, templates))
     telling.show(Voice(), plan)
-    short = capsys.readouterr().err
+    short = capsys.readouterr().out
     telling.show(Voice(verbose=True), plan)
-    whole = capsys.readouterr().err
+    whole = capsys.readouterr().out
     assert "and 3 more" in short
     assert "SchemaRegistryAccount" not in short
     assert "SchemaRegistryAccount" in whole

@@ -85,14 +85,14 @@ def test_values_are_shown_as_they_are(value, shown):
 
 
 def test_an_answer_in_a_file_is_whole(capsys):
-    query.show(query.Answer(["name", "note"], [("n" * 100, "[red]:smile:" + "v" * 100)]))
+    query.show(Voice(), query.Answer(["name", "note"], [("n" * 100, "[red]:smile:" + "v" * 100)]))
     assert capsys.readouterr().out.splitlines()[1] == f"{'n' * 100}  [red]:smile:{'v' * 100}"
 
 
 @pytest.mark.parametrize(("terminal", "lines"), [(False, 3), (True, 6)])
 def test_a_table_is_as_wide_as_it_is_unless_a_terminal_is_narrow(terminal, lines):
     voice, out = Voice(), io.StringIO()
-    voice.err = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
+    voice.out = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
     voice.table(COLUMNS, ROWS)
     assert out.getvalue().count("\n") == lines
     assert ROWS[0][0] in out.getvalue()
