@@ -17,8 +17,7 @@ WATCH: Final = "lambdas.handlers.watch.on_schedule"
 PURGE_ON_EVENT: Final = "lambdas.handlers.purge.on_event"
 PURGE_IS_COMPLETE: Final = "lambdas.handlers.purge.is_complete"
 
-#: Seconds of one invocation, of it those in which nothing is begun any more, and between two invocations for one resource.
-HANDLER_TIMEOUT_SECONDS: Final = 120
+#: Seconds before the end of an invocation in which nothing is begun any more, and between two invocations for one resource.
 HANDLER_MARGIN_SECONDS: Final = 30
 QUERY_INTERVAL_SECONDS: Final = 5
 #: CDK's provider framework waits for an hour at most.

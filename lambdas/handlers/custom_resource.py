@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable
 from typing import Any, Final
@@ -26,7 +27,7 @@ from lambdas.resources import request
 from lambdas.resources.ledger import Ledger
 from lambdas.resources.lifecycle import Deployment, Lifecycle
 
-#: Of what CloudFormation takes, beside the reason of a failure.
+#: Of the 4 KB of JSON that CloudFormation takes as an answer, the outputs' share.
 DATA_BYTES: Final = 2500
 _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 
@@ -80,7 +81,7 @@ def require_own(event: dict[str, Any], function_arn: str) -> None:
 def fitting(answer: dict[str, Any]) -> dict[str, Any]:
     """`answer` without secrets; outputs that would be too long for CloudFormation lose their ends, the longest first."""
     data = {name: redact(value) for name, value in (answer.get("Data") or {}).items()}
-    while sum(len(name.encode()) + len(value.encode()) for name, value in data.items()) > DATA_BYTES:
+    while any(data.values()) and len(json.dumps(data, ensure_ascii=False).encode()) > DATA_BYTES:
         longest = max(data, key=lambda name: len(data[name].encode()))
         data[longest] = cut(data[longest], len(data[longest].encode()) // 2)
     return {**answer, "Data": data} if data else answer

@@ -7,10 +7,11 @@ import json
 import logging
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from resource_world import TurnedClock
 
+from deployments.model import Aws
 from lambdas import contract
 from lambdas.core import errors
 from lambdas.core.clock import Deadline
@@ -19,6 +20,7 @@ from lambdas.core.log import open_log
 from lambdas.core.redaction import SHOWN, Secret
 from lambdas.handlers import custom_resource, failing, settings
 from lambdas.resources import registry
+from lambdas.resources.identity import Identity
 
 STACK = "arn:aws:cloudformation:eu-west-1:111122223333:stack/lake/11111111-2222-3333-4444-555555555555"
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:on-event"
@@ -49,7 +51,7 @@ class Invocation:
     invoked_function_arn = FUNCTION
 
     def get_remaining_time_in_millis(self):
-        return contract.HANDLER_TIMEOUT_SECONDS * 1000
+        return Aws(region="eu-west-1").lambda_timeout_seconds * 1000
 
 
 @pytest.fixture
@@ -143,15 +145,16 @@ def test_a_reason_is_redacted_before_it_is_cut():
     assert SHOWN[0] in shown
 
 
+@example({"escaped": "\0" * 2400})  # six bytes each in JSON
 @given(st.dictionaries(st.text(min_size=1, max_size=40), st.text(max_size=3000), max_size=12))
 def test_outputs_fit_into_cloudformation_s_answer(data):
     data = {f"{number}{name}": value for number, (name, value) in enumerate(data.items())}
     answer = custom_resource.fitting({"IsComplete": True, "Data": data})
-    envelope = {"Status": "SUCCESS", "StackId": STACK, "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
-    told = sum(len(name.encode()) + len(value.encode()) for name, value in answer.get("Data", {}).items())
-    assert told <= custom_resource.DATA_BYTES
-    assert len(json.dumps(envelope)) + custom_resource.DATA_BYTES + 1024 <= 4096
-    if sum(len((name + value).encode()) for name, value in data.items()) <= custom_resource.DATA_BYTES:
+    names = {"StackId": STACK.replace("lake", "s" * 128), "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
+    identity = str(Identity("snowflake_catalog_integration", "L" * 255, "0123abcd"))
+    whole = {"Status": "SUCCESS", "Reason": "", **names, "PhysicalResourceId": identity, "NoEcho": False, **answer}
+    assert len(json.dumps(whole, ensure_ascii=False).encode()) <= 4096
+    if len(json.dumps(data, ensure_ascii=False).encode()) <= custom_resource.DATA_BYTES:
         assert answer.get("Data", {}) == data
 
 
