@@ -122,7 +122,7 @@ def opened(stage: str, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        worlds.open_worlds(deployment.snowflake.account, begins, flink=flink) as three,
+        worlds.open_worlds(deployment.snowflake.account, begins, region=deployment.aws.region, flink=flink) as three,
         world.in_environment(three.environment),
     ):
         here = Ground(plan, ground.Addresses.read(three.environment))

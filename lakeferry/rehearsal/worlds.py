@@ -74,7 +74,7 @@ class Worlds:
 
 
 @contextmanager
-def open_worlds(account: str, begins: float, *, flink: bool = True) -> Iterator[Worlds]:
+def open_worlds(account: str, begins: float, *, region: str = settings.REGION, flink: bool = True) -> Iterator[Worlds]:
     """Empty ones; without Flink no row flows. `account` is Snowflake's name for itself.
 
     `begins` is the time at which Confluent's records begin, in seconds since 1970.
@@ -82,10 +82,11 @@ def open_worlds(account: str, begins: float, *, flink: bool = True) -> Iterator[
     began = datetime.fromtimestamp(begins, UTC).isoformat()
     try:
         with EmbeddedAws(iam=True) as aws:
-            options = ["--aws", aws.url, "--start", began, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
+            shared = ["--aws", aws.url, "--region", region]
+            options = [*shared, "--start", began, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
             with (
                 simulator.running("simulators.confluent_cloud", options) as confluent,
-                simulator.running("simulators.snowflake", ["--aws", aws.url, "--account", account]) as snowflake,
+                simulator.running("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
                 yield Worlds(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
     except EmbeddedAwsFailed as error:

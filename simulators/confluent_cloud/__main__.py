@@ -37,15 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"the simulator did not start: port {given.port} can't be had ({error.strerror}). Use another, or 0\n")
         return EXIT_NOT_STARTED
     keys = (settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
-    lake = Lake(given.aws, settings.REGION, *keys) if given.aws else None
-    region = settings.REGION if given.aws else given.region
+    lake = Lake(given.aws, given.region, *keys) if given.aws else None
     worker = FlinkWorker() if given.flink else None
     simulation = Simulation(
         listening.addresses,
         time_scale=given.time_scale,
         start=given.start.timestamp() if given.start else None,
         delays=Delays().scaled(given.delays),
-        region=region,
+        region=given.region,
         seed=given.seed,
         lake=lake,
         engine=FlinkEngine(worker) if worker else None,

@@ -9,21 +9,32 @@ import attrs
 
 from simulators.kafka import partition_of
 
+_LONGEST: Final = "9223372036854775807"
+_BY_TOPIC: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+#: The editable ones are those of the vendor's Terraform provider (editableTopicSettings), and compression.type, which is not one.
 DEFAULTS: Final = {
     "cleanup.policy": "delete",
     "compression.type": "producer",
     "confluent.key.schema.validation": "false",
+    "confluent.key.subject.name.strategy": _BY_TOPIC,
+    "confluent.topic.type": "standard",
     "confluent.value.schema.validation": "false",
+    "confluent.value.subject.name.strategy": _BY_TOPIC,
     "delete.retention.ms": "86400000",
+    "max.compaction.lag.ms": _LONGEST,
     "max.message.bytes": "2097164",
+    "message.timestamp.after.max.ms": _LONGEST,
+    "message.timestamp.before.max.ms": _LONGEST,
+    "message.timestamp.difference.max.ms": _LONGEST,
     "message.timestamp.type": "CreateTime",
+    "min.compaction.lag.ms": "0",
     "min.insync.replicas": "2",
     "retention.bytes": "-1",
     "retention.ms": "604800000",
     "segment.bytes": "104857600",
     "segment.ms": "604800000",
 }
-READ_ONLY: Final = ("min.insync.replicas", "confluent.tier.enable")
+READ_ONLY: Final = ("compression.type",)
 #: Confluent's wire format: this byte, and the schema's id in four.
 _MAGIC: Final = struct.Struct(">bI")
 

@@ -112,11 +112,19 @@ def test_topic_lives_and_dies(built, cloud):
         {"topic_name": "t", "partitions_count": 0},
         {"topic_name": "t", "configs": [{"name": "made.up", "value": "1"}]},
         {"topic_name": "t", "configs": [{"name": "retention.ms", "value": "long"}]},
+        {"topic_name": "t", "configs": [{"name": "compression.type", "value": "gzip"}]},
         {"topic_name": "t", "replication_factor": 1},
     ],
 )
 def test_topics_that_cant_be(built, body):
     assert built.kafka.post(built.topics, body, 400)["error_code"] == 40002
+
+
+def test_what_the_vendor_s_terraform_provider_sets_can_be_set(built):
+    """Its list of editable settings, with min.insync.replicas; the deployment file for production sets that."""
+    editable = {"min.insync.replicas": "2", "max.compaction.lag.ms": "1", "confluent.topic.type": "standard"}
+    configs = [{"name": name, "value": value} for name, value in editable.items()]
+    built.kafka.post(built.topics, {"topic_name": "t", "configs": configs}, 201)
 
 
 def test_validate_only_makes_nothing(built, cloud):

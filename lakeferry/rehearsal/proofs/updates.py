@@ -31,11 +31,11 @@ cron = "0 6 ? * MON *"
 zone = "Europe/Berlin"
 recipients = ["analysts@example.com"]
 """
-#: min.insync.replicas can't be set on Confluent Cloud, which the file's check can't know. The new topic has to go again.
+#: compression.type can't be set on Confluent Cloud, which the file's check can't know. The new topic has to go again.
 _REFUSED: Final = """
 [[topics]]
 name = "rehearsal_refused"
-config = { "min.insync.replicas" = "1" }
+config = { "compression.type" = "gzip" }
 
 [[topics]]
 name = "rehearsal_beside"
@@ -89,7 +89,7 @@ def rolls_back(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
         told = "\n".join(failed.lines)
     else:
         raise NotProven("a topic with a setting that Confluent refuses was deployed")
-    require("min.insync.replicas" in told, "the command line does not tell what was refused")
+    require("compression.type" in told, "the command line does not tell what was refused")
     after = _objects(stage)
     require(after == before, f"the rollback left {_difference(before, after)}")
     stack = f"{stage.here.deployment.prefix}-confluent"

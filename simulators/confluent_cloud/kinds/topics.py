@@ -15,7 +15,7 @@ from simulators.kafka import DEFAULT_PARTITIONS
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _REPLICAS: Final = 3
-_NUMBERS: Final = ("retention.ms", "retention.bytes", "delete.retention.ms", "max.message.bytes", "segment.bytes", "segment.ms")
+_NUMBERS: Final = tuple(name for name in DEFAULTS if name.endswith((".ms", ".bytes", ".replicas")))
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _PATH: Final = "/kafka/v3/clusters/{cluster_id}/topics"
 
