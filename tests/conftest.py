@@ -34,10 +34,15 @@ _LONG = ("tests/rehearsal/", "tests/cli/test_six_commands.py")
 
 
 class ByRoom(LoadScopeScheduling):
-    """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either."""
+    """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either.
+
+    A campaign of faults is long, and shares nothing with that of another kind.
+    """
 
     def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
+        file, _, test = nodeid.partition("::")
+        if file == "tests/vendors/test_every_fault.py":
+            return f"{file}[{test.partition('[')[2]}"
         return "spark" if file.startswith(_SPARK) else file
 
 
