@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 from canary import AWS_SECRET
+from waiting import PATIENCE
 
 from lakeferry.world import World
 
@@ -63,13 +64,13 @@ class Clone:
             preexec_fn=limits,  # noqa: PLW1509 - it sets limits of the child, and takes no lock
         )
 
-    def run(self, *words: str, **around: Any) -> Said:
+    def run(self, *words: str, patience: float = PATIENCE, **around: Any) -> Said:
         process = self.start(*words, **around)
-        return self.said(process)
+        return self.said(process, patience=patience)
 
-    def said(self, process: subprocess.Popen[bytes], before: bytes = b"") -> Said:
+    def said(self, process: subprocess.Popen[bytes], before: bytes = b"", patience: float = PATIENCE) -> Said:
         """What it says from now on, which is kept for those who search it, with its exit code."""
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=patience)
         (self.root / f"said-{next(_numbers)}.txt").write_bytes(out + before + err)
         return Said(process.returncode, out.decode(), (before + err).decode())
 

@@ -9,6 +9,7 @@ from canary import Canary
 from command import PARTS, Clone
 from lake import ROOT
 
+from lakeferry import cdk, node
 from lakeferry.console import Voice
 
 
@@ -33,6 +34,16 @@ def clone(tmp_path_factory) -> Clone:
     for made in (".venv", ".venv-aws", ".jars"):
         (root / made).symlink_to(ROOT / made)
     return Clone(root)
+
+
+@pytest.fixture(scope="session")
+def deployable(clone) -> Clone:
+    """The same with what CDK needs."""
+    for part in ("stacks", "package.json", "package-lock.json"):
+        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, clone.root / part)
+    cdk.command_line(node.find())  # fetched where it isn't there yet
+    (clone.root / "node_modules").symlink_to(ROOT / "node_modules")
+    return clone
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -17,7 +16,7 @@ import pytest
 from command import Said
 from lake import ROOT
 
-from lakeferry import cdk, node, world
+from lakeferry import world
 from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Addresses, Ground
 from lakeferry.plans import plan_of
@@ -72,15 +71,11 @@ def steady(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def day(clone):
+def day(deployable):
     """What each command said, in the order in which the README has them."""
-    for part in ("stacks", "package.json", "package-lock.json"):
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, clone.root / part)
-    cdk.command_line(node.find())  # fetched where it isn't there yet
-    (clone.root / "node_modules").symlink_to(ROOT / "node_modules")
     begins = exports.first_window().end.timestamp() - 900
     with worlds.open_worlds("myorganization-myaccount", begins) as three, world.in_environment(three.environment):
-        yield Day(clone.root, three).lived()
+        yield Day(deployable.root, three).lived()
 
 
 class Day:

@@ -26,13 +26,13 @@ from lakeferry.ground import Ground
 from lakeferry.planning import taking
 from lakeferry.rehearsal import worlds
 
-pytestmark = pytest.mark.deep
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 
-#: min.insync.replicas can't be set on Confluent Cloud, which the file's check can't know.
+#: compression.type can't be set on Confluent Cloud, which the file's check can't know.
 REFUSED = """
 [[topics]]
 name = "refused"
-config = { "min.insync.replicas" = "1" }
+config = { "compression.type" = "gzip" }
 """
 CONFLUENT = "lakeferry-dev-confluent"
 
