@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAGE ?= dev
 
-.PHONY: demo test rehearse lint synth docs bench setup lock clean
+.PHONY: demo test rehearse deployments nightly lint synth docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -15,6 +15,16 @@ test:
 rehearse:
 	@$(PYTHON) -m lakeferry.bootstrap flink
 	@$(BIN)/lakeferry rehearse
+
+# Every file in deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
+deployments:
+	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
+
+# What takes hours.
+nightly:
+	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m deep
 
 lint: setup
 	@$(BIN)/ruff check .
