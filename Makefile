@@ -14,7 +14,7 @@ test:
 
 rehearse:
 	@$(PYTHON) -m lakeferry.bootstrap flink
-	@$(BIN)/lakeferry rehearse
+	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
 
 # Every file in deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
 deployments:

@@ -91,7 +91,9 @@ def told(error: BaseException) -> ExportError:
         if re.search(pattern, text):
             return kind(code, what + _where(text, code), remedy)
     return Inconsistent(
-        "EXP-UNEXPECTED", f"an unexpected {type(error).__name__} stopped the run", "See the log; please report it"
+        "EXP-UNEXPECTED",
+        f"an unexpected {type(error).__name__} stopped the run",
+        "See the log of the Glue job; on this machine, run again with -v, which shows it. Please report it",
     )
 
 

@@ -57,7 +57,12 @@ def prepare(*, flink: bool = False) -> None:
             with _told(f"{jar.file_name} from Maven Central into .jars"):
                 fetch_jar(jar, java_home)
     if flink:
-        _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
+        prepare_flink()
+
+
+def prepare_flink() -> None:
+    """Brings Flink into a tree that is set up otherwise. Raises SetupFailed."""
+    _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
 def fetch_jar(jar: Jar, java_home: Path) -> None:

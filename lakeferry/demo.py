@@ -24,7 +24,7 @@ from glue_jobs.session import start
 from lakeferry import exporting
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
-from lakeferry.world import TABLEFLOW_BUCKET, World, fresh_demo, relative
+from lakeferry.world import TABLEFLOW_BUCKET, World, fresh_demo, relative, require_writable
 from simulators import generators
 from simulators.avro_schema import SchemaError
 from simulators.events import EventsError, read_json_lines, to_records
@@ -67,9 +67,10 @@ def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
     own = wishes.events or wishes.topic or wishes.schema
     sources = _own_events(wishes) if own else _generated(voice)
     chosen = _contracts(wishes, sources)
+    require_writable(wishes.out)
     with exporting.spark(voice):
         records = _published(voice, wishes, sources, chosen)
-        return _told(voice, wishes, records, time.monotonic() - started)
+    return _told(voice, wishes, records, time.monotonic() - started)
 
 
 def _published(voice: Voice, wishes: Wishes, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
@@ -178,7 +179,9 @@ def _export(voice: Voice, world: World, name: str, words: list[str], session: Sp
     started = time.monotonic()
     record = exporting.run(voice, world, words, f"export   {name}", session)
     count = len(record.windows)
-    voice.say(f"export   {name}: {count} window{'' if count == 1 else 's'} ({time.monotonic() - started:.0f} s)")
+    failed = sum(1 for window in record.windows if window.get("exit_code"))
+    told = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    voice.say(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
     if not record.windows:
         voice.result(
             f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
@@ -201,9 +204,10 @@ def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float
     rows = [row for record in records for row in exporting.summary(record)]
     voice.result("")
     voice.table(["export", "window", "state", "rows", "totals"], rows)
-    voice.result(f"\n{seconds:.0f} s. CSV, manifest, data dictionary and report of each window are in {relative(wishes.out)}/")
+    voice.result(f"\n{seconds:.0f} s.")
     shown = [(record, window) for record in records for window in record.windows if window["state"] == "published"]
     if shown:
+        voice.result(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
         record, window = shown[-1]
         report = wishes.out / record.export / str(window["window"]) / "report.html"
         voice.result(f"Open {relative(report)} in a browser.")

@@ -18,7 +18,10 @@ from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
 
 
 def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
+    if out:
+        world.require_writable(out)
     with world.current() as here, exporting.spark(voice):
+        voice.say(f"Working in {here.source}")
         record = exporting.run(voice, here, words, "export")
         files = exporting.download(here, record, out) if out else []
     if not record.windows:
@@ -31,7 +34,7 @@ def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
     voice.result(f"Record: s3://{here.bucket}/{here.prefix}/{record.key}")
     if failure := exporting.trouble(record):
         raise failure
-    return attrs.asdict(record)
+    return {"source": here.source, **attrs.asdict(record)}
 
 
 def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:

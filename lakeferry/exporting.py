@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,12 +44,35 @@ def spark(voice: Voice) -> Iterator[None]:
     except local_spark.NotSetUp as error:
         raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
     try:
-        yield
+        with logged(voice):
+            yield
     finally:
         if not class_archive.exists(java_home):
             voice.say("archiving Java's classes, once, so that later starts are quicker …")
         with voice.step("stopping Java"):
             local_spark.end(java_home)
+
+
+@contextmanager
+def logged(voice: Voice) -> Iterator[None]:
+    """What the job logs, causes of unexpected errors among it, is shown with --verbose only."""
+    handler = logging.Handler()
+    handler.emit = lambda record: voice.detail(handler.format(record))  # type: ignore[method-assign]
+    job, root = logging.getLogger("lakeferry.export"), logging.getLogger()
+    job.addHandler(handler)
+    job.propagate = False
+    root.addFilter(_is_no_interrupt)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_no_interrupt)
+        job.propagate = True
+        job.removeHandler(handler)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """py4j writes the trace of a Ctrl-C to the root logger, and then raises it."""
+    return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
 def run(voice: Voice, world: World, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:

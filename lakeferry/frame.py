@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, NoReturn
 
 import attrs
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # typer shows it nowhere else
-from typer.core import TyperGroup
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, NoSuchOption, UsageError  # typer shows it nowhere else
+from typer.core import TyperCommand, TyperGroup
 
 from lakeferry import __version__
 from lakeferry.bootstrap import ROOT
@@ -23,6 +23,11 @@ STAGE: Final = "dev"
 
 #: What every command can end with.
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
+#: Of commands that work in one AWS and know no deployment.
+WITHOUT_STAGE: Final = (
+    "It works in the AWS that LAKEFERRY_BUCKET and LAKEFERRY_DATABASE name (a deployment's outputs LakeBucketName and "
+    "KafkaClusterId), or with what the last demo left: docs/how-to/run-against-your-own-catalog.md"
+)
 #: What typer makes of Ctrl-C outside of a command's own work.
 _INTERRUPTED: Final = 130
 #: A command's own work: from the call and its own options to what its document says.
@@ -56,17 +61,39 @@ _NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the vari
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults, and yes where a command would ask.")]
 
 
+def _flags_without_type(params: list[Any]) -> list[Any]:
+    """typer's help would call the value of a flag, which takes none, `<bool>`."""
+    for one in params:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_type(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_type(super().get_params(ctx))
+
+
 def commands(name: str | None = None, about: str | None = None) -> typer.Typer:
     """A module's commands: below `name`, or at the top where there is none."""
-    return typer.Typer(name=name, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
+    return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @attrs.frozen
 class Declared:
-    """What users can rely on: keys of the document with their meanings, and exit codes."""
+    """What users can rely on: keys of the document with their meanings, and exit codes.
+
+    `without_stage` is what to do instead of giving a stage to a command that takes none.
+    """
 
     says: Mapping[str, str]
     exits: tuple[int, ...]
+    without_stage: str = "Leave it out: this command is the same for every stage"
 
 
 def command(
@@ -77,21 +104,24 @@ def command(
     exits: tuple[int, ...] = (),
     stage: bool = False,
     yes: bool = False,
+    without_stage: str = "",
 ) -> Callable[[Work], Work]:
     """Makes a function a command: `def words(call: Call, …) -> Mapping`.
 
     `says` explains each key of what it returns; `exits` are exit codes beside those that every command can end with;
-    `stage` and `yes` tell whether it takes these options after it.
+    `stage` and `yes` are whether it takes these options; one that it does not take is refused, before it and after it.
     """
-    declared = Declared(says, tuple(sorted({*EXITS, *exits})))
+    declared = Declared(says, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
 
     def register(work: Work) -> Work:
         own = [one for one in inspect.signature(work, eval_str=True).parameters.values() if one.name != "call"]
         shared = [one for one in shared_options() if (one.name != "stage" or stage) and (one.name != "yes" or yes)]
 
         def run(**given: Any) -> None:
-            call = _call(given.pop("context"), {one.name: given.pop(one.name) for one in shared})
+            context = given.pop("context")
+            call = _call(context, {one.name: given.pop(one.name) for one in shared})
             with told(call.voice):
+                _refuse_unused(context, {one.name for one in shared}, declared)
                 call.voice.document(True, **work(call, **given))
 
         context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -99,7 +129,7 @@ def command(
         run.declared = declared  # type: ignore[attr-defined]
         run.__signature__ = inspect.Signature([context, *ordered])  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in (context, *ordered)}
-        app.command(name or work.__name__, help=inspect.getdoc(work))(run)
+        app.command(name or work.__name__, cls=Command, help=inspect.getdoc(work))(run)
         return work
 
     return register
@@ -141,7 +171,16 @@ def _call(context: typer.Context, after: Mapping[str, Any]) -> Call:
     return Call(voice, said.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(said.get("yes")))
 
 
-class Root(TyperGroup):
+def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
+    """Raises CommandFailed for an option before the command that the command would ignore."""
+    before = context.find_root().obj or {}
+    for name in ("stage", "yes"):
+        if before.get(name) and name not in taken:
+            hint = declared.without_stage if name == "stage" else f"See `{context.command_path} --help`"
+            raise CommandFailed(WRONG_INPUT, "USAGE", f"`{context.command_path}` takes no --{name} before it", hint)
+
+
+class Root(Group):
     """All commands. What is wrong with the words themselves is told like every other error."""
 
     def main(
@@ -175,6 +214,9 @@ def _usage(wrong: ClickException) -> CommandFailed:
     context = wrong.ctx if isinstance(wrong, UsageError) else None
     path = context.command_path if context else NAME
     details = {"usage": " ".join(context.get_usage().split())} if context else None
+    declared = getattr(context.command.callback, "declared", None) if context else None
+    if declared and isinstance(wrong, NoSuchOption) and wrong.option_name == "--stage":
+        return CommandFailed(WRONG_INPUT, "USAGE", f"`{path}` takes no --stage", declared.without_stage, details)
     return CommandFailed(WRONG_INPUT, "USAGE", wrong.format_message().rstrip("."), f"See `{path} --help`", details)
 
 

@@ -53,9 +53,8 @@ def query(world: World, sql: str) -> Answer:
             raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), f"Tables here: {known}") from None
 
 
-def query_tableflow(sql: str, with_key: TableflowKey | None = None) -> Answer:
+def query_tableflow(sql: str, key: TableflowKey) -> Answer:
     """The same over Tableflow's catalog. Raises CommandFailed."""
-    key = with_key or tableflow_catalog.key()
 
     def ask() -> Answer:
         with _connection() as connection:

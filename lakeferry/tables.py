@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.cells import cell_len
 
 _GAP = "  "
+#: A last column narrower than this is not wrapped.
+_NARROWEST = 24
+_TOTALS = " · "
 #: A number, perhaps with its unit, stands at the right edge of its column.
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+( \w+)?")
 
 
 def told(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Lines with aligned columns; where they are too wide, the last column stands below each row. None: any width will do."""
+    """Lines with aligned columns. Where they are wider than `width`, the last column is wrapped, or stands below each row."""
     whole = aligned(columns, rows)
     if _fits(whole, width):
         return whole
     heads = aligned(columns[:-1], [row[:-1] for row in rows])
     lasts = [columns[-1], *[row[-1] for row in rows]]
+    left = max(map(cell_len, heads)) + len(_GAP)
+    if width is not None and left + _NARROWEST <= width:
+        beside = [line for head, last in zip(heads, lasts, strict=True) for line in _beside(head, left, last, width - left)]
+        if _fits(beside, width):
+            return beside
     return [line for head, last in zip(heads, lasts, strict=True) for line in (head, f"{_GAP}{last}") if line.strip()]
 
 
@@ -58,6 +67,19 @@ def plain(value: Any) -> Any:
         except UnicodeDecodeError:
             return f"0x{value.hex()}"
     return str(value)
+
+
+def _beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
+    """`head`, and `last` in as many lines as it takes, from column `left` on."""
+    *before, end = last.split(_TOTALS)
+    lines: list[str] = []
+    for part in (*(f"{part} ·" for part in before), end):
+        if lines and cell_len(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines += textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False)
+    for number, line in enumerate(lines or [""]):
+        yield f"{_padded(head if number == 0 else '', left, False)}{line}".rstrip()
 
 
 def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

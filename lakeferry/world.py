@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import attrs
 import boto3
 
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.console import FAILED, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
 
 STATE = ROOT / ".lakeferry"
@@ -42,6 +44,16 @@ class World:
     embedded: EmbeddedAws | None = None
 
     @property
+    def source(self) -> str:
+        """Which AWS answers, in words for users."""
+        if self.embedded is not None:
+            return "the last demo in this clone (embedded AWS)"
+        region = boto3.session.Session().region_name or "no region"
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        at = f" at {endpoint}" if endpoint else ""
+        return f"database {self.database} and bucket {self.bucket} in {region}, of the AWS that the environment names{at}"
+
+    @property
     def warehouse(self) -> str:
         """Where tables of ours go."""
         return f"s3://{self.bucket}/warehouse"
@@ -65,8 +77,7 @@ TABLEFLOW_BUCKET = "lakeferry-demo-tableflow"
 @contextmanager
 def fresh_demo() -> Iterator[World]:
     """An embedded AWS with empty buckets and a new pseudonymisation key."""
-    shutil.rmtree(_DEMO_STATE, ignore_errors=True)
-    with _embedded() as world:
+    with _only_one(), _embedded(fresh=True) as world:
         s3 = boto3.client("s3")
         region: Any = os.environ["AWS_REGION"]
         for bucket in (DEMO.bucket, TABLEFLOW_BUCKET):
@@ -82,7 +93,7 @@ def current() -> Iterator[World]:
     if os.environ.get(_VARIABLES["bucket"]) or os.environ.get(_VARIABLES["database"]):
         yield from_environment(os.environ)
     elif _DEMO_STATE.exists():
-        with _embedded() as world:
+        with _only_one(), _embedded() as world:
             yield world
     else:
         raise CommandFailed(
@@ -103,7 +114,27 @@ def from_environment(environment: Mapping[str, str]) -> World:
 
 
 @contextmanager
-def _embedded() -> Iterator[World]:
+def _only_one() -> Iterator[None]:
+    """Keeps other processes away from the demo's state. The lock ends with its process. Raises CommandFailed."""
+    STATE.mkdir(parents=True, exist_ok=True)
+    with (STATE / "demo.lock").open("a+", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            message = f"process {file.read() or 'unknown'} is using the demo in this clone"
+            hint = "Wait until it ends or stop it, then run the command again"
+            raise CommandFailed(LATER, "DEMO-IN-USE", message, hint) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+@contextmanager
+def _embedded(*, fresh: bool = False) -> Iterator[World]:
+    if fresh:
+        shutil.rmtree(_DEMO_STATE, ignore_errors=True)
     _DEMO_STATE.mkdir(parents=True, exist_ok=True)
     before = dict(os.environ)
     try:
@@ -131,6 +162,22 @@ def in_environment(values: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _replace_environment(before)
+
+
+def require_writable(out: Path) -> None:
+    """Leaves nothing behind. Raises CommandFailed where files can't be written to `out`."""
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        hint = "Name another folder with --out; nothing was done"
+        raise CommandFailed(FAILED, "OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
+    finally:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def relative(path: Path) -> str:

@@ -132,7 +132,7 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
 def _parsed(line: str, report: Callable[[str], None]) -> Any:
     """The JSON value of a line, numbers with a fraction exact; None after a report."""
     try:
-        value = json.loads(line, parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
+        value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         report(f"is not JSON: {error.msg} at character {error.colno}. A line holds one event, as one JSON object")
     except RecursionError:

@@ -82,6 +82,8 @@ def wrong_targets(makefile: str, words: list[str]) -> str | None:
     targets, variables = set(_TARGET.findall(makefile)), set(_VARIABLE.findall(makefile))
     given = [word for word in words if "=" not in word and not word.startswith("-")]
     for word in words:
+        if word.startswith("--"):
+            return f"make would take {word} for an option of its own"
         name = word.partition("=")[0]
         if "=" in word and name not in variables:
             return f"the Makefile knows no {name}"

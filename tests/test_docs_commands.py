@@ -35,6 +35,7 @@ def test_commands_on_pages_are_commands():
         "make dmeo",
         "make synth STGAE=dev",
         "make demo tset",
+        "make rehearse --keep",
         "npx cdk deploy",
     ],
 )
@@ -50,6 +51,7 @@ def test_wrong_commands_are_found(line):
         "lakeferry cost --stage prod",
         "lakeferry cost  # dear",
         "make synth STAGE=prod",
+        "make rehearse KEEP=1",
         "make",
     ],
 )

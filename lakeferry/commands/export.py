@@ -9,11 +9,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import KEPT_BACK, LATER
+from lakeferry.console import KEPT_BACK, LATER, WRONG_INPUT, CommandFailed
 from lakeferry.frame import Call
 
 #: Keys of the run's record, which docs/reference/run-record.md explains further.
 _RUN: Final = {
+    "source": "Which AWS it worked in.",
     "id": "The run's id.",
     "export": "The contract's name.",
     "as_of": "The instant up to which windows counted as closed.",
@@ -31,7 +32,7 @@ _RUN: Final = {
 app: Final = frame.commands("export", "Run and check exports.")
 
 
-@frame.command(app, says=_RUN, exits=(LATER, KEPT_BACK))
+@frame.command(app, says=_RUN, exits=(LATER, KEPT_BACK), without_stage=frame.WITHOUT_STAGE)
 def run(
     call: Call,
     *,
@@ -44,6 +45,8 @@ def run(
     """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
     from lakeferry import export_commands  # noqa: PLC0415 - commands load what they need
 
+    if dry_run and out:
+        raise CommandFailed(WRONG_INPUT, "USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
     words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     return export_commands.run(call.voice, words, out)
 

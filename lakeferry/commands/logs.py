@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
+from lakeferry.console import WRONG_INPUT, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -38,4 +39,6 @@ def logs(
     """What the last run of an export wrote, or a function of the deployment. No secret is ever in it."""
     from lakeferry import log_commands  # noqa: PLC0415 - commands load what they need
 
+    if last is not None and name is None:
+        raise CommandFailed(WRONG_INPUT, "USAGE", "--last counts runs or lines of one log", "Name the log too")
     return log_commands.told(call.voice, call.stage, name, last)

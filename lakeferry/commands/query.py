@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
+from lakeferry.console import LATER
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -21,18 +22,35 @@ class Catalog(StrEnum):
     TABLEFLOW = "tableflow"
 
 
-@frame.command(app, says={"columns": "Their names.", "rows": "A list of values each."})
+@frame.command(
+    app,
+    says={
+        "source": "Which AWS or which of Tableflow's catalogs answered.",
+        "columns": "Their names.",
+        "rows": "A list of values each.",
+    },
+    exits=(LATER,),
+    without_stage=frame.WITHOUT_STAGE,
+)
 def query(
     call: Call,
     *,
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
     catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
-    """Ask the Iceberg tables a question, with DuckDB."""
+    """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
     from lakeferry import query as queries  # noqa: PLC0415 - commands load what they need
-    from lakeferry import world  # noqa: PLC0415
+    from lakeferry import tableflow_catalog, world  # noqa: PLC0415
 
-    with world.current() as here:
-        answer = queries.query(here, sql) if catalog is Catalog.GLUE else queries.query_tableflow(sql)
+    if catalog is Catalog.TABLEFLOW:
+        key = tableflow_catalog.key()
+        source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
+        call.voice.say(f"Asking {source}")
+        answer = queries.query_tableflow(sql, key)
+    else:
+        with world.current() as here:
+            source = here.source
+            call.voice.say(f"Asking {source}")
+            answer = queries.query(here, sql)
     queries.show(call.voice, answer)
-    return {"columns": answer.columns, "rows": answer.rows}
+    return {"source": source, "columns": answer.columns, "rows": answer.rows}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
+from lakeferry.console import WRONG_INPUT, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -41,6 +42,9 @@ def rehearse(
     """Deploy everything for real into stand-ins on this machine, prove that it works, destroy it, prove that nothing is left."""
     from lakeferry.rehearsal import run  # noqa: PLC0415
 
+    if keep and nemesis is not None:
+        message = "--keep leaves one deployment running, and --nemesis destroys its own"
+        raise CommandFailed(WRONG_INPUT, "USAGE", message, "Give one of them")
     if nemesis is not None:
         return run.under_faults(call.voice, call.stage, [nemesis], out=out)
     return run.told(call.voice, call.stage, out=out, keep=keep)

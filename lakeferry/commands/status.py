@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import LATER
+from lakeferry.console import LATER, WRONG_INPUT, CommandFailed
 from lakeferry.frame import Call
 
 _MINUTES: Final = 30
@@ -42,7 +42,9 @@ def status(
     wait_for: Annotated[
         WaitFor | None, typer.Option("--wait-for", help="First wait until a table can be read, or until an export has published.")
     ] = None,
-    minutes: Annotated[int, typer.Option(min=1, help="How long to wait.")] = _MINUTES,
+    minutes: Annotated[
+        int | None, typer.Option(min=1, help=f"How long to wait with --wait-for; {_MINUTES} unless given.")
+    ] = None,
     drift: Annotated[
         bool, typer.Option("--drift", help="Look for what was changed or removed by hand, too; that takes minutes.")
     ] = False,
@@ -50,5 +52,7 @@ def status(
     """How fresh each table is at every hop, how old the keys are, what came of each export. It fails where something is wrong."""
     from lakeferry.states import flow  # noqa: PLC0415 - commands load what they need
 
+    if minutes is not None and wait_for is None:
+        raise CommandFailed(WRONG_INPUT, "USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
-    return flow.told(call.voice, call.stage, wait_for=awaited, minutes=minutes, with_drift=drift)
+    return flow.told(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

@@ -15,7 +15,8 @@ from lakeferry.planning.telling import a_day
 
 #: Outputs that people look for, in this order.
 _SHOWN: Final = (
-    "ClusterPage", "BootstrapServers", "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
+    "ClusterPage", "KafkaClusterId", "BootstrapServers",
+    "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
     "AthenaWorkgroup", "SchemaName", "WarehouseName", "ReaderName", "ReaderSecretArn", "DashboardPage",
 )  # fmt: skip
 #: Of each export.

@@ -135,8 +135,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "NO-FLINK": (
         "Flink is not installed",
-        "A rehearsal runs Flink SQL on a real Flink in an environment of its own, which `make setup` alone doesn't make.",
-        "Run `make rehearse`, which makes it.",
+        "A rehearsal runs Flink SQL on a real Flink, which it installs into `.venv-flink` (0.7 GB) the first time. That failed.",
+        "Check the network and the free space, then run the command again.",
     ),
     "NOT-EMBEDDED": (
         "This is not the embedded AWS",
@@ -150,15 +150,22 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "Look at `out/rehearsal.html` and `out/rehearsal/cdk.log`. `lakeferry rehearse --keep` leaves everything running after "
         "the last proof before the end.",
     ),
-    "REHEARSAL-SNOWFLAKE": (
-        "The deployment can't be rehearsed",
-        "The stage has no `[snowflake]`, and a rehearsal proves the way to Snowflake too.",
-        "Rehearse another stage, such as `dev`.",
+    "REHEARSAL-FILE": (
+        "The deployment file can't be rehearsed",
+        "A rehearsal proves what the `deployments/dev.toml` that ships deploys: its two topics, its export and Snowflake. It has "
+        "no events for other topics, and nothing to compare other exports with.",
+        "Rehearse with the `deployments/dev.toml` that ships. `lakeferry doctor` and `lakeferry plan` look at your own file.",
     ),
     "SIMULATOR": (
         "A vendor's simulator did not start",
         "The message holds its last lines.",
         "Run `make setup`, then the command again.",
+    ),
+    "DEMO-IN-USE": (
+        "Another command uses the demo",
+        "A demo, a query or an export of another process works with `.lakeferry/demo` in this clone; two at once would destroy "
+        "each other's tables.",
+        "Wait until that process ends, or stop it, then run the command again.",
     ),
     "EMBEDDED-AWS": (
         "The embedded AWS did not start",
@@ -178,8 +185,9 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "OUT-FOLDER": (
         "The copies can't be written",
-        "The folder for the copies can't be written. The files are published in the bucket all the same.",
-        "Free the place, or name another one with `--out`.",
+        "The folder that `--out` names can't be written, which is looked at before anything runs; or the disk was full when the "
+        "published files were copied, which stay published.",
+        "Free space, or name another folder with `--out`.",
     ),
     "QUERY": (
         "DuckDB refuses the SQL",

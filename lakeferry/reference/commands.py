@@ -29,7 +29,7 @@ first, in place of the text. A spinner is shown on a terminal only. Errors: [Err
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
 _SHARED = """\
-They stand before the command or after it; `--stage` and `--yes` after it only where it has a use for them. What stands after the
+They stand before the command or after it. A command that has no use for `--stage` or `--yes` refuses them. What stands after the
 command wins, then what stands before it, then the variable, then the default. Where standard error is no terminal, nothing
 moves and nothing is asked.
 

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry import ground, world
+from deployments.check import Plan
+from lakeferry import bootstrap, ground, world
+from lakeferry.bootstrap import SetupFailed
 from lakeferry.cdk_runs import CliFailed, templates_of
 from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice, command
 from lakeferry.ground import Ground
@@ -27,10 +29,11 @@ from lakeferry.rehearsal.proofs.updates import Changes
 from lakeferry.rehearsal.stage import Stage
 from lakeferry.rehearsal.worlds import Worlds
 from lambdas.core.errors import LakeferryError
-from simulators.confluent_cloud.flink_remote import FLINK_PYTHON
 
 #: How long before the end of the first window the vendors' time begins: trades of the window come first, later ones after.
 _LEAD_SECONDS: Final = 900
+#: What the proofs are about, beside `exports.EXPORT`.
+_TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 Work = Callable[[Tell], list[Proof]]
 
 
@@ -66,11 +69,16 @@ class Rehearsal:
 
 def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     """Raises CommandFailed where something was not proven, with where the report is."""
-    if not FLINK_PYTHON.exists():
-        raise CommandFailed(NOT_SET_UP, "NO-FLINK", "Flink is not installed (.venv-flink is missing)", "Run `make rehearse`")
+    plan = _rehearsable(stage)
+    world.require_writable(out)
+    try:
+        bootstrap.prepare_flink()
+    except (SetupFailed, OSError) as error:
+        hint = "Check the network and the free space, then run the command again"
+        raise CommandFailed(NOT_SET_UP, "NO-FLINK", f"Flink could not be installed: {error}", hint) from None
     rehearsal = Rehearsal(voice, out, keep)
     started = time.monotonic()
-    with opened(stage, out / "rehearsal") as on:
+    with opened(plan, out / "rehearsal") as on:
         rehearsal.phases.append(Phase("three empty worlds", time.monotonic() - started, []))
         _rehearse(rehearsal, on)
     return _ended(rehearsal, time.monotonic() - started)
@@ -78,10 +86,12 @@ def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
 
 def under_faults(voice: Voice, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """One life a seed; what is known is written after each. Raises CommandFailed where one does not come through."""
+    plan = _rehearsable(stage)
+    world.require_writable(out)
     lives: list[Life] = []
     document: dict[str, Any] = {}
     started = time.monotonic()
-    with opened(stage, out / "rehearsal", flink=False) as on:
+    with opened(plan, out / "rehearsal", flink=False) as on:
         with voice.step("a life without faults") as tell:
             _prepared(on, tell)
             before = campaign.baseline(on, tell)
@@ -110,19 +120,35 @@ def _lived(voice: Voice, life: Life) -> Life:
     return life
 
 
-@contextmanager
-def opened(stage: str, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
-    """Three empty worlds, and this process in them. Raises CommandFailed for a deployment that can't be rehearsed."""
+def _rehearsable(stage: str) -> Plan:
+    """Raises CommandFailed for another deployment than the one that the proofs are about, before anything is started."""
     plan = plan_of(stage)
     deployment = plan.deployment
-    if deployment.snowflake is None or not deployment.uses_snowflake:
-        hint = "Rehearse a deployment with [snowflake], such as dev"
-        raise CommandFailed(WRONG_INPUT, "REHEARSAL-SNOWFLAKE", f"stage {stage} has no Snowflake", hint)
+    topics, contracts = [topic.name for topic in deployment.topics], [export.contract for export in deployment.exports]
+    wrong = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
+    if set(topics) != _TOPICS:
+        wrong.append(f"its topics are {', '.join(topics) or 'none'}, not {' and '.join(sorted(_TOPICS))}")
+    if contracts != [exports.EXPORT]:
+        wrong.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
+    if wrong:
+        hint = (
+            "Rehearse with the deployments/dev.toml that ships; `lakeferry doctor` and `lakeferry plan` look at a file of yours"
+        )
+        told = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
+        raise CommandFailed(WRONG_INPUT, "REHEARSAL-FILE", told, hint)
+    return plan
+
+
+@contextmanager
+def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
+    """Three empty worlds, and this process in them."""
+    deployment = plan.deployment
+    account = deployment.snowflake.account if deployment.snowflake else ""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        worlds.open_worlds(deployment.snowflake.account, begins, region=deployment.aws.region, flink=flink) as three,
+        worlds.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
         world.in_environment(three.environment),
     ):
         here = Ground(plan, ground.Addresses.read(three.environment))
@@ -139,9 +165,20 @@ def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
             _prove(rehearsal, on, changes)
     if rehearsal.keep:
         _held(rehearsal, on.worlds)
-    phase("cdk destroy --all, and the inventory", lambda tell: teardown.destroyed(on, tell))
-    phase("once more: deploy", lambda tell: _deployed(on, tell))
-    phase("once more: destroy, and the inventory", lambda tell: teardown.destroyed(on, tell))
+    for name, work in _last_phases(on, keep=rehearsal.keep):
+        phase(name, work)
+
+
+def _last_phases(on: Stage, *, keep: bool) -> list[tuple[str, Work]]:
+    """Whoever has looked around does not wait for a second deployment."""
+    last: list[tuple[str, Work]] = [("cdk destroy --all, and the inventory", lambda tell: teardown.destroyed(on, tell))]
+    if keep:
+        return last
+    again: list[tuple[str, Work]] = [
+        ("once more: deploy", lambda tell: _deployed(on, tell)),
+        ("once more: destroy, and the inventory", lambda tell: teardown.destroyed(on, tell)),
+    ]
+    return last + again
 
 
 def _prove(rehearsal: Rehearsal, on: Stage, changes: Changes) -> None:
@@ -176,19 +213,22 @@ def _exported(on: Stage) -> list[Proof]:
 
 
 def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
-    """Until the user stops it."""
+    """Until the user stops it. What is said is no result: with --json it is wanted, too."""
     voice, file = rehearsal.voice, rehearsal.out / "rehearsal" / "environment.sh"
     mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
     file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
     for name, address in opened.told().items():
-        voice.result(f"{name:22}{address}")
-    voice.result(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
+        voice.say(f"{name:22}{address}")
+    voice.say(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
     stands = datetime.fromtimestamp(opened.confluent_now(), UTC)
-    voice.result(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
-    voice.result(
+    voice.say(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
+    voice.say(
         f"Everything is running. In another terminal: source {world.relative(file)}, then for example {command()} inventory"
     )
-    voice.result("Ctrl-C ends it; then everything is destroyed and looked for.")
+    ends = (
+        "ends it" if rehearsal.failed else "destroys everything and looks whether anything is left; a second one ends it at once"
+    )
+    voice.say(f"Ctrl-C {ends}.")
     try:
         signal.pause()
     except KeyboardInterrupt:

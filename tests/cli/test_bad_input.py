@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from lake import ROOT, column, contract, topic_of
 from typer.testing import CliRunner
 
+from lakeferry import world
 from lakeferry.__main__ import app
 
 SCHEMA = json.dumps(topic_of(("n", "int")).schema)
@@ -65,7 +67,7 @@ EVENTS = {
     "a field that is missing": (GOOD + '{"id": "b", "at": null}\n', ["line 2", "field n"]),
     "a number that is none": ('{"id": "b", "at": null, "n": "many"}\n' + GOOD, ["line 1, field n"]),
     "several mistakes": ('{"id": 1}\n' + GOOD + "[]\n", ["line 1", "line 3"]),
-    "cut off": (GOOD + '{"id": "b"', ["line 2"]),
+    "cut off": (GOOD + '{"id": "b", \n', ["line 2", "at character 12"]),
     "nothing": ("\n\n", ["holds no event"]),
 }
 
@@ -79,6 +81,40 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
     assert (answer.exit_code, document["code"]) == (2, "DEMO-EVENTS")
     assert [one for one in named if one not in document["message"]] == []
     assert not (files / "out").exists()
+
+
+@pytest.mark.parametrize("out", ["mine.toml", "mine.toml/below", "/proc/nope"])
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(files, out):
+    for words in (("demo", "--events", "events.jsonl", *OWN), ("export", "run", "mine.toml", "--as-of", "2024-03-11T06:00:00Z")):
+        answer = lakeferry(*words, "--out", out, "--json")
+        document = json.loads(answer.stdout)
+        assert (answer.exit_code, document["code"]) == (1, "OUT-FOLDER")
+        assert "nothing was done" in document["hint"]
+    assert sorted(path.name for path in files.iterdir()) == ["events.jsonl", "mine.toml", "things.avsc"]
+
+
+def test_a_folder_that_is_missing_can_be_written_and_is_not_made_yet(files):
+    world.require_writable(files / "one" / "two")
+    assert not (files / "one").exists()
+
+
+def test_a_deployment_that_the_rehearsal_has_no_proofs_for_is_refused_before_anything_is_started(files):
+    for more in ((), ("--keep",), ("--nemesis", "7")):
+        answer = lakeferry("rehearse", "--stage", "prod", *more, "--json")
+        document = json.loads(answer.stdout)
+        assert (answer.exit_code, document["code"]) == (2, "REHEARSAL-FILE")
+        assert "its topics are sales_orders, not stock_trades" in document["message"]
+        assert "its exports are weekly_sales, weekly_sales_by_region, not daily_trades" in document["message"]
+    assert not (files / "out").exists()
+
+
+def test_a_rehearsal_installs_flink_itself_and_says_why_it_could_not(clone, tmp_path):
+    said = clone.run("rehearse", "--json", changes={"UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)})
+    shutil.rmtree(clone.root / ".venv-flink")
+    assert (said.code, said.document["code"]) == (3, "NO-FLINK")
+    assert "setup Flink into .venv-flink" in said.err
+    assert "network" in said.document["hint"]
+    assert not (clone.root / "out").exists()
 
 
 def test_all_mistakes_of_a_contract_are_told_with_their_lines(files):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import attrs
 import pytest
@@ -12,7 +15,7 @@ from lake import ROOT, column, contract, topic_of
 from promises import leaf, promised
 from typer.testing import CliRunner
 
-from lakeferry import console, frame, world
+from lakeferry import console, frame, tableflow_catalog, world
 from lakeferry.__main__ import app
 from lakeferry.reference import known_errors
 from lakeferry.reference.commands import leaves
@@ -133,11 +136,44 @@ def test_options_of_all_commands_may_stand_before_it_and_after_it(words):
     assert json.loads(before.stdout)["code"] == json.loads(after.stdout)["code"] == row.code
 
 
+#: Options that a command would ignore, and what the refusal names.
+IGNORED = {
+    "--stage prod demo": "every stage",
+    "--stage prod query 'SELECT 1'": "LAKEFERRY_BUCKET",
+    "query 'SELECT 1' --stage prod": "LAKEFERRY_BUCKET",
+    "--stage prod export run weekly_sales --as-of 2026-11-16T06:00:00Z": "LAKEFERRY_BUCKET",
+    "export run weekly_sales --as-of 2026-11-16T06:00:00Z --stage prod": "LAKEFERRY_BUCKET",
+    "--stage prod export check mine.toml": "every stage",
+    "--yes destroy": "--yes",
+    "rehearse --keep --nemesis 7": "--keep",
+    "status --minutes 3": "--wait-for",
+    "logs --last 3": "--last",
+    "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",
+}
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", IGNORED)
+def test_an_option_that_would_be_ignored_is_refused(words):
+    answer = lakeferry(*_split(words), "--json")
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"]) == (2, "USAGE")
+    assert IGNORED[words] in document["message"] + document["hint"]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
+    monkeypatch.delenv(tableflow_catalog.VARIABLE, raising=False)
+    answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
+    assert json.loads(answer.stdout)["code"] == "QUERY-TABLEFLOW-KEY"
+
+
 @pytest.mark.parametrize("words", ROWS)
 def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
     shown = lakeferry(*words.split(), "--help", env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert leaf(words).help.split(".")[0][:40] in shown.stdout
+    assert "<bool>" not in shown.stdout
     refused = lakeferry(*words.split(), "--nosuch", "--json")
     assert (refused.exit_code, json.loads(refused.stdout)["code"]) == (2, "USAGE")
 
@@ -156,6 +192,13 @@ def test_what_a_command_says_and_its_exit_codes_are_explained(words):
     )
     assert [key for key in declared.says if f"| `{key}` |" not in page] == []
     assert f"Exit codes: {', '.join(map(str, declared.exits))} " in page
+
+
+def test_characters_that_a_terminal_does_not_know_are_escaped():
+    command = [sys.executable, "-m", "lakeferry", "doctor", "--stage", "nosuch"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=120)
+    assert done.returncode == 3, done.stderr
+    assert b"\\u2192 Make one with" in done.stdout
 
 
 def _split(text):

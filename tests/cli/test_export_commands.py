@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 from contextlib import contextmanager
 
@@ -12,9 +13,10 @@ from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 from promises import promised
 from typer.testing import CliRunner
 
+from glue_jobs import log, spark_errors
 from lakeferry import exporting
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed
+from lakeferry.console import CommandFailed, Voice
 from simulators.nemesis import NemesisClient
 
 TOPIC = topic_of(("n", "int"))
@@ -55,6 +57,8 @@ def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     assert said.document.keys() == promised("export run")
     (window,) = said.document["windows"]
     assert (window["state"], window["rows"]["rows"]) == ("dry_run", 3)
+    assert stocked.world.bucket in said.document["source"]
+    assert stocked.world.bucket in said.err
     assert [key for key in stocked.keys("exports/other/") if "/runs/" not in key] == []
     assert (stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")) == before
 
@@ -121,6 +125,21 @@ def test_bad_input_is_told_once(stocked, call, mine, words, changes, exit_code, 
     assert stocked.published("weekly_sales") == []
 
 
+@pytest.mark.parametrize("verbose", [True, False])
+def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsys, verbose):
+    value = "nobody may see it"
+    try:
+        raise LookupError(value)
+    except LookupError as error:
+        with exporting.logged(Voice(verbose=verbose)):
+            log.cause(error)
+        failure = spark_errors.told(error)
+    shown = capsys.readouterr()
+    assert ("LookupError from Python" in shown.err) == verbose
+    assert value not in shown.out + shown.err
+    assert (failure.code, "-v" in failure.remedy) == ("EXP-UNEXPECTED", True)
+
+
 @pytest.fixture
 def query(stocked, monkeypatch, tmp_path):
     """`lakeferry query` in this process."""
@@ -149,7 +168,13 @@ def test_tables_are_read_only(query, tmp_path, sql):
 
 def test_a_query_answers_people_on_standard_output(query):
     said = query('SELECT id, n FROM "things_again" ORDER BY n')
-    assert (said.exit_code, said.stdout, said.stderr) == (0, "id    n\nt000  0\nt001  1\nt002  2\n", "")
+    assert (said.exit_code, said.stdout) == (0, "id    n\nt000  0\nt001  1\nt002  2\n")
+
+
+def test_a_query_says_which_aws_answers(stocked, query):
+    said = query("SELECT 1", "--json")
+    named = (stocked.world.database, stocked.world.bucket, os.environ["AWS_ENDPOINT_URL"])
+    assert [name for name in named if name not in said.stderr or name not in json.loads(said.stdout)["source"]] == []
 
 
 def test_a_query_answers_programs_in_one_document(query):

@@ -119,10 +119,13 @@ def test_options_before_and_after_the_command_add_up(command):
     assert json.loads(answer.stdout)["asked"] == ["dev", True, True, True, ""]
 
 
-def test_a_command_that_has_no_use_for_a_stage_refuses_one_after_it(command):
-    assert command("--stage", "prod", "plain").exit_code == 0
-    answer = command("plain", "--stage", "prod", "--json")
+@pytest.mark.parametrize(
+    "words", [("--stage", "prod", "plain"), ("plain", "--stage", "prod"), ("--yes", "plain"), ("plain", "--yes")]
+)
+def test_an_option_that_a_command_has_no_use_for_is_refused(command, words):
+    answer = command(*words, "--json")
     assert (answer.exit_code, json.loads(answer.stdout)["code"]) == (2, "USAGE")
+    assert answer.exit_code == 2
 
 
 #: Words that can't be understood, and what is said of them.

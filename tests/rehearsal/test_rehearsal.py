@@ -11,7 +11,7 @@ import pytest
 from lake import ROOT
 from promises import promised
 
-from lakeferry.rehearsal import report
+from lakeferry.rehearsal import report, run
 from lakeferry.rehearsal.proof import NotProven, Phase, Proof, require
 
 #: What the document has with `--nemesis` only.
@@ -82,6 +82,12 @@ def test_it_leaves_a_page_and_a_document(rehearsed):
 
 def test_the_document_is_as_promised(rehearsed):
     assert set(rehearsed[0]) == promised("rehearse") - NEMESIS
+
+
+def test_who_has_looked_around_does_not_wait_for_a_second_deployment():
+    kept, whole = ([name for name, _ in run._last_phases(None, keep=keep)] for keep in (True, False))
+    assert kept == ["cdk destroy --all, and the inventory"]
+    assert whole == [*kept, "once more: deploy", "once more: destroy, and the inventory"]
 
 
 def test_a_claim_that_does_not_hold_is_not_proven():

@@ -17,7 +17,7 @@ from lakeferry.rehearsal.proof import NotProven, Proof, require
 from lakeferry.rehearsal.stage import Stage, until
 from lambdas.core import cron
 
-_EXPORT: Final = "daily_trades"
+EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 _RUN_SECONDS: Final = 240.0
 #: What the export's contract means, in words of its own: cents from pennies, hours of New York.
@@ -29,7 +29,7 @@ FROM traded GROUP BY symbol, side, hour ORDER BY symbol, side, hour
 
 
 def first_window() -> Window:
-    rule = contracts.load(_EXPORT).window
+    rule = contracts.load(EXPORT).window
     return window_of(rule.first, rule)
 
 
@@ -136,11 +136,11 @@ def _schedule(stage: Stage, job: str) -> dict[str, str]:
 
 
 def _own(stage: Stage) -> Export:
-    return next(export for export in stage.here.deployment.exports if export.contract == _EXPORT)
+    return next(export for export in stage.here.deployment.exports if export.contract == EXPORT)
 
 
 def _manifest(stage: Stage, window: Window) -> dict[str, Any]:
-    key = f"exports/{_EXPORT}/manifests/{window.label}.json"
+    key = f"exports/{EXPORT}/manifests/{window.label}.json"
     found: dict[str, Any] = json.loads(stage.content(stage.output("data", "LakeBucketName"), key))
     return found
 
@@ -148,11 +148,11 @@ def _manifest(stage: Stage, window: Window) -> dict[str, Any]:
 def _everything(stage: Stage) -> list[str]:
     """Published data and manifests; each run leaves a record of its own."""
     bucket = stage.output("data", "LakeBucketName")
-    return sorted(key for part in ("data", "manifests") for key in stage.objects(bucket, f"exports/{_EXPORT}/{part}/"))
+    return sorted(key for part in ("data", "manifests") for key in stage.objects(bucket, f"exports/{EXPORT}/{part}/"))
 
 
 def _independently(stage: Stage, window: Window) -> list[tuple[str, ...]]:
-    zone = ZoneInfo(contracts.load(_EXPORT).window.zone)
+    zone = ZoneInfo(contracts.load(EXPORT).window.zone)
     traded = [
         (value["symbol"], value["side"], moment.astimezone(zone).hour, value["quantity"], value["price"])
         for value, moment in _trades(stage)
