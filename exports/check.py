@@ -38,7 +38,7 @@ def check_file(path: Path, schema: TopicSchema) -> Contract:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(str(path), [Problem(0, "", f"cannot be read: {error}")]) from None
+        raise BadFile(str(path), [Problem(0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}")]) from None
     return contracts.parse(text, name=str(path), more_rules=rules(schema))
 
 

@@ -248,7 +248,9 @@ def load(name_or_path: str) -> Contract:
     try:
         text = Path(name_or_path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(name_or_path, [toml_model.Problem(0, "", f"cannot be read: {error}")]) from None
+        raise BadFile(
+            name_or_path, [toml_model.Problem(0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}")]
+        ) from None
     return parse(text, name=name_or_path)
 
 

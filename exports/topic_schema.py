@@ -55,7 +55,9 @@ def load(file: Path, topic: str) -> TopicSchema:
     """Raises BadSchema where the file is missing, is not JSON or is not an Avro record."""
     try:
         schema = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise BadSchema(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise BadSchema(f"{file}: cannot be read as an Avro schema in JSON ({error})") from None
     return from_avro(schema, topic)
 

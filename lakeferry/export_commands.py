@@ -41,7 +41,7 @@ def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
     """Raises CommandFailed with every mistake."""
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
-        contract = checks.check_file(file, topic_schema.load(schema or ROOT / "topics" / f"{topic}.avsc", topic))
+        contract = checks.check_file(file, topic_schema.load(schema or _shipped_schema(topic), topic))
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         raise CommandFailed(WRONG_INPUT, "EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
@@ -56,6 +56,15 @@ def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
     voice.result(f"Next: {command()} demo --export {file}{own}")
     return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
+
+
+def _shipped_schema(topic: str) -> Path:
+    """Raises CommandFailed where none ships for this topic."""
+    shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    if topic not in shipped:
+        hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
+        raise CommandFailed(WRONG_INPUT, "EXP-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+    return shipped[topic]
 
 
 def _topic(file: Path) -> str | None:

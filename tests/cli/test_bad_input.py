@@ -140,7 +140,10 @@ def test_a_contract_that_is_right_is_described(files):
 @pytest.mark.parametrize(("words", "code"), [(("none.toml",), "EXP-CONTRACT"), (("mine.toml",), "EXP-SCHEMA")])
 def test_what_a_contract_is_checked_against_must_be_there(words, code):
     answer = lakeferry("export", "check", *words, "--json")
-    assert (answer.exit_code, json.loads(answer.stdout)["code"]) == (2, code)
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"]) == (2, code)
+    assert "Errno" not in document["message"]
+    assert ("Topics shipped: sales_orders" in document["hint"]) == (code == "EXP-SCHEMA")
 
 
 def test_exports_are_listed():
