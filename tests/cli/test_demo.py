@@ -118,6 +118,7 @@ def test_ctrl_c_stops_all_that_the_demo_started(clone, own):
 #: Interrupts itself at the moment when Java opens the other end of the pipe, in which Python waits for Java.
 INTERRUPTED = """
 import os, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
 from lakeferry import exporting
 from lakeferry.console import Voice
@@ -127,10 +128,11 @@ def interrupt():
         at_end.wait(60)
 at_end = threading.Event()
 with exporting.spark(Voice()):
-    jvm = SparkSession.builder.getOrCreate()._jvm
+    with ThreadPoolExecutor(1) as beside:  # as the job does it: in the main thread, PySpark would take over SIGINT
+        jvm = beside.submit(SparkSession.builder.getOrCreate).result()._jvm
     threading.Thread(target=interrupt, daemon=True).start()
     try:
-        jvm.java.nio.file.Files.readString(jvm.java.nio.file.Path.of(sys.argv[1], jvm.PythonUtils.toArray([])))
+        jvm.java.nio.file.Files.readString(jvm.java.io.File(sys.argv[1]).toPath())
     except KeyboardInterrupt:
         print("stopped")
     at_end.set()
