@@ -7,8 +7,10 @@ and a slow run can't put old rows back: the commit is refused where anybody touc
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import attrs
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +59,7 @@ class AggregateTable:
                 return
             try:
                 rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == place.window)
-            except PySparkException as error:
+            except (PySparkException, Py4JJavaError) as error:  # PySpark passes on what it has no class for
                 if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
                     raise
             else:
@@ -76,11 +78,10 @@ class AggregateTable:
 
     def _since_now(self) -> dict[str, str]:
         """Options that refuse the commit where the window changes after this moment."""
-        try:
-            snapshot = pin(self.services, self.database, self.contract.name).snapshot_id
-        except SourceProblem:
-            return {}  # nothing in it yet, so nothing to be overtaken by
-        return {"isolation-level": "serializable", "validate-from-snapshot-id": str(snapshot)}
+        options = {"isolation-level": "serializable"}
+        with suppress(SourceProblem):  # without a snapshot yet, Iceberg compares with all that come
+            options["validate-from-snapshot-id"] = str(pin(self.services, self.database, self.contract.name).snapshot_id)
+        return options
 
     def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
         shown = groups.filter(F.col(fates.LINE_STATE) == fates.DELIVERED)
@@ -90,8 +91,11 @@ class AggregateTable:
             "window_end": instant(window.end),
             "run_id": F.lit(run_id),
         }
-        columns = [F.col(column.name) for column in self.contract.columns]
-        return shown.select(*[value.alias(name) for name, value in about.items()], *columns).coalesce(1)
+        columns = {column.name: F.col(column.name) for column in self.contract.columns}
+        # The table keeps columns that the contract no longer has, for the windows of that time.
+        former = [field for field in self.spark().table(self._identifier).schema if field.name not in about | columns]
+        gone = {field.name: F.lit(None).cast(field.dataType) for field in former}
+        return shown.select(*[value.alias(name) for name, value in (about | columns | gone).items()]).coalesce(1)
 
     def _create(self) -> None:
         spark = self.spark()

@@ -96,3 +96,12 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     assert groups(second, "2024-W10") == {"east": (4, 6), "south": (6, 15)}
     lake.export(text)
     assert kept(lake) == expected
+
+
+def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
+    keeping = {"without_people": "Counts only.", "keep_as_table": True}
+    lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
+    assert lake.export(contract(*COLUMNS, aggregate=keeping)).state() == "published"
+    fewer = lake.export(contract(*COLUMNS[:2], aggregate=keeping, version=2))
+    assert (fewer.state(), fewer.csv()) == ("published", b"region,visits\r\nnorth,4\r\n")
+    assert kept(lake) == [("2024-W10", "north", 4, None, fewer.record.id)]
