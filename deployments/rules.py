@@ -149,6 +149,13 @@ def exports_fit(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
         elif topic and not (topic.tableflow and topic.tableflow.in_glue):
             yield f"exports[{index}].contract", f"{export.contract} reads {topic.name}, which is not a table in Glue"
         yield from ((f"exports[{index}].contract", told) for told in _mistakes(export.contract, topic, sources))
+        if plain and export.keep_days <= plain.window.restate_for_days:
+            # A window whose files are gone counts as damaged and would be published again by each run.
+            yield (
+                f"exports[{index}].keep_days",
+                f"{export.keep_days} days are over before {export.contract} stops looking at a window "
+                f"(restate_for_days = {plain.window.restate_for_days}). Keep files for longer",
+            )
 
 
 def rotation_can_keep_up(deployment: Deployment, sources: Sources) -> Iterator[Finding]:

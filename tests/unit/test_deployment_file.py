@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 
 import pytest
@@ -10,7 +11,7 @@ from openapi_schema_validator import OAS31Validator
 
 from deployments import check, secret_shapes
 from deployments.model import Deployment
-from deployments.rules import RULES
+from deployments.rules import RULES, exports_fit
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
@@ -318,3 +319,15 @@ def _count(text, rules):
     except BadFile as bad:
         return len(bad.problems)
     return 0
+
+
+def test_files_are_kept_for_longer_than_windows_are_published_again(tmp_path):
+    """Else each run would publish a window again because its files are gone."""
+    for folder in ("topics", "flink", "exports"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    contract = tmp_path / "exports" / "daily_trades.toml"
+    contract.write_text(contract.read_text().replace("restate_for_days = 3", "restate_for_days = 90"))
+    kept = 'contract = "daily_trades"\nkeep_days = {}'
+    for days, wrong in ((90, ["exports[0].keep_days"]), (91, [])):
+        deployment = check.parse(changed(('contract = "daily_trades"', kept.format(days))), name="x").deployment
+        assert [key for key, _ in exports_fit(deployment, Sources(tmp_path))] == wrong
