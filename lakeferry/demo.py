@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import attrs
 from pyiceberg.catalog import Catalog
@@ -18,7 +19,7 @@ from exports import check, topic_schema
 from exports import contract as contracts
 from exports.contract import Contract
 from exports.toml_model import BadFile
-from exports.windows import window_at
+from exports.windows import window_at, window_of
 from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry import exporting
@@ -64,6 +65,9 @@ class Source:
 def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
     """Returns the document for programs. Raises CommandFailed."""
     started = time.monotonic()
+    if wishes.as_of and wishes.as_of > datetime.now(UTC):
+        message = f"--as-of {wishes.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
+        raise CommandFailed(WRONG_INPUT, "EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
     own = wishes.events or wishes.topic or wishes.schema
     sources = _own_events(wishes) if own else _generated(voice)
     chosen = _contracts(wishes, sources)
@@ -80,7 +84,7 @@ def _published(voice: Voice, wishes: Wishes, sources: dict[str, Source], chosen:
         _materialise(voice, world, sources)
         for name, contract in chosen.items():
             words = _words(wishes, name, contract, sources[contract.source.topic])
-            record = _export(voice, world, contract.name, words, session.result())
+            record = _export(voice, world, contract, words, session.result())
             exporting.download(world, record, wishes.out)
             records.append(record)
     return records
@@ -172,17 +176,27 @@ def _catalog(world: World) -> Catalog:
 
 def _words(wishes: Wishes, name: str, contract: Contract, source: Source) -> list[str]:
     words = ["--export", name, "--as-of", _as_of(wishes, contract, source).isoformat()]
-    return [*words, "--first-day", source.first.date().isoformat()] if wishes.events else words
+    return [*words, "--first-day", first_day(contract, source).isoformat()] if wishes.events else words
 
 
-def _export(voice: Voice, world: World, name: str, words: list[str], session: SparkSession) -> RunRecord:
-    started = time.monotonic()
+def first_day(contract: Contract, source: Source) -> date:
+    """The day of the first event in the contract's zone, so that no empty windows come before it; not before `from`."""
+    return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
+
+
+def _export(voice: Voice, world: World, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
+    started, name = time.monotonic(), contract.name
     record = exporting.run(voice, world, words, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
     told = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
     voice.say(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
-    if not record.windows:
+    if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
+        voice.result(
+            f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
+            "(window.from). For earlier events, copy the contract and set an earlier day."
+        )
+    elif not record.windows:
         voice.result(
             f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
         )
@@ -204,12 +218,13 @@ def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float
     rows = [row for record in records for row in exporting.summary(record)]
     voice.result("")
     voice.table(["export", "window", "state", "rows", "totals"], rows)
+    for line in (line for record in records for line in exporting.left_out(record)):
+        voice.result(line)
     voice.result(f"\n{seconds:.0f} s.")
-    shown = [(record, window) for record in records for window in record.windows if window["state"] == "published"]
+    shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
     if shown:
         voice.result(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
-        record, window = shown[-1]
-        report = wishes.out / record.export / str(window["window"]) / "report.html"
+        report = wishes.out.joinpath(*max(shown), "report.html")
         voice.result(f"Open {relative(report)} in a browser.")
     voice.result(f"Next: {command()} query {shlex.quote(_question(wishes))}")
     for record in records:

@@ -27,6 +27,8 @@ def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
     if not record.windows:
         voice.result("No window needs anything: all that are closed are published, and none may still change.")
     voice.table(["export", "window", "state", "rows", "totals"], exporting.summary(record))
+    for line in exporting.left_out(record):
+        voice.result(line)
     if record.windows_left:
         voice.result(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
     for file in files:

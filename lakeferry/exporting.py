@@ -117,8 +117,32 @@ def summary(record: RunRecord) -> list[list[str]]:
     """A line a window: export, window, state, rows, totals."""
     return [
         [record.export, str(w["window"]), STATES[w["state"]], _rows(w), _headline(w) or str(w.get("reason") or "")]
-        for w in record.windows
+        for w in sorted(record.windows, key=lambda window: str(window["window"]))
     ]
+
+
+def left_out(record: RunRecord) -> list[str]:
+    """A line for each window of which events or lines did not become rows: how many, and why."""
+    windows = sorted(record.windows, key=lambda window: str(window["window"]))
+    counted = [(window["window"], _left_out(window["rows"])) for window in windows if "rows" in window]
+    return [f"{record.export} {label} left out: {' · '.join(counts)}" for label, counts in counted if counts]
+
+
+def _left_out(rows: dict[str, Any]) -> list[str]:
+    if rows["withheld"]:
+        return ["the only group, which is too small to be shown"]
+    events, lines = rows["events"], rows["lines"]
+    counts = [
+        (events["duplicates"], "duplicates"),
+        (events["filtered"], "filtered events"),
+        (events["undated"], "events without a valid time"),
+        (events["unkeyed"], "events without a key"),
+        (lines["filtered"], "filtered lines"),
+        (lines["suppressed"], "lines of groups too small to be shown"),
+        # Events of other windows are no loss, but they explain an empty file.
+        (0 if rows["rows"] else events["outside_window"], "events of other windows"),
+    ]
+    return [f"{what} {count:,}" for count, what in counts if count]
 
 
 def trouble(record: RunRecord) -> CommandFailed | None:

@@ -23,8 +23,9 @@ ADDRESS = "somebody@example.org"
 
 @pytest.fixture(scope="module")
 def own(clone):
-    """Options that name events, schema and contract of one's own."""
-    events = [{"id": f"e{n}", "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for n in range(7)]
+    """Options that name events, schema and contract of one's own. One event lies before the contract's first window."""
+    days = {"early": -20} | {f"e{n}": n for n in range(7)}
+    events = [{"id": id_, "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for id_, n in days.items()]
     (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
     (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema | {"lakeferry:time": "at"}))
     (clone.root / "mine.toml").write_text(CONTRACT)
@@ -60,7 +61,7 @@ def test_with_json_only_progress_is_on_standard_error(done):
 @pytest.mark.usefixtures("done")
 def test_the_tables_can_be_asked(clone):
     asked = clone.run("query", "SELECT count(*) AS things, sum(n) AS total FROM things", "--json")
-    assert (asked.code, asked.document["columns"], asked.document["rows"]) == (0, ["things", "total"], [[7, 21]])
+    assert (asked.code, asked.document["columns"], asked.document["rows"]) == (0, ["things", "total"], [[8, 1]])
 
 
 @pytest.mark.usefixtures("done")
@@ -86,6 +87,14 @@ def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
     assert {path.name: path.read_bytes() for path in second.iterdir()} == {
         path.name: path.read_bytes() for path in first.iterdir()
     }
+
+
+def test_a_time_to_come_is_refused_before_anything_is_written(clone, own):
+    said = clone.run("demo", *own, "--as-of", "2099-01-01T00:00:00Z", "--out", "future")
+    assert said.code == 2
+    assert "EXP-ARGUMENTS" in said.err
+    assert "in the future" in said.err
+    assert "tables" not in said.err
 
 
 def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
