@@ -54,6 +54,9 @@ def rules(schema: TopicSchema) -> tuple[Rule[Contract], ...]:
 def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     if contract.source.topic != schema.topic:
         yield "source.topic", f"this contract reads {contract.source.topic}, but the schema given is that of {schema.topic}"
+    for name in WINDOW_FIELDS:
+        if name in schema.fields:
+            yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
     for place, path in _named_fields(contract):
         if _resolve(path, contract, schema) is None:
             yield place, f"{schema.topic} has no field {path}"

@@ -50,7 +50,15 @@ class Source:
     )
     earliest: date = setting(
         "An event dated before this day (UTC), or more than a day after the table's last commit, counts as undatable.",
-        default=date(2000, 1, 1),
+        default=date(1970, 1, 1),
+    )
+    max_invalid_percent: int = setting(
+        "How many events may have no valid time or no key, in percent of the window's events (an event without a valid time "
+        "belongs to the window in which Kafka received it); and how many of the table's may have no valid time. More keep the "
+        "file back.",
+        default=1,
+        minimum=0,
+        maximum=100,
     )
     replaced_fields: list[str] = setting(
         "Fields that were dropped from the topic and added again on purpose: their old values read as null.",
@@ -75,12 +83,17 @@ class WindowRule:
         minimum=0,
         maximum=366,
     )
-    catch_up: int = setting("How many missed windows one run publishes at most, oldest first.", default=8, minimum=1, maximum=500)
+    catch_up: int = setting(
+        "How many missed windows one run publishes at most, oldest first, besides the window that closed last.",
+        default=8,
+        minimum=1,
+        maximum=500,
+    )
     on_empty: Literal["publish", "skip", "fail"] = setting(
         "A window without rows: a file with only a header, nothing, or a failure.", default="publish"
     )
     on_late: Literal["wait", "publish", "fail"] = setting(
-        "The table's last commit is older than the window's end, so events may be missing.", default="wait"
+        "The table's last commit with events is older than the window's end, so events may be missing.", default="wait"
     )
 
 

@@ -45,8 +45,8 @@ KAFKA_FIELDS: Final = (
     "kafka_raw_value",
 )
 
-#: Bounds of the window at hand, as timestamps.
-WINDOW_FIELDS: Final = ("window_start", "window_end")
+#: Bounds of the export's window, as timestamps. Not window_start and window_end: tables that Flink aggregates have those.
+WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
 
 def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:

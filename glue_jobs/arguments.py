@@ -12,6 +12,8 @@ from exports.contract import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
+_SWITCHES = ("dry-run", "accept-fewer-events")
+
 
 @attrs.frozen
 class Arguments:
@@ -29,6 +31,7 @@ class Arguments:
     table: str
     first_day: date | None
     dry_run: bool
+    accept_fewer_events: bool
 
 
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
@@ -38,8 +41,9 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     as_of = _instant(values.get("as-of", ""), now, mistakes)
     minutes = _minutes(values["time-limit-minutes"], mistakes)
     first_day = _day(values["first-day"], mistakes)
-    if values["dry-run"] not in ("true", "false"):
-        mistakes.append(f"--dry-run is {values['dry-run']!r}; say true or false")
+    mistakes += [
+        f"--{name} is {values[name]!r}; say true or false" for name in _SWITCHES if values[name] not in ("true", "false")
+    ]
     if values.get("bucket") and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", values["bucket"]):
         mistakes.append(f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)")
     if mistakes or as_of is None:
@@ -57,6 +61,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         table=values["table"],
         first_day=first_day,
         dry_run=values["dry-run"] == "true",
+        accept_fewer_events=values["accept-fewer-events"] == "true",
     )
 
 

@@ -62,6 +62,7 @@ ARGUMENTS: Final = {
     "table": "table to read where its name is not the topic's",
     "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",
+    "accept-fewer-events": "true to publish a window again although events of its published file are no longer in the table",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -73,6 +74,7 @@ DEFAULT_ARGUMENTS: Final = {
     "table": "",
     "first-day": "",
     "dry-run": "false",
+    "accept-fewer-events": "false",
 }
 
 #: Settings of every session. Glue gets them through `--conf`, a laptop through the session's builder.

@@ -33,7 +33,7 @@ from glue_jobs.store import Bucket, Services, connect
 from glue_jobs.table_metadata import pin
 from glue_jobs.window_run import run_window
 
-#: Trouble of one window; the next one is tried all the same.
+#: Trouble of one window; the next one is tried nevertheless.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
 
 
@@ -112,6 +112,7 @@ def _job(
         clock=around.clock,
         aggregates=AggregateTable(services, starting.session, contract, args.aggregates_database) if keeps else None,
         dry_run=args.dry_run,
+        accept_fewer_events=args.accept_fewer_events,
     )
 
 
@@ -140,18 +141,21 @@ class _Starting:
 
 
 def _windows(job: Job, args: Arguments) -> None:
-    commit.sweep(job.bucket, job.contract.name, job.record.id, job.clock())
+    earlier = runs.latest(job.bucket, job.contract.name, job.record.id)
+    commit.sweep(job.bucket, job.contract.name, job.record.id, earlier, job.clock())
     published, skipped = (_labels(job.bucket, f"{job.contract.name}/{folder}/") for folder in ("manifests", "skipped"))
     rule = job.contract.window
     rule = attrs.evolve(rule, first=args.first_day or rule.first)
-    plan = planning.plan(rule, args.as_of, published=published, skipped=skipped)
+    plan = planning.plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
     job.record.windows_left = plan.left
     if plan.windows:
         require_allowed(job.spark(), job.contract)
     for window in plan.windows:
+        job.record.working_on = window.label
+        job.record.save(job.bucket)
         document = _one_window(job, window)
         job.record.windows.append(document)
-        job.record.save(job.bucket)
+        job.record.working_on = None
         if document.get("stops"):
             break
 

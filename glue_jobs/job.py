@@ -33,6 +33,8 @@ class Job:
     clock: Clock
     aggregates: AggregateTable | None
     dry_run: bool
+    #: Whether a window may be published again without events that its published generation was made of.
+    accept_fewer_events: bool = False
 
     @property
     def key_version(self) -> str | None:

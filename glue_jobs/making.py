@@ -114,14 +114,14 @@ def _books(job: Job, window: Window, rows: Rows, counted: PartitionReport, inspe
     if read.inside - read.unkeyed != sum(counted.events.values()):
         # Spark counts again what it computes again, after the loss of an executor. Then only a count of its own decides.
         counted_again = pipeline.count_read()
-        read = attrs.evolve(
-            read, inside=counted_again["inside"], undated=counted_again["undated"], unkeyed=counted_again["unkeyed"]
-        )
-    return reconcile.books(read, counted, inspection, aggregated=job.contract.aggregate is not None)
+        read = Read(in_table=read.in_table, whole_table=read.whole_table, **counted_again)
+    books = reconcile.books(read, counted, inspection, aggregated=job.contract.aggregate is not None)
+    reconcile.require_valid(read, job.contract.source.max_invalid_percent, window.label)
+    return books
 
 
 def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[CheckResult]:
-    of_rows = _implied(job.contract, inspection) + [
+    of_rows = implied_checks(job.contract, inspection) + [
         CheckResult(rule.id, rule.severity, rule.message, counted.flagged.get(str(bit), 0))
         for bit, rule in enumerate(row_rules(job.contract), fates.FIRST_RULE)
     ]
@@ -139,7 +139,7 @@ def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[
     ]
 
 
-def _implied(contract: Contract, inspection: Inspection) -> list[CheckResult]:
+def implied_checks(contract: Contract, inspection: Inspection) -> list[CheckResult]:
     """What the columns promise without being asked: no empty cells, no values but those listed."""
     results = []
     for column in contract.columns:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from exports.contract import Column, Contract
+from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
 from glue_jobs import layout, reading, sampling
 from glue_jobs.delivery import csv_line
@@ -146,9 +147,9 @@ class Pipeline:
         return all(map(_untouched, wanted)) and [column.field for column in wanted] == rule.key[: len(wanted)]
 
     def _source(self) -> DataFrame:
-        bounds = {"window_start": self.window.start, "window_end": self.window.end}
+        bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
         frame = reading.events(self.spark, self.table)
-        return frame.withColumns({name: reading.instant(moment) for name, moment in bounds.items()})
+        return frame.withColumns({name: reading.instant(moment) for name, moment in bounds})
 
     def _countable(self, observed: Observation) -> DataFrame:
         """The events that deduplication sees; those that can't be dated or name nothing are counted and set aside."""
@@ -162,7 +163,14 @@ class Pipeline:
         return self._source().filter(reading.of_interest(self.contract, self.window, limits))
 
     def _read_counts(self) -> list[Expression]:
-        counts = {"inside": self._is_inside, "undated": self._is_undated, "unkeyed": self._is_inside & self._is_unkeyed}
+        received = F.col("kafka_timestamp")
+        in_time = (received >= reading.instant(self.window.start)) & (received < reading.instant(self.window.end))
+        counts = {
+            "inside": self._is_inside,
+            "undated": self._is_undated,
+            "undated_received": self._is_undated & in_time,
+            "unkeyed": self._is_inside & self._is_unkeyed,
+        }
         return [F.count_if(condition).alias(name) for name, condition in counts.items()]
 
     @property

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
+from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
 from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
@@ -59,6 +60,7 @@ def undated(contract: Contract, limits: Plausible) -> Column:
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
     problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
+    problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
     if problems:
         raise SourceProblem(
             "EXP-SCHEMA-CHANGED",

@@ -8,7 +8,7 @@ import attrs
 
 from glue_jobs.delivery.encode import PartitionReport
 from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.errors import Inconsistent
+from glue_jobs.errors import Blocked, Inconsistent
 from glue_jobs.transforms import fates
 
 
@@ -18,11 +18,13 @@ class Read:
 
     `in_table` comes from the snapshot's own metadata (or a count where deletes make that unknown). `inside` counts what
     was not set aside as undated and, where the window is applied early, lies in the window; `unkeyed` is part of it.
+    `undated_received` are those of the undated that Kafka received during the window.
     """
 
     in_table: int
     inside: int
     undated: int
+    undated_received: int
     unkeyed: int
     whole_table: bool
 
@@ -56,6 +58,21 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
         "rows": inspected.rows,
         "withheld": _WITHHELD if alone else None,
     }
+
+
+def require_valid(read: Read, limit: int, window: str) -> None:
+    """Raises Blocked where more than `limit` percent of the window's events, or of the table's, can't be used."""
+    of_table = (read.undated, read.in_table)
+    of_window = (read.undated_received + read.unkeyed, read.inside + read.undated_received)
+    if any(100 * invalid > limit * events for invalid, events in (of_table, of_window)):
+        # No totals: they could tell the size of a group that is too small to be shown.
+        raise Blocked(
+            "EXP-INVALID-EVENTS",
+            f"window {window}: {read.undated:,} events of the table have no valid time ({read.undated_received:,} of them were "
+            f"received during the window), and {read.unkeyed:,} have no key: more than {limit} % (source.max_invalid_percent)",
+            "Correct the source, or source.event_time, source.earliest or deduplicate.key of the contract; if such events are "
+            "to be expected, raise source.max_invalid_percent",
+        )
 
 
 _EVENT_FATES = {

@@ -26,6 +26,9 @@ from glue_jobs.version import code_version
 _DIED = ExportError("EXP-DIED", "the run's process ended without a word", "Nothing: a later run removed what it left")
 #: A dead run is found by the next one or, if its time limit hasn't passed then, by one soon after.
 _LATEST = 20
+#: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
+#: write can take with all its retries (see store).
+_GRACE = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
 #: Hears (window, phase) when a phase begins.
@@ -49,7 +52,8 @@ def _host() -> str:
 
 @attrs.define
 class RunRecord:
-    """`windows` holds a document for each window that was worked on; `phases` seconds by phase over all of them."""
+    """`windows` holds a document for each window that was worked on; `phases` seconds by phase over all of them.
+    `working_on` is the window that comes next or is under way, so that one which kills its run can be recognised."""
 
     id: str
     export: str
@@ -60,6 +64,7 @@ class RunRecord:
     reason: str | None = None
     ended_at: datetime | None = None
     windows: list[dict[str, Any]] = attrs.field(factory=list)
+    working_on: str | None = None
     windows_left: int = 0
     phases: dict[str, float] = attrs.field(factory=dict)
     host: str = attrs.field(factory=_host)
@@ -68,6 +73,15 @@ class RunRecord:
     @property
     def key(self) -> str:
         return run_key(self.export, self.id)
+
+    def require_time(self, now: datetime) -> None:
+        """Raises ExportError once the time limit has passed: other runs may then remove this one's files."""
+        if now >= self.expires_at:
+            raise ExportError(
+                "EXP-TIME-LIMIT",
+                f"the run's time limit passed at {self.expires_at:%Y-%m-%d %H:%M} UTC, so it publishes nothing more",
+                "Run again: it carries on where this one stopped. If it takes as long again, raise --time-limit-minutes",
+            )
 
     def save(self, bucket: Bucket) -> None:
         bucket.write(self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json")
@@ -84,23 +98,45 @@ def run_key(export: str, run_id: str) -> str:
     return f"{export}/runs/{run_id}.json"
 
 
-def is_dead(bucket: Bucket, export: str, run_id: str, now: datetime) -> bool:
-    """Whether a run is over: by its own word, because its process is gone, because its time limit has passed, or because
-    it never told that it began."""
+def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
+    """Whether files that a run left in a window, and that no manifest names, are of no use to anybody.
+
+    Not those of a run that says it published the window: then somebody deleted the manifest.
+    """
     found = bucket.read_json(run_key(export, run_id))
-    if found is None or found[0]["state"] != "running":
+    if found is None:
         return True
-    record = found[0]
+    published = [each["window"] for each in found[0]["windows"] if each["state"] == "published"]
+    return window not in published and _is_over(found[0], now)
+
+
+def _is_over(record: dict[str, Any], now: datetime) -> bool:
+    """Whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
+    if record["state"] != "running":
+        return True
     gone = record["host"] == _host() and not _is_alive(record["pid"])
-    return gone or datetime.fromisoformat(record["expires_at"]) <= now
+    return gone or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
 
 
-def died(bucket: Bucket, export: str, own: str, now: datetime) -> list[str]:
-    """Which of the latest runs are dead though their records say that they run."""
-    latest = list(bucket.keys(f"{export}/runs/"))[-_LATEST:]
-    found = {key: bucket.read_json(key) for key in latest if key != run_key(export, own)}
-    running = [record[0]["id"] for record in found.values() if record and record[0]["state"] == "running"]
-    return [run_id for run_id in running if is_dead(bucket, export, run_id, now)]
+def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
+    """Records of the latest runs except `own`, oldest first."""
+    keys = [key for key in bucket.keys(f"{export}/runs/") if key != run_key(export, own)]
+    found = [bucket.read_json(key) for key in keys[-_LATEST:]]
+    return [record[0] for record in found if record]
+
+
+def died(records: list[dict[str, Any]], now: datetime) -> list[str]:
+    """Which runs are dead though their records say that they run."""
+    return [record["id"] for record in records if record["state"] == "running" and _is_over(record, now)]
+
+
+def tried(records: list[dict[str, Any]]) -> dict[str, str]:
+    """Windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
+    last: dict[str, str] = {}
+    for record in records:
+        labels = [window["window"] for window in record["windows"] if window.get("exit_code")]
+        last |= dict.fromkeys([*labels, *filter(None, [record.get("working_on")])], record["id"])
+    return last
 
 
 def bury(bucket: Bucket, export: str, run_id: str) -> None:

@@ -42,6 +42,10 @@ class Gone(StorageProblem):
     """There is no such object or upload."""
 
 
+class Unanswered(StorageProblem):
+    """A service failed or could not be reached, so what it was asked for may or may not be done."""
+
+
 #: Retries with backoff, and no call without a timeout (seconds).
 _CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6})
 
@@ -78,10 +82,11 @@ def told(doing: str) -> Iterator[None]:
         code = error.response["Error"]["Code"]
         if code in _CONFLICT:
             raise Conflict from error
-        kind = Gone if code in _GONE else StorageProblem
+        unsure = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) >= 500
+        kind = Gone if code in _GONE else Unanswered if unsure else StorageProblem
         raise kind(_CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {code}", _remedy(code)) from error
     except BotoCoreError as error:
-        raise StorageProblem(
+        raise Unanswered(
             "EXP-AWS-UNREACHABLE", f"{doing} failed: {error}", "Check network, region and credentials, then run again"
         ) from error
 
@@ -160,7 +165,11 @@ class Bucket:
         for start in range(0, len(relative_keys), 1000):
             objects = [{"Key": self.key(one)} for one in relative_keys[start : start + 1000]]
             with told(f"deleting below s3://{self.name}/{self.prefix}"):
-                self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
+                answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
+            for error in answer.get("Errors", []):  # the call itself succeeds where some objects stay
+                code = error.get("Code", "unknown")
+                what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {code}"
+                raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code))
 
     def abort(self, relative: str, upload_id: str) -> None:
         with suppress(Gone), told(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):

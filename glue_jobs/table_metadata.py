@@ -22,6 +22,9 @@ NORMALISED = {f"$${name}": f"kafka_{name.replace('-', '_')}" for name in _METADA
     f"cflt_metadata_{name.replace('-', '_')}": f"kafka_{name.replace('-', '_')}" for name in _METADATA
 }
 
+#: Operations of Iceberg's spec: compaction rewrites what is there, and retention deletes it.
+_WITHOUT_EVENTS = ("replace", "delete")
+
 
 @attrs.frozen
 class Field:
@@ -33,7 +36,8 @@ class Field:
 @attrs.frozen
 class PinnedTable:
     """One snapshot of one table. `current_since` is when it became the table's state: later than its commit after a
-    rollback. `records` is None where deletes make the count of rows unknown from metadata alone."""
+    rollback. `appended_at` is when events last came in: a compaction commits too, but brings none. `records` is None where
+    deletes make the count of rows unknown from metadata alone. `upserts`: rows are replaced and deleted by key."""
 
     database: str
     name: str
@@ -41,7 +45,9 @@ class PinnedTable:
     snapshot_id: int
     committed_at: datetime
     current_since: datetime
+    appended_at: datetime
     records: int | None
+    upserts: bool
     fields: dict[str, Field]
     former: dict[str, frozenset[int]]
 
@@ -77,7 +83,9 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         snapshot_id=snapshot_id,
         committed_at=_instant(snapshot["timestamp-ms"]),
         current_since=_instant(_made_current(metadata, snapshot)),
+        appended_at=_instant(_last_append(snapshots, snapshot)["timestamp-ms"]),
         records=_live_records(snapshot.get("summary", {})),
+        upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
         fields={field.path: field for field in _fields(_schema(metadata, snapshot))},
         former=_former_ids(metadata),
     )
@@ -110,6 +118,16 @@ def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any
 def _made_current(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
     entries = [entry for entry in metadata.get("snapshot-log", []) if entry["snapshot-id"] == snapshot["snapshot-id"]]
     return int(entries[-1]["timestamp-ms"] if entries else snapshot["timestamp-ms"])
+
+
+def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The newest snapshot, from this one back, that brought events; the oldest one known where all of those expired."""
+    while snapshot.get("summary", {}).get("operation") in _WITHOUT_EVENTS:
+        parent = snapshots.get(snapshot.get("parent-snapshot-id", -1))
+        if parent is None:
+            break
+        snapshot = parent
+    return snapshot
 
 
 def _live_records(summary: dict[str, str]) -> int | None:

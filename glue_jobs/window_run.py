@@ -1,4 +1,4 @@
-"""One window from the pinned table to what is visible: a flow chart in which each step may end the way."""
+"""Exports one window: from the pinned table to what is visible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exports.windows import Window
 from glue_jobs.delivery import commit, manifest
 from glue_jobs.delivery.commit import Manifest
 from glue_jobs.delivery.manifest import Delivered
-from glue_jobs.errors import DataProblem, ExportError
+from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.job import Job
 from glue_jobs.making import describe, make
 from glue_jobs.pipeline import Rows
@@ -19,16 +19,18 @@ _TOLD = ("status", "generation", "run_id", "rows", "headline", "files", "checks"
 
 
 def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str, Any]:
-    """The window's document for the run's record. Raises ExportError, having taken back what it wrote.
+    """The window's document for the run's record. Raises ExportError, after it removed what it wrote, unless a manifest that
+    names it may still appear.
 
     `previous` is the manifest of the window before, which the report compares with.
     """
     place = job.place(window)
+    job.record.require_time(job.clock())
     with job.phase(window, "clean up"):
         commit.clean(place, job.record.id, job.clock())
     if (settled := _settled(job, window)) is not None:
         return _document(window, commit.UNCHANGED, settled)
-    late = job.table.committed_at < window.end
+    late = job.table.appended_at < window.end
     if late and job.contract.window.on_late != "publish":
         return _late(job, window)
     try:
@@ -37,9 +39,10 @@ def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str,
             return _decided(job, window, delivered, rows)
         finally:
             rows.release()
-    except BaseException:
-        with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
-            commit.withdraw(place, job.record.id)
+    except BaseException as error:
+        if not commit.may_be_written(error):
+            with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
+                commit.withdraw(place, job.record.id)
         raise
 
 
@@ -57,7 +60,7 @@ def _settled(job: Job, window: Window) -> Manifest | None:
 
 
 def _late(job: Job, window: Window) -> dict[str, Any]:
-    reason = f"the table's last commit is of {job.table.committed_at:%Y-%m-%d %H:%M} UTC, before the window's end"
+    reason = f"the table's last new data is of {job.table.appended_at:%Y-%m-%d %H:%M} UTC, before the window's end"
     if job.contract.window.on_late == "fail":
         raise DataProblem("EXP-LATE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
     return {"window": window.label, "state": "late", "reason": reason}
@@ -68,23 +71,46 @@ def _decided(job: Job, window: Window, delivered: Delivered, rows: Rows) -> dict
     empty = delivered.inspection.rows == 0
     if empty and on_empty == "fail":
         raise DataProblem("EXP-EMPTY", f"window {window.label} has no rows, and the contract wants some", "Check the source")
-    if job.dry_run or (empty and on_empty == "skip"):
+    if job.dry_run:
         commit.withdraw(place, job.record.id)
-        if not job.dry_run:
-            place.mark_skipped(job.record.id)
-        return _document(window, "dry_run" if job.dry_run else "skipped", _draft(job, delivered, None))
+        return _document(window, "dry_run", _draft(job, delivered, None))
+    current = place.current()
+    if current and not job.accept_fewer_events:
+        _require_all_events(window, current[0], delivered)
+    # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
+    if empty and on_empty == "skip" and current is None:
+        commit.withdraw(place, job.record.id)
+        if delivered.status == "late":
+            return _late(job, window)
+        place.mark_skipped(job.record.id)
+        return _document(window, "skipped", _draft(job, delivered, None))
     with job.phase(window, "publish"):
         described = describe(job, window, delivered)
         outcome = commit.publish(place, job.fence, lambda current: _draft(job, described, current))
         if outcome.state != commit.PUBLISHED:
             commit.withdraw(place, job.record.id)
+        if outcome.state == commit.PUBLISHED and outcome.manifest["generation"] == 1:
+            place.unmark_skipped()
     if job.aggregates and rows.groups is not None and outcome.state != commit.SUPERSEDED:
         with job.phase(window, "keep aggregate"):
             job.aggregates.write(place, window, outcome.manifest, rows.groups)
     return _document(window, outcome.state, outcome.manifest)
 
 
+def _require_all_events(window: Window, current: Manifest, delivered: Delivered) -> None:
+    if current["content_sha256"] != delivered.inspection.content_sha256 and manifest.lost_events(current, delivered):
+        raise Blocked(
+            "EXP-EVENTS-LOST",
+            f"window {window.label}: events that generation {current['generation']} was made of are no longer in the table, so a "
+            "new generation would lack them",
+            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
+            "together. To publish without these events, run once with --accept-fewer-events true",
+        )
+
+
 def _draft(job: Job, delivered: Delivered, current: Manifest | None) -> Manifest:
+    """The manifest to publish, which is written at once, so this is the last moment to see that the time is up."""
+    job.record.require_time(job.clock())
     return manifest.manifest(delivered, current, fence=job.fence, now=job.clock())
 
 

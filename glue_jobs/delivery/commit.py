@@ -12,6 +12,8 @@ Same content: nothing new. Otherwise the run with the later view of the source w
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -20,7 +22,7 @@ import attrs
 
 from glue_jobs import runs
 from glue_jobs.errors import StorageProblem
-from glue_jobs.store import Bucket, Conflict
+from glue_jobs.store import Bucket, Conflict, Unanswered
 
 Manifest = dict[str, Any]
 
@@ -30,6 +32,9 @@ SUPERSEDED = "superseded"
 
 #: More than runs of one export that could be at the same window at once.
 _ATTEMPTS = 50
+#: Seconds. S3 answers 409 while another write of the same key is under way.
+_LONGEST_PAUSE = 1.0
+_MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
 
 
 @attrs.frozen(order=True)
@@ -72,9 +77,15 @@ class Place:
         """The manifest and its ETag."""
         return self.bucket.read_json(self.manifest_key)
 
+    @property
+    def _skipped_key(self) -> str:
+        return f"{self.export}/skipped/{self.window}.json"
+
     def mark_skipped(self, run_id: str) -> None:
-        document = json.dumps({"run_id": run_id}).encode()
-        self.bucket.write(f"{self.export}/skipped/{self.window}.json", document, "application/json")
+        self.bucket.write(self._skipped_key, json.dumps({"run_id": run_id}).encode(), "application/json")
+
+    def unmark_skipped(self) -> None:
+        self.bucket.delete([self._skipped_key])
 
 
 @attrs.frozen
@@ -85,9 +96,17 @@ class Outcome:
     manifest: Manifest
 
 
-def publish(place: Place, fence: Fence, draft: Callable[[Manifest | None], Manifest]) -> Outcome:
-    """`draft` makes the manifest, given the one that it replaces. It is called again when another run was faster."""
-    for _ in range(_ATTEMPTS):
+def publish(
+    place: Place,
+    fence: Fence,
+    draft: Callable[[Manifest | None], Manifest],
+    pause: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """`draft` makes the manifest, given the one that it replaces. It is called again when another run was faster.
+
+    Where an error leaves open whether S3 wrote the manifest, `may_be_written` says so of it.
+    """
+    for attempt in range(_ATTEMPTS):
         found = place.current()
         current, etag = found or (None, None)
         if current is not None and current["run_id"] == fence.run_id:
@@ -101,9 +120,19 @@ def publish(place: Place, fence: Fence, draft: Callable[[Manifest | None], Manif
         try:
             place.bucket.write_if(place.manifest_key, content, "application/json", etag=etag)
         except Conflict:
+            # Nothing to wait for where another run has won; the jitter keeps runs that meet at a 409 apart.
+            pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
             continue
+        except (Unanswered, KeyboardInterrupt) as error:
+            error.add_note(_MAY_BE_WRITTEN)
+            raise
         return Outcome(PUBLISHED, manifest)
     raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {place.window}", "Run again")
+
+
+def may_be_written(error: BaseException) -> bool:
+    """Whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
+    return _MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 
 def is_whole(place: Place, manifest: Manifest) -> bool:
@@ -112,8 +141,8 @@ def is_whole(place: Place, manifest: Manifest) -> bool:
 
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
-    """The same rows in the same form. Then the files that are visible already are as good as ours."""
-    return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status"))
+    """The same rows in the same form, described by the same contract. Then what is visible already is as good as ours."""
+    return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))
 
 
 def clean(place: Place, own_run: str, now: datetime) -> list[str]:
@@ -128,15 +157,18 @@ def clean(place: Place, own_run: str, now: datetime) -> list[str]:
         uploads.setdefault(_run_of(place, key), []).append((key, upload_id))
     removed = []
     for run_id in sorted((objects.keys() | uploads.keys()) - kept):
-        if runs.is_dead(place.bucket, place.export, run_id, now):
+        if runs.may_be_removed(place.bucket, place.export, run_id, place.window, now):
             remove(place, objects.get(run_id, []), uploads.get(run_id, []))
             removed.append(run_id)
     return removed
 
 
-def sweep(bucket: Bucket, export: str, own_run: str, now: datetime) -> None:
-    """Removes what runs left that died lately, also in windows that no run works on again; their records then say so."""
-    for run_id in runs.died(bucket, export, own_run, now):
+def sweep(bucket: Bucket, export: str, own_run: str, earlier: list[dict[str, Any]], now: datetime) -> None:
+    """Removes what runs left that died lately, also in windows that no run works on again; their records then say so.
+
+    `earlier` are the records of the latest runs.
+    """
+    for run_id in runs.died(earlier, now):
         below = f"{export}/data/"
         keys = [*bucket.keys(below), *(key for key, _ in bucket.uploads(below))]
         for window in sorted({key.split("/")[2] for key in keys if key.split("/")[3] == run_id}):

@@ -105,6 +105,26 @@ def is_settled(current: Manifest, contract: Contract, table: PinnedTable, key_ve
     return made_of == mine and current["code_version"] == code_version()
 
 
+def lost_events(current: Manifest, delivered: Delivered) -> bool:
+    """Whether events that the published generation was made of are no longer in the table, as after Tableflow's retention.
+
+    A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
+    rows are replaced by key, or the contract has another version, the two can't be compared.
+    """
+    before, now = current["rows"]["events"], delivered.books["events"]
+    version = delivered.contract.version
+    if before is None or now is None or delivered.table.upserts or current["contract"]["version"] != version:
+        return False
+    names = ["kept", "duplicates", "filtered"]
+    if delivered.contract.window.applies == "after_deduplication":
+        names.append("outside_window")
+    fewer = sum(now[name] for name in names) < sum(before[name] for name in names)
+    firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
+    return fewer or any(
+        partition not in delivered.offsets or delivered.offsets[partition][0] > first for partition, first in firsts.items()
+    )
+
+
 def window_document(window: Window, contract: Contract) -> dict[str, str]:
     return {
         "label": window.label,

@@ -24,6 +24,7 @@ _RUN: Final = {
     "reason": "Why, where all is not well.",
     "ended_at": "When it ended.",
     "windows": "What became of each window.",
+    "working_on": "The window under way; null when it has ended.",
     "windows_left": "Missing windows beyond what one run takes on.",
     "phases": "Seconds by phase.",
     "host": "The machine.",
@@ -39,6 +40,12 @@ def run(
     name: Annotated[str, typer.Argument(help="A shipped export's name, or the path of yours.")],
     as_of: Annotated[str, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute and check, publish nothing.")] = False,
+    accept_fewer_events: Annotated[
+        bool,
+        typer.Option(
+            "--accept-fewer-events", help="Publish a window again although the table lost events of its published file."
+        ),
+    ] = False,
     table: Annotated[str, typer.Option(help="The table to read, where its name is not the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Copy the files here as well.")] = None,
 ) -> Mapping[str, Any]:
@@ -48,6 +55,7 @@ def run(
     if dry_run and out:
         raise CommandFailed(WRONG_INPUT, "USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
     words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
+    words += ["--accept-fewer-events", str(accept_fewer_events).lower()]
     return export_commands.run(call.voice, words, out)
 
 

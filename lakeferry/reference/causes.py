@@ -92,6 +92,15 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         'The window has no rows, and the contract says `on_empty = "fail"`.',
         "Check that the topic had events. The run's record tells how many were read, and what became of them.",
     ),
+    "EXP-EVENTS-LOST": (
+        "The table no longer has all events of a published window",
+        "The window was about to be published again, but the table has fewer events for it than the published file was made of, "
+        "or a partition's events begin later: Tableflow's retention (`rows_days`) removed them, or the table was made again. The "
+        "published file stays.",
+        "Let `rows_days` be longer than a window and `restate_for_days` together, or lower `restate_for_days`. To publish "
+        "without these events all the same, run the export once with `--accept-fewer-events`. If the contract now reads other "
+        "events, count its version up.",
+    ),
     "EXP-EXPRESSION": (
         "An expression of the contract can't be used",
         "Spark's parser doesn't take an expression of the contract, or it uses what a contract may not.",
@@ -101,6 +110,13 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "The finished file doesn't begin with its header",
         "The finished file does not begin with its header.",
         "Run again. If it stays so, report it with the run's record.",
+    ),
+    "EXP-INVALID-EVENTS": (
+        "Too many events have no valid time or no key",
+        "More than `source.max_invalid_percent` of the events have no time between `source.earliest` and a day after the table's "
+        "last commit, or no key. A file without them would look complete.",
+        "Correct the source, or `source.event_time`, `source.earliest` or `deduplicate.key` of the contract. If such events are "
+        "to be expected, raise `source.max_invalid_percent`.",
     ),
     "EXP-KEY-FORM": (
         "The pseudonymisation key has another form than it must",
@@ -119,7 +135,8 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "EXP-LATE": (
         "The table's data doesn't reach to the end of the window yet",
-        "The table's last commit is older than the window's end, so events of the window may still be on their way.",
+        "The table's last commit that brought events is older than the window's end, so events of the window may still be "
+        "on their way.",
         "Run again when newer data has arrived. If Tableflow is suspended, mend that first. "
         '`on_late = "publish"` publishes anyway and marks the file as late.',
     ),
@@ -185,6 +202,13 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "The table has no data yet",
         "The table exists, but nothing has been committed to it yet.",
         "Wait for the topic's first commit, then run again.",
+    ),
+    "EXP-TIME-LIMIT": (
+        "The run's time limit has passed",
+        "The run took longer than `--time-limit-minutes`, or its process was suspended. Other runs may remove its files, so it "
+        "publishes nothing more. What it published before stays.",
+        "Run again: the next run carries on. If that takes as long, raise the limit (`glue_timeout_minutes` in the deployment "
+        "file), or lower `window.catch_up`.",
     ),
     "EXP-TYPE-CHANGED": (
         "A field's type is not the one in the contract",

@@ -88,7 +88,8 @@ _MANIFEST: Final = {
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
     "pseudonyms.key_version": "Version of the secret that made the pseudonyms; those of two versions can't be compared. "
     "`pseudonyms` is null without hashed columns.",
-    "previous_window.window": "The latest published window before this one, which the report compares with; null for the first.",
+    "previous_window.window": "The latest window before this one that was published when this one was, which the report "
+    "compares with; null where there was none.",
     "previous_window.run_id": "Its run.",
     "previous_window.contract_version": "The contract's version at that time.",
     "previous_window.rows": "Its rows.",
@@ -106,7 +107,8 @@ _RUN: Final = {
     "export": "The contract's name.",
     "as_of": "The instant up to which windows counted as closed.",
     "started_at": "When it began.",
-    "expires_at": "After this moment a run that never ended counts as dead, and what it left is removed by the next one.",
+    "expires_at": "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts as "
+    "dead, and the next run removes what it left.",
     "state": "`running`; `done`; `blocked` or `failed`, after the first window that was, or because nothing could be begun.",
     "reason": "Code, what happened and what to do; null where all is well.",
     "ended_at": "When it ended; null while it runs, or if it died.",
@@ -126,6 +128,7 @@ _RUN: Final = {
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",
     "windows[].stops": "Whether the trouble made the run leave further windows alone.",
+    "working_on": "The window under way; null between windows and at the end. If a run dies, this is where.",
     "windows_left": "Missing windows beyond what one run takes on (`window.catch_up`).",
     "phases.<phase>": "Seconds over all windows in `clean up`, `compute`, `verify`, `publish` and `keep aggregate`.",
     "host": "Machine and its boot, by which a dead process is known.",

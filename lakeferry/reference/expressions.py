@@ -20,8 +20,8 @@ _MEANINGS = {
     "kafka_timestamp_type": "which of the two that is",
     "kafka_raw_key": "the record's key as bytes",
     "kafka_raw_value": "the record's value as bytes",
-    "window_start": "the window's first instant",
-    "window_end": "the first instant after the window",
+    "export_window_start": "the window's first instant",
+    "export_window_end": "the first instant after the window",
 }
 _INTRO = """\
 Expressions are Spark SQL under ANSI rules: what overflows, divides by zero or can't be cast is an error, not a null. The
@@ -49,7 +49,7 @@ def text() -> str:
         f"## Aggregate functions\n\nOnly in `measure`. Functions whose answer depends on the order of rows are left out.\n\n"
         f"{_listed(AGGREGATE)}",
         f"## Words that are refused\n\nThey answer differently on each run or for each user, so the same rows would give "
-        f"another file. The bounds of the window are `window_start` and `window_end`.\n\n{_listed(CLOCK_WORDS)}",
+        f"another file. The bounds of the window are `export_window_start` and `export_window_end`.\n\n{_listed(CLOCK_WORDS)}",
     )
 
 

@@ -114,7 +114,7 @@ def _books(contract: Contract, inspection: Inspection) -> dict[str, Any]:
         lines={str(fates.DELIVERED): 15249},
         rows=rows,
     )
-    read = Read(in_table=13696, inside=6913, undated=0, unkeyed=0, whole_table=False)
+    read = Read(in_table=13696, inside=6913, undated=0, undated_received=0, unkeyed=0, whole_table=False)
     return reconcile.books(read, counted, inspection, aggregated=contract.aggregate is not None)
 
 
@@ -126,7 +126,9 @@ def _table() -> PinnedTable:
         snapshot_id=2244809164101853962,
         committed_at=_COMMITTED,
         current_since=_COMMITTED,
+        appended_at=_COMMITTED,
         records=13696,
+        upserts=False,
         fields={},
         former={},
     )

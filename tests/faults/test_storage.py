@@ -127,6 +127,17 @@ def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, neme
     assert_nothing_left(stocked, place)
 
 
+def test_files_stay_where_a_manifest_may_still_appear(stocked, nemesis, place):
+    """S3 fails to say whether it wrote the manifest. Removed at once, the files could be missing under a visible manifest."""
+    nemesis.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))
+    run = stocked.export(LINES, "--prefix", place)
+    assert (run.state(), run.window()["code"]) == ("failed", "EXP-AWS-FAILED")
+    assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, place)} == {"csv", "json", "html"}
+    nemesis.clear()
+    assert stocked.export(LINES, "--prefix", place).state() == "published"
+    assert files_of(stocked, place) == {file["key"] for file in visible(stocked, place)["files"]}
+
+
 def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
     nemesis.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),

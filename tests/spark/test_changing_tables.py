@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from lake import MONDAY, column, contract, topic_of
+
+from glue_jobs.store import connect
+from glue_jobs.table_metadata import pin
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
@@ -65,6 +68,76 @@ def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(la
     compacted = lake.export(contract(*LINES))
     assert (compacted.state(), compacted.manifest(), "compute" in compacted.record.phases) == ("unchanged", manifest, True)
     assert lake.keys("exports/things/data/") == before
+
+
+def test_a_compaction_after_the_window_does_not_make_it_complete(lake):
+    """Both commits are of today; only the second comes after the window. It brings no event."""
+    lake.commit(THINGS, thing("a", 1))
+    appended = lake.flow.catalog.load_table((lake.world.database, "things")).current_snapshot().timestamp_ms
+    lake.flow.compact("things")
+    compacted = lake.flow.catalog.load_table((lake.world.database, "things")).current_snapshot().timestamp_ms
+    assert (pinned(lake).appended_at, pinned(lake).committed_at) == (instant(appended), instant(compacted))
+    lake.flow.expire("things", keep=1)  # then it is not known any more
+    assert pinned(lake).appended_at == instant(compacted)
+    lake.commit(THINGS, thing("b", 1))
+    assert pinned(lake).appended_at == pinned(lake).committed_at > instant(compacted)
+
+
+def pinned(lake):
+    return pin(connect(), lake.world.database, "things")
+
+
+def instant(milliseconds):
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def expire_rows(lake, *ids):
+    """As Tableflow's retention does: rows go, and the table stays one that only grows."""
+    listed = ", ".join(f"'{id_}'" for id_ in ids)
+    lake.spark.sql(f"DELETE FROM lake.`{lake.world.database}`.things WHERE id IN ({listed})")
+
+
+def test_a_window_is_not_published_again_without_events_that_its_retention_removed(lake):
+    lake.commit(THINGS, thing("a", 1), thing("b", 1), thing("c", 1))
+    first = lake.export(contract(*LINES)).manifest()
+    lake.commit(THINGS, thing("d", 1), thing("e", 1), at=MONDAY + timedelta(hours=1))
+    expire_rows(lake, "a")
+    run = lake.export(contract(*LINES))
+    assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-EVENTS-LOST", 7)
+    assert "--accept-fewer-events" in run.window()["remedy"]
+    assert run.manifest() == first
+    accepted = lake.export(contract(*LINES), "--accept-fewer-events", "true")
+    assert (accepted.state(), numbers(accepted)) == ("published", {"b": 1, "c": 1, "d": 1, "e": 1})
+
+
+def test_a_window_whose_events_are_all_gone_is_not_published_again_as_empty(lake):
+    lake.commit(THINGS, thing("a", 1))
+    lake.commit(THINGS, thing("b", 1, MONDAY - timedelta(days=7)))
+    first = lake.export(contract(*LINES)).manifest()
+    expire_rows(lake, "a")
+    assert lake.export(contract(*LINES)).window()["code"] == "EXP-EVENTS-LOST"
+    assert lake.export(contract(*LINES)).manifest() == first
+
+
+def test_a_row_that_an_upsert_table_replaced_is_no_lost_event(lake):
+    lake.commit(THINGS, thing("a", 1), thing("b", 1), mode="upsert")
+    assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1}
+    next_week = MONDAY + timedelta(days=7)
+    lake.commit(THINGS, thing("a", 2, next_week), at=next_week, mode="upsert")
+    again = lake.export(contract(*LINES))
+    assert (again.state(), numbers(again)) == ("published", {"b": 1})
+
+
+def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lake):
+    lake.commit(THINGS, thing("a", 1))
+    first = lake.export(contract(*LINES))
+    described = contract(column("id"), column("n", "integer", unit="pieces"), version=2)
+    second, third = lake.export(described), lake.export(described)
+    assert (second.state(), second.manifest()["generation"]) == ("published", 2)
+    assert second.manifest()["contract"]["version"] == 2
+    assert b"pieces" in second.files("datapackage")[0]
+    assert second.csv() == first.csv()
+    assert (third.state(), "compute" in third.record.phases) == ("unchanged", False)
 
 
 def test_what_is_committed_during_a_run_counts_in_the_next_one(lake):

@@ -14,6 +14,8 @@ from glue_jobs import layout
 THINGS = topic_of(("n", "int"))
 SUNDAY = MONDAY + timedelta(days=6, hours=23)
 LINES = [column("id", nullable=True), column("n", "integer")]
+#: However many events have no valid time or no key.
+ANY = {"max_invalid_percent": 100}
 #: Both weeks that the events of some tests lie in are over.
 LATER = AS_OF + timedelta(days=7)
 
@@ -37,7 +39,13 @@ def mixed(lakes):
     lake.commit(THINGS, thing("tie", 1), at=SUNDAY, keys=[b"same"])
     lake.commit(THINGS, thing("tie", 2), at=SUNDAY, keys=[b"same"])
     lake.commit(THINGS, thing(None, 1), thing("", 2), thing(" ", 3))
-    undatable = (None, datetime(1, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), ahead, datetime(9999, 12, 31, tzinfo=UTC))
+    undatable = (
+        None,
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, tzinfo=UTC),
+        ahead,
+        datetime(9999, 12, 31, tzinfo=UTC),
+    )
     lake.commit(THINGS, *(thing(f"undated{n}", n, at) for n, at in enumerate(undatable)))
     outside = (MONDAY - timedelta(microseconds=1), MONDAY + timedelta(days=7))
     lake.commit(THINGS, *(thing(f"outside{n}", n, at) for n, at in enumerate(outside)))
@@ -46,7 +54,7 @@ def mixed(lakes):
 
 @pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
 def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies):
-    run = mixed.export(contract(*LINES, name=applies, window={"applies": applies}))
+    run = mixed.export(contract(*LINES, name=applies, window={"applies": applies}, source=ANY))
     assert pairs(run) == [("a", 3), ("b", 10), ("c", 5), ("tie", 2)]
     assert run.manifest()["rows"]["events"] == {
         "in_table": 18,
@@ -61,14 +69,43 @@ def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies
 
 def test_order_and_keep_decide_which_event_counts(mixed):
     chosen = {"key": ["id"], "order": ["n"], "keep": "first"}
-    assert pairs(mixed.export(contract(*LINES, name="chosen", deduplicate=chosen))) == [("a", 1), ("b", 10), ("c", 5), ("tie", 1)]
+    assert pairs(mixed.export(contract(*LINES, name="chosen", deduplicate=chosen, source=ANY))) == [
+        ("a", 1),
+        ("b", 10),
+        ("c", 5),
+        ("tie", 1),
+    ]
 
 
 def test_without_deduplication_no_event_is_unkeyed_and_none_a_duplicate(mixed):
-    run = mixed.export(contract(*LINES, name="all", deduplicate=None))
+    run = mixed.export(contract(*LINES, name="all", deduplicate=None, source=ANY))
     assert [int(n) for n in run.column("n")] == [1, 2, 3, 1, 2, 3, 10, 10, 5, 1, 2]
     assert run.column("id")[:3] == ["", "", " "]
     assert run.manifest()["rows"]["events"]["unkeyed"] == 0
+
+
+@pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
+def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, applies):
+    run = mixed.export(contract(*LINES, name=f"strict_{applies[0]}", window={"applies": applies}))
+    assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-INVALID-EVENTS", 7)
+    assert "5 events of the table have no valid time (5 of them were received during the window), and 3" in run.window()["reason"]
+    assert mixed.published(f"strict_{applies[0]}") == mixed.keys(f"exports/strict_{applies[0]}/data/") == []
+
+
+def test_a_week_without_times_is_noticed_in_a_long_history(lake):
+    """Three events in a thousand are a third of those received during the week."""
+    lake.commit(THINGS, *(thing(f"old{n}", n, MONDAY - timedelta(days=30)) for n in range(900)), at=MONDAY - timedelta(days=30))
+    lake.commit(THINGS, *(thing(f"new{n}", n) for n in range(6)), *(thing(f"bad{n}", n, None) for n in range(3)))
+    assert lake.export(contract(*LINES)).window()["code"] == "EXP-INVALID-EVENTS"
+    lenient = lake.export(contract(*LINES, name="lenient", source={"max_invalid_percent": 34}))
+    assert (lenient.state(), lenient.manifest()["rows"]["events"]["undated"]) == ("published", 3)
+
+
+def test_events_of_the_last_century_have_a_time(lake):
+    then = datetime(1996, 7, 8, tzinfo=UTC)
+    lake.commit(THINGS, thing("a", 1, then))
+    run = lake.export(contract(*LINES, window={"from": then.date()}), as_of=then + timedelta(days=7))
+    assert (run.window()["window"], pairs(run)) == ("1996-W28", [("a", 1)])
 
 
 def test_a_duplicate_that_arrives_a_week_later_counts_in_the_week_of_its_event_time(lake):

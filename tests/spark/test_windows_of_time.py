@@ -115,6 +115,48 @@ def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake
     assert lake.export(skipping).column("id") == ["b"]
 
 
+def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
+    """Skipped, its former rows would stay visible."""
+    skipping = contract(*LINES, window={"on_empty": "skip"}, filter=[{"where": "n > 0", "reason": "cancelled"}])
+    lake.commit(THINGS, thing("a", 1))
+    assert lake.export(skipping).column("id") == ["a"]
+    lake.commit(THINGS, thing("a", 0), at=MONDAY + timedelta(hours=1))
+    again = lake.export(skipping)
+    assert (again.state(), again.manifest()["generation"], again.manifest()["status"]) == ("published", 2, "empty")
+    assert again.csv() == b"id,n\r\n"
+    assert lake.keys("exports/things/skipped/") == []
+
+
+def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
+    """Nothing has come in since the window began, so its events may still be on their way."""
+    lake.commit(THINGS, thing("a", 1))
+    rule = {"on_empty": "skip", "on_late": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
+    waiting = lake.export(contract(*LINES, window=rule), as_of=FAR)
+    assert (waiting.state(), lake.keys("exports/things/skipped/"), lake.published()) == ("late", [], [])
+    assert "last new data" in waiting.window()["reason"]
+
+
+def test_a_topic_keeps_its_own_window_start_and_window_end(lake):
+    """Flink's tumbling windows make these columns; as event time they decide which window of the export a row is in."""
+    timestamp = {"type": "long", "logicalType": "timestamp-micros"}
+    minutes = topic_of(("window_start", timestamp), ("window_end", timestamp), time=None)
+    rows = [{"id": id_, "window_start": at, "window_end": at + timedelta(minutes=1)} for id_, at in MINUTES]
+    lake.commit(minutes, *rows)
+    own = contract(
+        column("id"),
+        column("window_start", "timestamp"),
+        column("week", "date", expression="to_date(export_window_start)"),
+        source={"event_time": "window_start"},
+        window={"from": MONDAY.date() - WEEK_LENGTH},
+    )
+    run = lake.export(own)
+    assert run.cells("2024-W09") == [{"id": "before", "window_start": "2024-03-03T23:59:00.000000Z", "week": "2024-02-26"}]
+    assert run.cells(WEEK) == [{"id": "in", "window_start": "2024-03-04T00:00:00.000000Z", "week": "2024-03-04"}]
+
+
+MINUTES = (("before", MONDAY - timedelta(minutes=1)), ("in", MONDAY))
+
+
 LAST_WEEK = {"from": date(2099, 12, 21)}
 FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 
@@ -122,7 +164,7 @@ FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 def test_a_window_that_ends_after_the_last_commit_waits(next_week):
     run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK), as_of=FAR)
     assert (run.state(), run.record.state, next_week.published("waits")) == ("late", "done", [])
-    assert "last commit" in run.window()["reason"]
+    assert "last new data" in run.window()["reason"]
 
 
 def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
@@ -132,16 +174,32 @@ def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_la
     assert shown.manifest()["status"] == "late"
 
 
-def test_missed_windows_are_published_oldest_first_within_a_limit(lake):
-    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-2, -1, 0)))
-    rule = {"from": MONDAY.date() - 2 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
+def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within_a_limit(lake):
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
+    rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
     first = lake.export(contract(*LINES, window=rule))
-    assert [window["window"] for window in first.record.windows] == ["2024-W08", "2024-W09"]
+    assert [window["window"] for window in first.record.windows] == [WEEK, "2024-W07", "2024-W08"]
     assert first.record.windows_left == 1
-    assert first.manifest("2024-W09")["previous_window"]["window"] == "2024-W08"
+    assert first.manifest("2024-W08")["previous_window"]["window"] == "2024-W07"
     second = lake.export(contract(*LINES, window=rule))
-    assert (second.state(WEEK), second.record.windows_left) == ("published", 0)
-    assert [*first.column("id", "2024-W08"), *first.column("id", "2024-W09"), *second.column("id")] == ["w-2", "w-1", "w0"]
+    assert (second.state("2024-W09"), second.record.windows_left) == ("published", 0)
+    shown = [*first.column("id", "2024-W07"), *first.column("id", "2024-W08"), *second.column("id"), *first.column("id", WEEK)]
+    assert shown == ["w-3", "w-2", "w-1", "w0"]
+
+
+def test_windows_that_are_blocked_again_take_no_turn_of_another(lake):
+    """The two oldest fail in every run, as many as one run may catch up with."""
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))
+    check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -3"}
+    rule = {"from": MONDAY.date() - 4 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
+    text = contract(*LINES, window=rule, check=[check])
+    first, second = lake.export(text), lake.export(text)
+    bad = ["2024-W06", "2024-W07"]
+    assert [(w["window"], w["state"]) for w in first.record.windows] == [(WEEK, "published"), *((b, "blocked") for b in bad)]
+    assert first.record.windows_left == 2
+    states = [("2024-W08", "published"), ("2024-W09", "published"), *((b, "blocked") for b in bad)]
+    assert [(w["window"], w["state"]) for w in second.record.windows] == states
+    assert (second.record.windows_left, second.record.state) == (0, "blocked")
 
 
 def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
@@ -159,6 +217,21 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
         lake.export(contract(*LINES, window={"catch_up": 1}), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"] > WEEK
     )
     assert new.manifest() == manifest
+
+
+def test_a_run_publishes_nothing_after_its_time_limit(lake):
+    """Its machine was asleep between computing and publishing. By then another run may have removed its files."""
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-1, 0)))
+    now = [AS_OF]
+
+    def sleep(_window, phase):
+        now[0] += timedelta(hours=1) * (phase == "publish")
+
+    weeks = contract(*LINES, window={"from": MONDAY.date() - WEEK_LENGTH})
+    run = lake.export(weeks, tell=sleep, clock=lambda: now[0])
+    assert (run.window(WEEK)["code"], run.window(WEEK)["stops"], run.record.state) == ("EXP-TIME-LIMIT", True, "failed")
+    assert lake.published() == lake.keys("exports/things/data/") == []
+    assert lake.export(weeks).state(WEEK) == "published"
 
 
 def test_the_zone_and_the_language_of_the_machine_change_nothing(lake):

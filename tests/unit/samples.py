@@ -19,6 +19,7 @@ from glue_jobs.delivery import csv_line, manifest
 from glue_jobs.delivery.inspect import Inspection, Object, inspect
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
 from glue_jobs.delivery.sinks import Part
+from glue_jobs.making import implied_checks
 from glue_jobs.table_metadata import PinnedTable
 
 MONDAY = date(2026, 11, 9)
@@ -116,7 +117,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
         books=books(len(rows), aggregated=rows_of.aggregate is not None),
         offsets={"0": [100, 100 + len(rows)]},
         inspection=inspection,
-        checks=[*implied_checks(rows_of), *map(passed, rows_of.check)],
+        checks=[*implied_checks(rows_of, inspection), *map(passed, rows_of.check)],
         notes=manifest.notes(rows_of, inspection, 0, 0),
         files=[File("data", key, one.size, one.sha256, one.rows) for one in inspection.files],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
@@ -128,7 +129,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
 
 def pinned(window: Window, name: str) -> PinnedTable:
     committed = window.end + timedelta(minutes=52)
-    return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, committed, committed, 51_204, {}, {})
+    return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, committed, committed, committed, 51_204, False, {}, {})
 
 
 def books(kept: int, *, aggregated: bool = False, **events: int) -> dict:
@@ -179,15 +180,6 @@ def trades(**changes) -> Delivered:
 
 def passed(check: Check) -> CheckResult:
     return CheckResult(check.id, check.severity, check.message, 0, "file" if check.overall else "rows")
-
-
-def implied_checks(rows_of: Contract) -> list[CheckResult]:
-    """What columns promise by themselves, all kept."""
-    return [
-        CheckResult(f"{column.name}_not_null", "block", f"{column.name} is empty in some rows.", 0)
-        for column in rows_of.columns
-        if not column.nullable
-    ]
 
 
 def previous(label: str, rows: int, **totals: str | None) -> dict:

@@ -133,7 +133,7 @@ def test_a_file_is_read_with_all_mistakes_of_both_kinds(tmp_path):
         "delivery in ('today', 'tomorrow') and 'now' <> delivery",
         "user.user = 'x'",
         "coalesce(customer.region, 'none') <=> ('none')",
-        "at >= window_start and at < window_end",
+        "at >= export_window_start and at < export_window_end",
         "kafka_timestamp > at and kafka_offset > 5",
         "codes[0] = 'a' and contacts['home'].region = 'x'",
         "amount > -1 -- a comment",

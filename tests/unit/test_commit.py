@@ -14,11 +14,12 @@ import pytest
 from glue_jobs import runs
 from glue_jobs.delivery import commit
 from glue_jobs.delivery.commit import PUBLISHED, SUPERSEDED, UNCHANGED, Fence, Place, fence_of, publish
+from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.nemesis import NemesisClient
 
 T0 = datetime(2026, 11, 16, 6, tzinfo=UTC)
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 def fence(run: str, since: int = 0, started: int = 0) -> Fence:
@@ -26,7 +27,7 @@ def fence(run: str, since: int = 0, started: int = 0) -> Fence:
     return Fence(T0 + since * HOUR, T0 + started * HOUR, run)
 
 
-def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"):
+def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1"):
     def make(current):
         generation = current["generation"] + 1 if current else 1
         before = current["generations"] if current else []
@@ -34,6 +35,7 @@ def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"
             "run_id": mine.run_id,
             "content_sha256": content,
             "form": form,
+            "contract": {"version": 1, "sha256": contract},
             "status": status,
             "generation": generation,
             "generations": [*before, {"generation": generation, "run_id": mine.run_id}],
@@ -66,7 +68,7 @@ def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
     assert list(place.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
 
 
-@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "late"}])
+@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "late"}, {"contract": "2"}])
 def test_a_restatement_gets_a_generation(place, change):
     publish(place, fence("a"), draft("x", fence("a")))
     outcome = publish(place, fence("b", 1), draft(**{"content": "x", "mine": fence("b", 1)} | change))
@@ -182,6 +184,55 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault
     assert [one["run_id"] for one in place.current()[0]["generations"]] == [*([before] if before else []), "mine"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "open_", "code"),
+    [
+        ({"fault": "reset"}, True, "EXP-AWS-UNREACHABLE"),
+        ({"fault": "error", "status": 503}, True, "EXP-AWS-FAILED"),
+        ({"fault": "error", "status": 403, "code": "AccessDenied"}, False, "EXP-AWS-DENIED"),
+    ],
+)
+def test_it_is_known_whether_a_failed_write_may_have_made_the_window_visible(lake_aws, place, fault, open_, code):
+    nemesis = NemesisClient(lake_aws.url)
+    nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
+    try:
+        with pytest.raises(StorageProblem) as failed:
+            publish(place, fence("mine"), draft("x", fence("mine")))
+    finally:
+        nemesis.clear()
+    assert (failed.value.code, commit.may_be_written(failed.value)) == (code, open_)
+
+
+def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
+    nemesis, pauses = NemesisClient(lake_aws.url), []
+    nemesis.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
+    try:
+        with pytest.raises(StorageProblem) as busy:
+            publish(place, fence("mine"), draft("x", fence("mine")), pause=pauses.append)
+    finally:
+        nemesis.clear()
+    assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
+    assert all(0 <= pause <= min(1, 0.01 * 2**n) for n, pause in enumerate(pauses))
+
+
+def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, place):
+    """The answer to DeleteObjects is 200 also where it lists objects that stay."""
+    place.bucket.write("kept", b"1", "text/plain")
+    body = (
+        '<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Error><Key>kept</Key>'
+        "<Code>AccessDenied</Code><Message>Access Denied</Message></Error></DeleteResult>"
+    )
+    nemesis = NemesisClient(lake_aws.url)
+    nemesis.rule({"fault": "error", "status": 200, "body": body, "method": "POST", "query": {"delete": "*"}, "path": "*"})
+    try:
+        with pytest.raises(StorageProblem) as refused:
+            place.bucket.delete(["kept"])
+    finally:
+        nemesis.clear()
+    assert refused.value.code == "EXP-AWS-DENIED"
+    assert "kept failed: AccessDenied" in refused.value.what
+
+
 def test_a_conditional_write_leaves_no_condition_behind(bucket):
     bucket.write_if("a", b"1", "text/plain", etag=None)
     with pytest.raises(Conflict):
@@ -229,10 +280,11 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
         run(place, "published", state="done"),
         run(place, "at-work"),
         run(place, "at-work-elsewhere", pid=1, **elsewhere),
+        run(place, "may-be-writing-still", expires_at=T0 - 9 * MINUTE, **elsewhere),
     }
     dead = {
         run(place, "failed", state="failed"),
-        run(place, "out-of-time", expires_at=T0, **elsewhere),
+        run(place, "out-of-time", expires_at=T0 - 10 * MINUTE, **elsewhere),
         run(place, "killed", pid=ended_process()),
         "never-told",
     }
@@ -245,6 +297,47 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
     assert left(neighbour) == {"never-told"}
     assert place.current() is not None
     assert commit.clean(place, "own", T0) == []
+
+
+def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
+    """Its process was asleep, as a laptop's is with its lid closed."""
+    record = runs.RunRecord("slow", place.export, T0, T0 - HOUR, T0, host="another/boot")
+    record.save(place.bucket)
+    leave(place, "slow")
+
+    def awake(now):
+        def draft_in_time(current):
+            record.require_time(now)
+            return draft("x", fence("slow"))(current)
+
+        return draft_in_time
+
+    assert commit.clean(place, "other", T0 + 10 * MINUTE) == ["slow"]
+    with pytest.raises(ExportError) as late:
+        publish(place, fence("slow"), awake(T0 + 10 * MINUTE))
+    assert (late.value.code, place.current()) == ("EXP-TIME-LIMIT", None)
+    with pytest.raises(ExportError):
+        publish(place, fence("slow"), awake(T0))
+    assert publish(place, fence("slow"), awake(T0 - MINUTE)).state == PUBLISHED
+
+
+def test_files_of_a_window_without_its_manifest_stay(place):
+    """Somebody deleted the manifest. What the runs published is not removed as if they had died."""
+    of_window = [{"window": place.window, "state": "published"}]
+    for name, windows in (("first", of_window), ("second", of_window), ("failed", [{"window": place.window, "state": "failed"}])):
+        run(place, name, state="done", windows=windows)
+        leave(place, name)
+    assert commit.clean(place, "own", T0) == ["failed"]
+    assert left(place) == {"first", "second"}
+
+
+def test_windows_that_failed_or_ended_their_run_were_tried(place):
+    failed = [{"window": "a", "state": "blocked", "exit_code": 7}, {"window": "b", "state": "published"}]
+    run(place, "run-1", state="failed", windows=failed)
+    run(place, "run-2", working_on="c")
+    run(place, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
+    run(place, "own", working_on="d")
+    assert runs.tried(runs.latest(place.bucket, place.export, "own")) == {"a": "run-3", "c": "run-2"}
 
 
 def test_files_of_earlier_generations_stay(place):

@@ -272,4 +272,4 @@ def test_what_a_column_takes_over_and_what_it_delivers():
     assert columns["hour"].field is None
     assert columns["side"].field == "side"
     assert [column.numeric for column in columns.values()] == [False, False, True, False]
-    assert contracts.load("weekly_sales").source.earliest == date(2000, 1, 1)
+    assert contracts.load("weekly_sales").source.earliest == date(1970, 1, 1)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import attrs
 import pytest
 import samples
-from sample_rows import trade_rows
+from lake import ROOT
+from sample_rows import sales_rows, trade_rows
 
 from exports.contract import Contract
 from glue_jobs.delivery import manifest, report
@@ -19,8 +22,8 @@ from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.manifest import CheckResult, Delivered
 from glue_jobs.reconcile import Read, books
 from glue_jobs.transforms import fates
-from glue_jobs.version import code_version
 
+SHIPPED = ROOT / "exports" / "weekly_sales.toml"
 NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
 
 
@@ -32,10 +35,12 @@ def made(delivered: Delivered, current: Manifest | None = None) -> Manifest:
 
 
 def test_says_what_was_delivered_and_from_what():
-    delivered = samples.weekly_sales()
+    delivered = samples.weekly_sales(offsets={"0": [100, 731]})
     document = made(delivered)
-    assert document["contract"] == {"version": 1, "sha256": delivered.contract.sha256}
-    assert document["code_version"] == code_version()
+    rows = sales_rows(400)
+    content = samples.csv_bytes(delivered.contract, rows)
+    assert document["contract"] == {"version": 1, "sha256": hashlib.sha256(SHIPPED.read_bytes()).hexdigest()}
+    assert re.fullmatch(r"\d+\.\d+\.\d+\+[0-9a-f]{12}", document["code_version"])
     assert document["window"] == {
         "label": "2026-W46",
         "every": "iso_week",
@@ -44,16 +49,11 @@ def test_says_what_was_delivered_and_from_what():
         "end": "2026-11-15T23:00:00+00:00",
     }
     assert document["source"]["table"] == "lkc-7x2k9p.sales_orders"
-    assert document["source"]["offsets"] == {"0": {"min": 100, "max": 100 + len_rows(delivered)}}
-    assert document["files"][0]["sha256"] == delivered.inspection.files[0].sha256
-    assert document["content_sha256"] == delivered.inspection.content_sha256
-    assert document["headline"][0]["total"] == document["totals"]["line_total"]["sum"]
-    assert Decimal(document["totals"]["line_total"]["sum"]) == delivered.inspection.totals["line_total"]["sum"]
-    assert document["pseudonyms"] == {"key_version": delivered.key_version}
-
-
-def len_rows(delivered: Delivered) -> int:
-    return delivered.offsets["0"][1] - 100
+    assert document["source"]["offsets"] == {"0": {"min": 100, "max": 731}}
+    assert (document["files"][0]["sha256"], document["files"][0]["size"]) == (hashlib.sha256(content).hexdigest(), len(content))
+    assert document["content_sha256"] == hashlib.sha256(content).hexdigest()
+    assert document["totals"]["line_total"]["sum"] == f"{sum(row['line_total'] for row in rows):f}"
+    assert document["pseudonyms"] == {"key_version": "7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11"}
 
 
 def test_offsets_are_listed_by_number_of_partition():
@@ -166,7 +166,7 @@ def one_group_alone(contract: Contract) -> Delivered:
         lines={str(fates.SUPPRESSED): 7},
         rows={str(fates.SUPPRESSED): 1},
     )
-    read = Read(in_table=7, inside=7, undated=0, unkeyed=0, whole_table=False)
+    read = Read(in_table=7, inside=7, undated=0, undated_received=0, unkeyed=0, whole_table=False)
     empty = samples.delivered(contract, [])
     return attrs.evolve(
         empty, books=books(read, counted, empty.inspection, aggregated=True), offsets={"0": [41, 47]}, previous_window=None
@@ -217,3 +217,40 @@ def test_the_window_is_told_in_utc_whatever_its_zone():
     start, end = (datetime.fromisoformat(document["window"][name]) for name in ("start", "end"))
     assert end - start == timedelta(days=1)
     assert start.utcoffset() == timedelta(0)
+
+
+def published(offsets: dict[str, list[int]], **changes) -> Manifest:
+    """A generation of 400 kept events, 61 duplicates and 23 that a filter left out."""
+    return made(samples.weekly_sales(offsets=offsets, **changes))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "changes", "lost"),
+    [
+        ({"0": [100, 400], "1": [7, 90]}, {}, False),
+        ({"0": [100, 450], "1": [5, 99], "2": [0, 3]}, {"kept": 410}, False),
+        ({"0": [101, 400], "1": [7, 90]}, {"kept": 410}, True),
+        ({"0": [100, 400]}, {}, True),
+        ({"0": [100, 400], "1": [7, 90]}, {"kept": 399}, True),
+        ({"0": [100, 400], "1": [7, 90]}, {"kept": 390, "duplicates": 71}, False),
+        ({}, {"kept": 0, "duplicates": 0, "filtered": 0}, True),
+    ],
+)
+def test_events_of_the_published_file_that_the_table_no_longer_has_are_noticed(offsets, changes, lost):
+    current = published({"0": [100, 400], "1": [7, 90]})
+    delivered = samples.weekly_sales(offsets=offsets)
+    events = delivered.books["events"] | changes
+    delivered = attrs.evolve(delivered, books=delivered.books | {"events": events})
+    assert manifest.lost_events(current, delivered) == lost
+
+
+def test_events_are_not_compared_where_they_may_rightly_be_fewer():
+    current = published({"0": [100, 400]})
+    fewer = samples.weekly_sales(offsets={"0": [200, 400]})
+    assert manifest.lost_events(current, fewer)
+    upserts = attrs.evolve(fewer, table=attrs.evolve(fewer.table, upserts=True))
+    other = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, version=2))
+    withheld = attrs.evolve(fewer, books=fewer.books | {"events": None})
+    assert [manifest.lost_events(current, each) for each in (upserts, other, withheld)] == [False, False, False]
+    hidden = current | {"rows": current["rows"] | {"events": None}}
+    assert not manifest.lost_events(hidden, fewer)

@@ -7,12 +7,12 @@ import pytest
 
 from glue_jobs.delivery.encode import PartitionReport
 from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.errors import Inconsistent
-from glue_jobs.reconcile import Read, books
+from glue_jobs.errors import Blocked, Inconsistent
+from glue_jobs.reconcile import Read, books, require_valid
 from glue_jobs.transforms import fates
 
 #: 1,000 events in the table, of which 12 files with 200 events were opened: 100 of them in the window.
-READ = Read(in_table=1_000, inside=100, undated=3, unkeyed=2, whole_table=False)
+READ = Read(in_table=1_000, inside=100, undated=3, undated_received=1, unkeyed=2, whole_table=False)
 
 
 def report(**changes) -> PartitionReport:
@@ -66,7 +66,7 @@ def test_books_of_groups():
 
 def test_books_of_a_whole_table():
     """Where the window comes after deduplication, every event was read, and those outside met that fate one by one."""
-    read = Read(in_table=103, inside=100, undated=3, unkeyed=2, whole_table=True)
+    read = Read(in_table=103, inside=100, undated=3, undated_received=3, unkeyed=2, whole_table=True)
     counted = report(events={str(fates.KEPT): 60, str(fates.DUPLICATE): 25, str(fates.OUTSIDE): 13})
     found = books(read, counted, inspection(140), aggregated=False)["events"]
     assert (found["outside_window"], found["filtered"]) == (13, 0)
@@ -74,7 +74,7 @@ def test_books_of_a_whole_table():
 
 
 def test_an_empty_table_has_empty_books():
-    found = books(Read(0, 0, 0, 0, False), PartitionReport(), inspection(0), aggregated=False)
+    found = books(Read(0, 0, 0, 0, 0, False), PartitionReport(), inspection(0), aggregated=False)
     assert set(found["events"].values()) | set(found["lines"].values()) == {0}
 
 
@@ -147,3 +147,28 @@ def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, sup
     found = books(READ, counted, inspection(shown), aggregated=True)
     assert found["groups"] == {"shown": shown, "suppressed": suppressed}
     assert (found["events"] is None, found["lines"] is None, bool(found["withheld"])) == (is_withheld,) * 3
+
+
+@pytest.mark.parametrize(
+    ("counts", "limit", "kept_back"),
+    [
+        ({}, 1, False),
+        ({"undated": 10, "undated_received": 0}, 1, False),
+        ({"undated": 11, "undated_received": 0}, 1, True),  # all of the table's history, received at another time
+        ({"undated": 2, "undated_received": 2}, 1, True),  # of one week among many
+        ({"unkeyed": 1}, 1, False),
+        ({"unkeyed": 2}, 1, True),
+        ({"unkeyed": 1}, 0, True),
+        ({"undated": 1_000, "undated_received": 900, "inside": 0}, 100, False),
+        ({"in_table": 0, "inside": 0}, 0, False),
+    ],
+)
+def test_too_many_events_that_can_not_be_used_keep_the_file_back(counts, limit, kept_back):
+    read = attrs.evolve(attrs.evolve(READ, undated=0, undated_received=0, unkeyed=0), **counts)
+    if not kept_back:
+        require_valid(read, limit, "2026-W46")
+        return
+    with pytest.raises(Blocked) as blocked:
+        require_valid(read, limit, "2026-W46")
+    assert (blocked.value.code, blocked.value.exit_code) == ("EXP-INVALID-EVENTS", 7)
+    assert "source.max_invalid_percent" in str(blocked.value)

@@ -52,7 +52,7 @@ def test_headline_numbers_without_anything_to_compare_with():
     assert "the same as in week 45" in cards
     assert "+9,486; it was 0 in week 45 of 2026" in cards
     assert "no figure for week 45 of 2026" in cards
-    assert "3,162 first window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
+    assert "3,162 no earlier window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
 
 
 def test_an_empty_window_says_so_and_has_nothing_to_draw():

@@ -155,7 +155,7 @@ def test_the_schema_tells_what_a_key_means_and_what_it_is_without_it():
         "maximum": 366,
         "default": 14,
     }
-    assert SCHEMA["properties"]["source"]["properties"]["earliest"]["default"] == "2000-01-01"
+    assert SCHEMA["properties"]["source"]["properties"]["earliest"]["default"] == "1970-01-01"
     assert SCHEMA["properties"]["delivery"]["properties"]["gzip"]["default"] is False
     assert "sha256" not in SCHEMA["properties"]
     assert "from" in window

@@ -108,7 +108,7 @@ def _before(delivered: Delivered) -> str:
 def _since(delivered: Delivered, figure: str | None) -> Html:
     before = delivered.previous_window
     if before is None:
-        return prose("first window")
+        return prose("no earlier window")
     now = delivered.inspection.totals[figure]["sum"] if figure else delivered.inspection.rows
     then = before["totals"].get(figure) if figure else before["rows"]
     when = wording.label(before["window"])

@@ -1,0 +1,88 @@
+"""Which windows a run of the job works on, in which order, when windows are missing, published, skipped or blocked."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from exports.contract import WindowRule
+from glue_jobs.planning import plan
+
+DAY = timedelta(days=1)
+FIRST = date(2026, 11, 1)
+NIGHT = datetime(2026, 11, 2, 6, tzinfo=UTC)  # the first window is over
+
+
+def rule(**changes) -> WindowRule:
+    known = {"every": "day", "zone": "UTC", "first": FIRST, "restate_for_days": 2, "catch_up": 3}
+    return WindowRule(**known | changes)
+
+
+def planned(rule, as_of, published=(), skipped=(), tried=None):
+    found = plan(rule, as_of, published=set(published), skipped=set(skipped), tried=tried or {})
+    return [int(window.label[-2:]) for window in found.windows], found.left
+
+
+def days(*numbers):
+    return [f"2026-11-{number:02}" for number in numbers]
+
+
+def test_nothing_is_over_before_the_first_window_ends():
+    assert planned(rule(), NIGHT - DAY) == ([], 0)
+
+
+def test_the_window_that_closed_last_comes_first_and_then_missing_ones_oldest_first():
+    assert planned(rule(), NIGHT + 6 * DAY) == ([7, 1, 2, 3], 3)
+    assert planned(rule(), NIGHT + 6 * DAY, published=days(1, 2, 3, 7)) == ([7, 4, 5, 6], 0)
+
+
+def test_the_last_window_takes_no_slot_so_missing_ones_are_caught_up_with_a_limit_of_one():
+    published = set()
+    for night in range(8, 16):
+        windows, _ = planned(rule(catch_up=1), NIGHT + night * DAY, published=published)
+        published |= set(days(*windows))
+    assert published == set(days(*range(1, 9), *range(9, 17)))
+
+
+@pytest.mark.parametrize("blocked", [2, 8, 20])
+def test_windows_that_fail_each_night_delay_no_other_window(blocked):
+    """Windows 1 to `blocked` fail in each of 29 nightly runs; all others are published in their own night."""
+    bad, published, tried = set(days(*range(1, blocked + 1))), set(), {}
+    for night in range(29):
+        found = plan(rule(catch_up=8), NIGHT + night * DAY, published=published, skipped=set(), tried=tried)
+        labels = [window.label for window in found.windows]
+        assert len(labels) <= 1 + 8 + 8 + 2
+        published |= set(labels) - bad
+        tried |= dict.fromkeys(bad & set(labels), f"run-{night:02}")
+        assert set(days(*range(1, night + 2))) == published | (bad & set(days(*range(1, night + 2))))
+    assert len(published) == 29 - blocked
+    # Those that fail take turns, so each is tried again soon.
+    assert set(tried.values()) <= {f"run-{night:02}" for night in range(29 - 1 - (blocked + 7) // 8, 29)}
+
+
+def test_a_first_run_that_meets_many_bad_windows_passes_them_in_the_next_ones():
+    """Its first 20 windows fail: the first run tries 8 of them, the second 8 more, and the others follow."""
+    bad, published, tried = set(days(*range(1, 21))), set(), {}
+    for run in range(4):
+        found = plan(rule(catch_up=8), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)
+        labels = {window.label for window in found.windows}
+        published |= labels - bad
+        tried |= dict.fromkeys(labels & bad, f"run-{run}")
+    assert published == set(days(*range(21, 30)))
+
+
+def test_published_and_skipped_windows_are_looked_at_until_they_are_too_old():
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1, 2, 3, 5), skipped=days(4)) == ([5, 4], 0)
+    assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == ([], 0)
+
+
+def test_what_failed_before_comes_last():
+    tried = dict(zip(days(1, 2, 4), ("run-2", "run-1", "run-3"), strict=True))
+    assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == ([6, 3, 5, 2, 1, 4], 0)
+
+
+def test_windows_begin_at_the_contracts_first_day_in_its_zone():
+    berlin = rule(zone="Europe/Berlin", first=date(2026, 11, 3))
+    assert planned(berlin, datetime(2026, 11, 3, 22, 59, tzinfo=UTC)) == ([], 0)
+    assert planned(berlin, datetime(2026, 11, 3, 23, tzinfo=UTC)) == ([3], 0)
