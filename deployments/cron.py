@@ -21,7 +21,7 @@ class _Field(NamedTuple):
 _FIELDS: Final = (
     _Field("minute", 0, 59),
     _Field("hour", 0, 23),
-    _Field("day of month", 1, 31, special=r"\?|L|[0-9]{1,2}W|LW"),
+    _Field("day of month", 1, 31, special=r"\?|L|([1-9]|[12][0-9]|3[01])W|LW"),
     _Field("month", 1, 12, tuple(_MONTHS)),
     _Field("day of week", 1, 7, tuple(_DAYS), special=r"\?|L|[1-7]L|[1-7]#[1-5]"),
     _Field("year", 1970, 2199),
@@ -48,7 +48,7 @@ def _fits(field: _Field, part: str) -> bool:
 def _is_item(field: _Field, item: str) -> bool:
     """`*`, `n`, `n-m`, each with or without `/step`."""
     base, slash, step = item.partition("/")
-    if slash and not (step.isdecimal() and 1 <= int(step) <= field.most):
+    if slash and not (_is_number(step) and 1 <= int(step) <= field.most):
         return False
     if base == "*":
         return True
@@ -61,4 +61,8 @@ def _values(field: _Field, texts: list[str]) -> Iterator[int | None]:
         if text.upper() in field.words:
             yield field.words.index(text.upper()) + 1
         else:
-            yield int(text) if text.isdecimal() and field.least <= int(text) <= field.most else None
+            yield int(text) if _is_number(text) and field.least <= int(text) <= field.most else None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

@@ -42,8 +42,11 @@ class Cron:
                 yield from self._of_day(today)[::step]
 
     def _of_day(self, day: date) -> list[datetime]:
+        """Without times that clocks skip when they are put forward, and once where clocks are put back: EventBridge Scheduler
+        runs so (its user guide, "Daylight saving time")."""
         local = (datetime(day.year, day.month, day.day, hour, minute) for hour in self.hours for minute in self.minutes)
-        return sorted({time.replace(tzinfo=self.zone).astimezone(UTC) for time in local})
+        times = ((time, time.replace(tzinfo=self.zone).astimezone(UTC)) for time in local)
+        return sorted({instant for time, instant in times if instant.astimezone(self.zone).replace(tzinfo=None) == time})
 
 
 def parse(expression: str, zone: str) -> Cron:
