@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from typing import Final
 
 NAME: Final = r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 #: Without a hyphen, so that name and stage can be told apart again in what is made of both.
 STAGE: Final = r"[a-z][a-z0-9]{1,11}"
-REGION: Final = r"[a-z]{2}(-[a-z]+)+-[0-9]"
+#: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), those of China and GovCloud left out.
+REGIONS: Final = (
+    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-south-2",
+    "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
+    "ca-central-1", "ca-west-1", "eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1",
+    "eu-west-2", "eu-west-3", "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2",
+    "us-west-1", "us-west-2",
+)  # fmt: skip
+#: Quickstarts of the Datagen connector (confluentinc/kafka-connect-datagen, DatagenTask.Quickstart).
+QUICKSTARTS: Final = (
+    "CAMPAIGN_FINANCE", "CLICKSTREAM", "CLICKSTREAM_CODES", "CLICKSTREAM_USERS", "CREDIT_CARDS", "DEVICE_INFORMATION",
+    "FLEET_MGMT_DESCRIPTION", "FLEET_MGMT_LOCATION", "FLEET_MGMT_SENSORS", "GAMING_GAMES", "GAMING_PLAYERS",
+    "GAMING_PLAYER_ACTIVITY", "INSURANCE_CUSTOMERS", "INSURANCE_CUSTOMER_ACTIVITY", "INSURANCE_OFFERS", "INVENTORY", "ORDERS",
+    "PAGEVIEWS", "PAYROLL_BONUS", "PAYROLL_EMPLOYEE", "PAYROLL_EMPLOYEE_LOCATION", "PIZZA_ORDERS", "PIZZA_ORDERS_CANCELLED",
+    "PIZZA_ORDERS_COMPLETED", "PRODUCT", "PURCHASES", "RATINGS", "SHOES", "SHOE_CLICKSTREAM", "SHOE_CUSTOMERS", "SHOE_ORDERS",
+    "SIEM_LOGS", "STOCK_TRADES", "STORES", "SYSLOG_LOGS", "TRANSACTIONS", "USERS", "USERS_",
+)  # fmt: skip
+FROM_SCHEMA: Final = "schema"
 SECRET_NAME: Final = r"[A-Za-z0-9/_+=.@-]{1,200}"  # noqa: S105  (the form of a name)
 LOG_TOPIC: Final = r"[a-z0-9_-]{1,249}"
 SNOWFLAKE_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,200}"
@@ -17,6 +36,22 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: What SNS takes as an address, without the rarities that mail systems disagree about.
 _MAIL: Final = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
 _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
+
+
+def region(name: str) -> str | None:
+    return None if name in REGIONS else f"{name[:40]!r} is no AWS region with Glue{_did_you_mean(name, REGIONS)}"
+
+
+def datagen(name: str) -> str | None:
+    if name in (FROM_SCHEMA, *QUICKSTARTS):
+        return None
+    known = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
+    return f"{name[:40]!r} is no quickstart of the Datagen connector. Use {known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f". Did you mean {close[0]}?" if close else ""
 
 
 def topic_name(name: str) -> str | None:

@@ -40,7 +40,7 @@ class Identity:
 class Aws:
     """`[aws]`"""
 
-    region: str = setting("The region, the same as the Kafka cluster's.", pattern=forms.REGION)
+    region: str = setting("The region, the same as the Kafka cluster's.", check=forms.region)
     account: str | None = setting(
         "The account's twelve digits; then CDK refuses to deploy to another one.", default=None, pattern=r"[0-9]{12}"
     )
@@ -97,17 +97,28 @@ class Tableflow:
     storage: Literal["own_bucket", "managed"] = setting(
         "own_bucket, or Confluent's own storage, which neither Glue nor exports can read.", default="own_bucket"
     )
-    formats: list[Literal["ICEBERG", "DELTA"]] = setting("Formats of the table; ICEBERG where nothing is said.", default=list)
+    formats: list[Literal["ICEBERG", "DELTA"]] = setting(
+        "Formats of the table; only ICEBERG, which is also the default, can be deployed: nothing here reads Delta tables.",
+        default=list,
+    )
     write_mode: Literal["APPEND", "UPSERT"] = setting(
         "What Tableflow will do, which follows from the topic's cleanup.policy: said here so that it can be checked.",
         default="APPEND",
     )
     snapshots_days: int = setting("How long old snapshots stay.", default=7, minimum=1, maximum=3650)
-    rows_days: int | None = setting("How long rows stay; for ever without it.", default=None, minimum=30, maximum=36500)
+    rows_days: int | None = setting(
+        "After how many days Tableflow removes rows; never without it. Exports must be done with a window by then.",
+        default=None,
+        minimum=30,
+        maximum=36500,
+    )
     on_error: Literal["SUSPEND", "SKIP", "LOG"] = setting("What happens at a record that can't be written.", default="SUSPEND")
     error_log_topic: str = setting("The topic that takes such records, for LOG.", default="error_log", pattern=forms.LOG_TOPIC)
     metadata_columns: Literal["DEFAULT", "PORTABLE"] = setting("How columns of Kafka's metadata are named.", default="DEFAULT")
-    in_glue: bool = setting("Whether the table is shown in the Glue Data Catalog.", default=True)
+    in_glue: bool = setting(
+        "Whether the table is shown in the Glue Data Catalog. Tableflow shows all tables of a cluster there, or none.",
+        default=True,
+    )
     snowflake_table: str | None = setting(
         "Name of a table in Snowflake that shows it; none where nothing is said.", default=None, pattern=forms.SNOWFLAKE_NAME
     )
@@ -126,7 +137,7 @@ class Topic:
     datagen: str | None = setting(
         'Who writes it, where it is a Datagen connector: the quickstart\'s name, or "schema" for data made from the schema.',
         default=None,
-        pattern=r"schema|[A-Z][A-Z0-9_]*",
+        check=forms.datagen,
     )
     datagen_interval_ms: int = setting("Longest pause between two records of Datagen.", default=1000, minimum=1, maximum=3600000)
     statement: str | None = setting("Who makes and writes it, where it is one of the statements.", default=None)
@@ -164,7 +175,11 @@ class Snowflake:
     schema: str | None = setting("Name of the schema.", default=None, pattern=forms.SNOWFLAKE_NAME)
     user_name: str | None = setting("Name of the user that reads.", default=None, pattern=forms.SNOWFLAKE_NAME)
     refresh_seconds: int = setting("Seconds between two looks for new snapshots.", default=60, minimum=30, maximum=86400)
-    linked_database: bool = setting("Whether there is also a database that shows all tables by themselves.", default=False)
+    linked_database: bool = setting(
+        "Whether there is also a database that shows all tables by themselves. The reader may select from those that it has when "
+        "it is deployed; `GRANT SELECT ON ALL ICEBERG TABLES IN DATABASE` lets it read later ones.",
+        default=False,
+    )
 
 
 @attrs.frozen
@@ -207,6 +222,12 @@ class Alerts:
     key_age_days: int | None = setting(
         "At which age a key raises an alarm; half as old again as rotation lets it become, where nothing is said.",
         default=None,
+        minimum=1,
+        maximum=1000,
+    )
+    deployer_key_age_days: int = setting(
+        "At which age a key that you created by hand raises an alarm: Confluent's Cloud key and the Snowflake deployer's.",
+        default=180,
         minimum=1,
         maximum=1000,
     )

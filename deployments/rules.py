@@ -13,9 +13,9 @@ Finding = tuple[str, str]
 #: Tags that every resource gets anyway.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
-#: Lambda's limit for all variables of a function, and what ARNs of secrets, buckets and addresses take of it.
-_ENVIRONMENT_BYTES: Final = 4096
-_TOLD_BESIDES: Final = 1500
+#: Days of the longest window of each kind, and for the run itself, which comes after the window's end.
+_LONGEST_DAYS: Final = {"day": 1, "iso_week": 7, "month": 31}
+_RUN_DAYS: Final = 1
 
 
 def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -109,8 +109,19 @@ def storage_can_be_read(deployment: Deployment, sources: Sources) -> Iterator[Fi
                 f"topics[{index}].tableflow.in_glue",
                 'must be false: Tableflow shows no table of managed storage in Glue. Or use storage = "own_bucket"',
             )
-        if table.in_glue and table.formats and "ICEBERG" not in table.formats:
-            yield f"topics[{index}].tableflow.formats", "must have ICEBERG for Glue, and with it for exports and Snowflake"
+        if "DELTA" in table.formats:
+            yield (
+                f"topics[{index}].tableflow.formats",
+                "can't have DELTA: Glue, Athena, exports and Snowflake read the Iceberg table, and nothing that is deployed "
+                "here reads a Delta table. Leave formats out",
+            )
+        shown = [topic.name for topic in deployment.tables_in_glue]
+        if table.storage == "own_bucket" and not table.in_glue and shown:
+            yield (
+                f"topics[{index}].tableflow.in_glue",
+                f"can't be false while {shown[0]} is in Glue: Tableflow's catalog integration is the whole cluster's, and shows "
+                "every table in a bucket of yours. Set it to false for all topics, or leave it out",
+            )
 
 
 def snowflake_can_show(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -164,15 +175,23 @@ def rotation_can_keep_up(deployment: Deployment, sources: Sources) -> Iterator[F
         yield "rotation.grace_days", f"must be less than every_days ({rotation.every_days}): the next rotation needs the place"
 
 
-def functions_can_be_told(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """Watch and mails know tables and exports from their environment. Estimated: ARNs are known at deploy only."""
-    tables = sum(
-        130 + len(topic.name) + len(topic.tableflow.snowflake_table or "") for topic in deployment.tables if topic.tableflow
-    )
-    exports = sum(230 + len(export.contract) for export in deployment.exports)
-    if (size := _TOLD_BESIDES + tables + exports) > _ENVIRONMENT_BYTES:
-        what = f"and topics are too many for one deployment: its functions' environment would be {size:,} bytes of"
-        yield "exports", f"{what} {_ENVIRONMENT_BYTES:,} that Lambda takes. Put some into a deployment of their own"
+def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """A window that is published again after Tableflow removed some of its rows would lack them, without a sign of it."""
+    topics = {topic.name: (index, topic) for index, topic in enumerate(deployment.topics)}
+    for export in deployment.exports:
+        contract = sources.plain_contract(export.contract)
+        index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
+        if contract is None or topic is None or topic.tableflow is None or topic.tableflow.rows_days is None:
+            continue
+        length, again = _LONGEST_DAYS[contract.window.every], contract.window.restate_for_days
+        needed = length + again + _RUN_DAYS
+        if topic.tableflow.rows_days < needed:
+            yield (
+                f"topics[{index}].tableflow.rows_days",
+                f"must be at least {needed}: export {export.contract} publishes a window of {length} days again for "
+                f"{again} days after its end (window.restate_for_days in exports/{export.contract}.toml), and rows that "
+                "Tableflow has removed by then would be missing from the file",
+            )
 
 
 RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
@@ -188,7 +207,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     snowflake_names_differ,
     exports_fit,
     rotation_can_keep_up,
-    functions_can_be_told,
+    rows_outlive_windows,
 )
 
 
@@ -233,7 +252,11 @@ def _mistakes(contract: str, topic: Topic | None, sources: Sources) -> Iterator[
     except Missing:
         schema = None
     if topic and topic.tableflow and schema is None:
-        yield f"columns can't be checked: topic {topic.name} has no schema file. Name one with schema = …"
+        made_by = f", because statement {topic.statement} creates it and Flink derives its schema" if topic.statement else ""
+        yield (
+            f"columns can't be checked: topic {topic.name} has no schema file{made_by}. Write the Avro schema of its values to "
+            f"topics/{topic.name}.avsc, as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
+        )
     try:
         sources.contract(contract, schema)
     except BadFile as bad:

@@ -26,7 +26,6 @@ _PATTERNS = {
     contracts.TYPE: "see meaning",
     forms.NAME: "2 to 20 small letters, digits and hyphens",
     forms.STAGE: "2 to 12 small letters and digits",
-    forms.REGION: "see meaning",
     forms.SECRET_NAME: "a secret's name",
     forms.SNOWFLAKE_NAME: "a name in Snowflake",
 }

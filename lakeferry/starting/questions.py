@@ -73,7 +73,7 @@ _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
     Question("name", "What is the deployment called?", _form(forms.NAME, _NAME), "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", forms.tag_value, "data-platform team"),
-    Question("region", "AWS region, also that of the Kafka cluster", _form(forms.REGION, "a region like eu-west-1"), "eu-west-1"),
+    Question("region", "AWS region, also that of the Kafka cluster", forms.region, "eu-west-1"),
     Question("environment", "Confluent environment: new, or the id of one that exists", _environment, NEW),
     Question("environment_name", "Its name in Confluent", _form(r".{1,64}", "a name"), ""),
     Question("snowflake", "Snowflake account, or none", _account, NONE),

@@ -60,7 +60,9 @@ def test_what_is_wrong_is_said(wrong, told):
 
 #: What fields are written with, sound or not.
 PARTS = st.one_of(
-    st.sampled_from(["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2"]),
+    st.sampled_from(
+        ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2"]
+    ),
     st.from_regex(r"[0-9*]{1,3}([-/,#][0-9A-Z]{1,3})?[LW]?", fullmatch=True),
 )
 

@@ -20,10 +20,30 @@ from exports.toml_schema import json_schema
 DEV = (ROOT / "deployments" / "dev.toml").read_text()
 
 
-def mistakes(text):
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A project with what ships, and two exports more: of months, and of a topic that Flink creates."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("exports", "topics", "flink"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copy(ROOT / "cdk.json", folder)
+    daily = (ROOT / "exports" / "daily_trades.toml").read_text()
+    for export, changes in {
+        "monthly_trades": {'every = "day"': 'every = "month"', "restate_for_days = 3": "restate_for_days = 14"},
+        "daily_totals": {'topic = "stock_trades"': 'topic = "stock_trades_with_totals"'},
+    }.items():
+        text = daily.replace('name = "daily_trades"', f'name = "{export}"')
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        (folder / "exports" / f"{export}.toml").write_text(text)
+    return folder
+
+
+def mistakes(text, root=ROOT):
     """By key, what is wrong with it."""
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml")
+        check.parse(text, name="dev.toml", root=root)
     lines = text.splitlines()
     for problem in bad.value.problems:
         assert 0 <= problem.line <= len(lines)
@@ -116,7 +136,30 @@ WRONG = {
     "a table for Delta only": (
         (("snapshots_days = 7", 'snapshots_days = 7\nformats = ["DELTA"]'),),
         "topics[0].tableflow.formats",
-        "ICEBERG",
+        "nothing that is deployed here reads a Delta table",
+    ),
+    "a table for Delta too": (
+        (("snapshots_days = 7", 'snapshots_days = 7\nformats = ["ICEBERG", "DELTA"]'),),
+        "topics[0].tableflow.formats",
+        "can't have DELTA",
+    ),
+    "one table out of Glue while another is in it": (
+        (('snowflake_table = "STOCK_TRADES_WITH_TOTALS"', "in_glue = false"),),
+        "topics[1].tableflow.in_glue",
+        "while stock_trades is in Glue: Tableflow's catalog integration is the whole cluster's",
+    ),
+    "rows that go while an export may still publish them": (
+        (
+            ("snapshots_days = 7", "snapshots_days = 7\nrows_days = 30"),
+            ('contract = "daily_trades"', 'contract = "monthly_trades"'),
+        ),
+        "topics[0].tableflow.rows_days",
+        "must be at least 46: export monthly_trades publishes a window of 31 days again for 14 days after its end",
+    ),
+    "an export of a topic that Flink creates": (
+        (('contract = "daily_trades"', 'contract = "daily_totals"'),),
+        "exports[0].contract",
+        "statement stock_trades_with_totals creates it and Flink derives its schema. Write the Avro schema",
     ),
     "a table in Snowflake without Snowflake": (
         (("enabled = true", "enabled = false"),),
@@ -197,20 +240,15 @@ WRONG = {
         "snowflake.user_name",
         "the deployer's",
     ),
-    "more exports than the functions can be told of": (
-        (
-            (
-                "[alerts]",
-                12 * '[[exports]]\ncontract = "x"\ncron = "1 1 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n\n'
-                + "[alerts]",
-            ),
-        ),
-        "exports",
-        "4,096",
-    ),
     "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "form"),
     "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "form"),
-    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "form"),
+    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "no AWS region"),
+    "a region with a wrong number": ((('region = "eu-west-1"', 'region = "eu-west-9"'),), "aws.region", "Did you mean eu-west-"),
+    "a quickstart that is misspelt": (
+        (('datagen = "STOCK_TRADES"', 'datagen = "STOK_TRADES"'),),
+        "topics[0].datagen",
+        "Did you mean STOCK_TRADES?",
+    ),
     "too many workers": ((("glue_workers = 2", "glue_workers = 1000"),), "aws.glue_workers", "at most"),
     "a name of a megabyte": (
         (('owner = "data-platform team"', f'owner = "{"x" * 100}"\nname2 = "{"y " * 100_000}"'),),
@@ -221,9 +259,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_each_mistake_is_told_with_its_key(what):
+def test_each_mistake_is_told_with_its_key(what, root):
     pairs, key, words = WRONG[what]
-    found = mistakes(changed(*pairs))
+    found = mistakes(changed(*pairs), root)
     told = {name: message for name, message in found.items() if name.startswith(key)}
     assert told, found
     assert any(words in message for message in told.values()), told
@@ -235,6 +273,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
         ('name = "stock_trades"', 'name = "STOCK"'),
         ('zone = "America/New_York"', 'zone = "Nowhere"'),
         ("every_days = 30", "every_days = 0"),
+        ('cost-centre = "data-platform"', 'Stage = "x"'),
     )
     with pytest.raises(BadFile) as bad:
         check.parse(text, name="dev.toml")
@@ -243,6 +282,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
     assert told["aws.glue_wokers"].startswith("glue_wokers")
     assert told["topics[0].name"].startswith("name")
     assert told["exports[0].zone"].startswith("zone")
+    assert told["deployment.tags.Stage"].startswith("Stage"), "an unknown key hides no finding of a rule"
     assert told["rotation.every_days"].startswith("every_days")
     assert str(bad.value).startswith(f"dev.toml: {len(bad.value.problems)} mistakes\n")
 
@@ -301,16 +341,22 @@ def test_editors_get_the_same_model():
     assert not validator.is_valid(tomllib.loads(changed(('"retention.ms" = "604800000"', '"retention.ms" = 604800000'))))
 
 
-def test_every_rule_has_a_mistake_that_it_finds():
+@pytest.mark.parametrize("days", [46, 400])
+def test_rows_that_stay_for_longer_than_windows_are_published_are_fine(root, days):
+    text = changed(("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"), ('"daily_trades"', '"monthly_trades"'))
+    assert check.parse(text, name="dev.toml", root=root).deployment.tables[0].tableflow.rows_days == days
+
+
+def test_every_rule_has_a_mistake_that_it_finds(root):
     """A rule that never speaks is no rule."""
     texts = [changed(*pairs) for pairs, _, _ in WRONG.values()]
-    silent = [rule.__name__ for rule in RULES if not any(_speaks(rule, text) for text in texts)]
+    silent = [rule.__name__ for rule in RULES if not any(_speaks(rule, text, root) for text in texts)]
     assert silent == []
 
 
-def _speaks(rule, text):
+def _speaks(rule, text, root):
     """Whether there is more to say about `text` with the rule than without any."""
-    return _count(text, [lambda deployment: rule(deployment, Sources())]) > _count(text, [])
+    return _count(text, [lambda deployment: rule(deployment, Sources(root))]) > _count(text, [])
 
 
 def _count(text, rules):
