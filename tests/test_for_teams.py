@@ -63,12 +63,14 @@ def test_workflows_use_versions_and_ask_for_little(file):
     assert list(team_files.risks(workflow)) == []
 
 
-def test_a_stage_is_deployed_within_its_environment_by_a_token_of_an_hour():
+def test_a_stage_is_deployed_within_its_environment_by_credentials_that_last_as_long_as_the_job():
     (job,) = DEPLOY["jobs"].values()
     (assume,) = [step["with"] for step in job["steps"] if "configure-aws" in step.get("uses", "")]
     assert job["environment"] == job["env"]["STAGE"]
     assert assume["role-to-assume"] == "${{ vars.AWS_ROLE }}"
-    assert assume["role-duration-seconds"] == 3600
+    assert assume["role-duration-seconds"] == job["timeout-minutes"] * 60
+    page = (ROOT / "docs" / "how-to" / "prepare-aws.md").read_text()
+    assert f"--max-session-duration {assume['role-duration-seconds']}" in page
     assert "id-token" not in CHECK["permissions"]
     stages = DEPLOY[True]["workflow_dispatch"]["inputs"]["stage"]["options"]  # YAML reads the key `on` as true
     assert {f"{stage}.toml" for stage in stages} <= {file.name for file in (ROOT / "deployments").glob("*.toml")}
