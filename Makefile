@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAGE ?= dev
 
-.PHONY: demo test rehearse deployments nightly lint synth docs bench setup lock clean
+.PHONY: demo test rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -34,6 +34,13 @@ lint: setup
 
 synth: setup
 	@$(BIN)/python -m lakeferry.cdk synth --quiet --context stage=$(STAGE)
+	@$(BIN)/python -m lakeferry.sbom
+
+sbom: setup
+	@$(BIN)/python -m lakeferry.sbom
+
+audit: setup
+	@$(BIN)/python -m lakeferry.audit
 
 docs: setup
 	@$(BIN)/python -m lakeferry.site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import boto3
 import pytest
 from assembly_kit import ROOT
 
+from lakeferry import audit, sbom
 from lambdas import contract
 from stacks import assets
 
@@ -135,3 +137,49 @@ def test_the_zip_has_the_script_s_imports_and_times_of_no_day():
 def test_pure_python_only_in_the_zip():
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         assert not [name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd")]
+
+
+def installed(folder):
+    """Names and versions of the packages in an asset, as their own metadata has them."""
+    found = set()
+    for metadata in folder.glob("*.dist-info/METADATA"):
+        lines = metadata.read_text(encoding="utf-8").splitlines()
+        fields = dict(line.split(": ", 1) for line in lines[: lines.index("")] if ": " in line and not line.startswith(" "))
+        found.add((fields["Name"].lower().replace("_", "-"), fields["Version"]))
+    return found
+
+
+def test_each_bill_of_materials_lists_what_is_in_its_asset(tmp_path):
+    with zipfile.ZipFile(assets.glue_zip()) as archive:
+        archive.extractall(tmp_path)
+    for asset, folder in ((sbom.LAMBDA, assets.lambda_folder()), (sbom.GLUE, tmp_path)):
+        bill = json.loads(sbom.document(asset))
+        assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "1.6", asset.name)
+        listed = {(part["name"].lower().replace("_", "-"), part["version"]) for part in bill["components"]}
+        assert listed == installed(folder)
+        assert {part["purl"] for part in bill["components"]} == {f"pkg:pypi/{name}@{version}" for name, version in listed}
+
+
+def test_a_package_that_is_locked_for_another_system_is_not_in_the_bill(tmp_path):
+    lock = tmp_path / "requirements.txt"
+    lock.write_text("a==1 \\\n    --hash=sha256:00\nb==2 ; sys_platform == 'win32' \\\n    --hash=sha256:00\n# c==3\n")
+    found = sbom.requirements(sbom.Asset("x", lock, sbom.LAMBDA.environment))
+    assert [requirement.name for requirement in found] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "wrong"),
+    [
+        ([{"name": "a", "version": "1", "vulns": []}], []),
+        ([{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}], ["a 1: PYSEC-1 (fixed in 2)"]),
+        ([{"name": "a", "skip_reason": "unreachable"}], ["a: not looked up: unreachable"]),
+        ([], ["no package was looked up"]),
+    ],
+)
+def test_an_audit_fails_for_what_is_weak_and_for_what_it_could_not_look_up(dependencies, wrong):
+    assert list(audit.findings(json.dumps({"dependencies": dependencies, "fixes": []}))) == wrong
+
+
+def test_every_lock_is_audited():
+    assert {str(lock.relative_to(ROOT)) for lock in ROOT.glob("**/requirements.txt") if "build" not in lock.parts[:-1]
+            and not any(part.startswith((".venv", "node_modules")) for part in lock.parts)} == set(audit.LOCKS)  # fmt: skip

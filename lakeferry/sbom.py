@@ -1,0 +1,87 @@
+"""Software bills of materials of what is deployed: `make sbom` writes one CycloneDX document for each asset.
+
+They are made of the lock files that the assets are installed from, so they list each package that ships, and no other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+from packaging.requirements import Requirement
+
+from stacks import assets
+
+FOLDER: Final = assets.BUILD / "sbom"
+_LINUX: Final = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
+
+
+@attrs.frozen
+class Asset:
+    """`environment` is where it runs, in the words of dependency markers."""
+
+    name: str
+    lock: Path
+    environment: Mapping[str, str]
+
+
+LAMBDA: Final = Asset(
+    "lakeferry-lambda",
+    assets.ROOT / "lambdas" / "requirements.txt",
+    {
+        **_LINUX,
+        "platform_machine": "aarch64",
+        "python_version": assets.AWS.python,
+        "python_full_version": f"{assets.AWS.python}.0",
+    },
+)
+GLUE: Final = Asset(
+    "lakeferry-glue",
+    assets.ROOT / "glue_jobs" / "requirements.txt",
+    {**_LINUX, "platform_machine": "x86_64", "python_version": "3.11", "python_full_version": "3.11.0"},
+)
+
+
+def document(asset: Asset) -> str:
+    """CycloneDX 1.6, as JSON."""
+    bom = Bom()
+    root = bom.metadata.component = Component(name=asset.name, type=ComponentType.APPLICATION, bom_ref=asset.name)
+    parts = [_component(requirement) for requirement in requirements(asset)]
+    bom.components.update(parts)
+    bom.register_dependency(root, parts)
+    return JsonV1Dot6(bom).output_as_string(indent=2)
+
+
+def requirements(asset: Asset) -> Iterator[Requirement]:
+    """What the lock installs where the asset runs."""
+    for line in asset.lock.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+        text = line.partition(" --hash=")[0].strip()
+        if text and not text.startswith("#"):
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate(dict(asset.environment)):
+                yield requirement
+
+
+def _component(requirement: Requirement) -> Component:
+    (version,) = requirement.specifier
+    purl = PackageURL("pypi", name=requirement.name.lower(), version=version.version)
+    return Component(name=requirement.name, version=version.version, purl=purl, bom_ref=str(purl))
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for asset in (LAMBDA, GLUE):
+        file = FOLDER / f"{asset.name}.cdx.json"
+        file.write_text(document(asset) + "\n", encoding="utf-8")
+        sys.stdout.write(f"{file.relative_to(assets.ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
