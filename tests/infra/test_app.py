@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
+from pathlib import Path
 
+import aws_cdk
 import pytest
 from assembly_kit import CONTEXT, ROOT
 
@@ -30,9 +33,31 @@ def test_a_bad_file_is_told_ends_with_2_and_makes_nothing(tmp_path):
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("*.template.json"))
 
 
-def test_it_is_short():
-    lines = (ROOT / "app.py").read_text().splitlines()
-    assert len(lines) <= 40
+def test_every_feature_flag_of_cdk_is_decided(tmp_path):
+    """CDK's command line warns of each synthesis with a flag that cdk.json doesn't name."""
+    (package,) = Path(aws_cdk.__file__).with_name("_jsii").glob("aws-cdk-lib@*.jsii.tgz")
+    with tarfile.open(package) as archive:
+        flags = json.load(archive.extractfile("package/recommended-feature-flags.json"))
+    assert len(flags) > 50
+    assert set(flags) - set(CONTEXT) == set()
+
+
+@pytest.mark.deep
+def test_the_command_line_has_nothing_to_warn_of(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "lakeferry.cdk",
+        "synth",
+        "--context",
+        "stage=dev",
+        "--quiet",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "feature flag" not in (done.stdout + done.stderr).lower()
 
 
 @pytest.mark.deep
