@@ -43,31 +43,34 @@ SNOWFLAKE_URL: Final = "LAKEFERRY_SNOWFLAKE_URL"
 ROTATION_KEEP: Final = "LAKEFERRY_ROTATION_KEEP"
 ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
 
-#: Of the notification and the watch: the bucket of the exports, where in it they lie, and (JSON) what there is to tell or watch.
+#: Of the notification and the watch: the exports' bucket and prefix.
 LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
 LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
-#: {"<export>": {"job": …, "topic": "arn:…", "zone": …}}
-EXPORTS: Final = "LAKEFERRY_EXPORTS"
-#: Below it in that bucket, what has been told: conditional writes make each notice one.
+#: s3://bucket/key of a JSON object with tables, exports and secrets, which exceed Lambda's 4,096 bytes of environment.
+SETTINGS: Final = "LAKEFERRY_SETTINGS"
+#: How the ARNs of the exports' SNS topics begin; the export's name follows.
+TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
+#: The Kafka cluster, also the tables' Glue database; and the Snowflake schema (database.schema) that shows tables.
+CLUSTER: Final = "LAKEFERRY_CLUSTER"
+SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
+TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
 NOTICES: Final = "notices"
-#: The topic of those who run the deployment.
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
-#: {"cluster": lkc-…, "tables": [{"topic", "database", "snowflake"}], "secrets": [arn],
-#: "exports": [{"export", "cron", "zone", "late_after_hours", and maybe "first_day", "topic": arn, "recipients": how many}]}
-WATCHED: Final = "LAKEFERRY_WATCHED"
 
-#: Metrics that the watch emits, with what tells one from another besides the deployment.
+#: Metrics that the watch emits, each with its dimension beside the deployment.
 METRICS: Final = "Lakeferry"
 DEPLOYMENT_DIMENSION: Final = "Deployment"
 METRIC_DIMENSIONS: Final = {
-    "TopicAgeHours": "Table",
-    "IcebergAgeHours": "Table",
-    "GlueAgeHours": "Table",
-    "SnowflakeAgeHours": "Table",
-    "ExportLateHours": "Export",
-    "RecipientsUnconfirmed": "Export",
-    "KeyAgeDays": "Secret",
+    **dict.fromkeys(("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours", "TableflowStopped"), "Table"),
+    # A Kafka cluster, for records that Tableflow skipped, or the topic that takes them (`on_error = "LOG"`).
+    "RowsSkipped": "Source",
+    **dict.fromkeys(("ExportLateHours", "RecipientsUnconfirmed"), "Export"),
+    **dict.fromkeys(("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays"), "Secret"),
 }
+#: How many things could not be measured, by the metric that lacks them.
+UNMEASURED: Final = "Unmeasured"
+UNMEASURED_DIMENSION: Final = "Metric"
+WATCH_MINUTES: Final = 15
 
 #: Properties of Custom::LakeferryPurge; each resource has one of them. What it names is emptied when the resource is deleted.
 PURGE_TYPE: Final = "Custom::LakeferryPurge"
@@ -104,11 +107,8 @@ def resource_type(kind: str) -> str:
 
 
 def object_name(*, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str) -> str:
-    """The vendor's name of a resource: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.
-
-    Readable first; then a mark of everything that tells one resource from all others, so that neither two stacks of a
-    stage nor two accounts of an organization ever share a name.
-    """
+    """The vendor's name of a resource: a-z, 0-9 and hyphens, at most NAME_LENGTH characters. Readable first; then a mark of
+    everything that tells one resource from all others, also over stages and accounts."""
     whole = "/".join((account, region, stack, project, stage, logical_id, generation))
     mark = hashlib.sha256(whole.encode()).hexdigest()[:_MARK_LENGTH]
     readable = name_prefix(project, stage, region) + re.sub(r"[^a-z0-9]+", "-", logical_id.lower())
@@ -139,7 +139,7 @@ KINDS: Final = {
     ),
     "acl": _kind(
         "environment_id cluster_id credentials service_account_id resource_type operation",
-        "resource_name pattern_type permission host",
+        "resource_name resource_names pattern_type permission host",
         "id",
     ),
     "api_key": _kind(
@@ -157,7 +157,7 @@ KINDS: Final = {
     "flink_compute_pool": _kind("environment_id region", "max_cfu", "id name resource_name rest_endpoint"),
     "flink_statement": _kind(
         "environment_id region credentials compute_pool_id service_account_id catalog database sql",
-        "undo_sql properties",
+        "undo_sql properties tableflow_topics",
         "name phase",
     ),
     "provider_integration": _kind("environment_id role_arn", "", "id name confluent_role_arn external_id"),
@@ -226,6 +226,8 @@ ROLES: Final = (
     Role("flink_runner", "ResourceOwner", "subject", "*"),
     Role("flink_runner", "ResourceOwner", "transactional_id", "_confluent-flink_*"),
     Role("watcher", "MetricsViewer", "cluster"),
+    # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for Tableflow").
+    Role("watcher", "Operator", "cluster"),
 )
 #: The consumer reads every topic of the deployment, those that Flink writes too. Datagen previews its data in a topic of its own.
 ACLS: Final = (

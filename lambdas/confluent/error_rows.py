@@ -96,6 +96,14 @@ FLINK_FAILED: Final = ErrorRow(
     "The SQL is wrong, a table that it reads is missing, or its account lacks a role.",
     "Correct what the message names, and deploy again.",
 )
+FLINK_TABLEFLOW: Final = ErrorRow(
+    "CFL-FLINK-TABLEFLOW",
+    "A Flink statement whose topic is a table can't be edited",
+    "Its text was edited. Flink can't change a statement in place: its topic would be dropped with all records, and Confluent "
+    "drops no topic that Tableflow reads. Nothing was changed.",
+    "Take the edit back, and give the new version a name and a topic of its own. Or take [topics.tableflow] and what reads the "
+    "table out of the deployment file, deploy, then edit: the topic's records are lost.",
+)
 CONNECTOR_CONFIG: Final = ErrorRow(
     "CFL-CONNECTOR-CONFIG",
     "The connector's configuration is not valid",
@@ -153,6 +161,7 @@ MISSING_ENDPOINT: Final = ErrorRow(
 
 ERRORS: Final = (
     AUTH, AUTH_SCOPE, NOT_FOUND, CONFLICT, INVALID, QUOTA, RATE, UNAVAILABLE, UNEXPECTED, KEY_NOT_READY, CLUSTER_TYPE,
-    CLUSTER_FAILED, DELETION_PROTECTED, POOL_FAILED, FLINK_FAILED, CONNECTOR_CONFIG, CONNECTOR_FAILED, INTEGRATION_IN_USE,
+    CLUSTER_FAILED, DELETION_PROTECTED, POOL_FAILED, FLINK_FAILED, FLINK_TABLEFLOW, CONNECTOR_CONFIG, CONNECTOR_FAILED,
+    INTEGRATION_IN_USE,
     SCHEMALESS, STORAGE_NOT_EMPTY, TABLEFLOW_FAILED, TABLEFLOW_SUSPENDED, CATALOG_FAILED, MISSING_ENDPOINT,
 )  # fmt: skip

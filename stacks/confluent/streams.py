@@ -79,9 +79,9 @@ class _Maker:
         topics = self.plan.deployment.topics
         manager = list(self.accounts.bound["app_manager"])
         for acl in contract.ACLS:
-            named = [""] if acl.name else topics_of(acl, topics)
-            for topic in named:
-                self.accounts.enter(self.resources, acl, self.where, self.keys.kafka["secret"], topic).after(*manager)
+            named = [] if acl.name else topics_of(acl, topics)
+            if acl.name or named:
+                self.accounts.enter(self.resources, acl, self.where, self.keys.kafka["secret"], named).after(*manager)
 
     def connector(self, topic: Topic) -> Made:
         schema = json.loads(self.plan.sources.schema_text(topic) or "{}")
@@ -113,6 +113,7 @@ class _Maker:
             sql=text.create,
             undo_sql=text.undo,
             properties=text.properties or None,
+            tableflow_topics=[topic.name for topic in self.plan.deployment.tables if topic.statement == name] or None,
         ).after(*self.accounts.bound[FLINK])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lambdas.confluent.flink_sql import mark, normal
 from lambdas.confluent.kinds import flink_statement
-from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated, Spoiled, Vanished
+from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated, Refused, Spoiled, Vanished
 
 FLINK = Path(__file__).parents[2] / "flink"
 SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"
@@ -114,6 +114,17 @@ def test_another_text_is_another_statement(server):
     gone(server, NOW)
     with pytest.raises(Vanished):
         flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+
+
+def test_an_edit_of_a_statement_whose_topic_is_a_table_is_refused_before_anything_happens(server):
+    """Else its topic would have to be dropped, which Confluent refuses while Tableflow reads it."""
+    there(server, NOW, "RUNNING")
+    edited = statement_spec(sql="CREATE TABLE t AS SELECT 2", tableflow_topics=["t"])
+    with pytest.raises(Refused, match=f"statement {NOW} writes t") as refused:
+        flink_statement.update(context(server), edited, NOW)
+    assert (refused.value.row.code, refused.value.patience) == ("CFL-FLINK-TABLEFLOW", 0)
+    flink_statement.update(context(server), statement_spec(tableflow_topics=["t"]), NOW)
+    assert wrote(server) == []
 
 
 def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resumed(server):

@@ -19,7 +19,7 @@ from lambdas.confluent.flink_sql import mark, normal
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import at, text
 from lambdas.core import errors
-from lambdas.core.errors import Faulty, NotYet, Outdated, Spoiled
+from lambdas.core.errors import Faulty, NotYet, Outdated, Refused, Spoiled
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
 
@@ -43,6 +43,10 @@ class Spec(Properties):
     sql: str = prop("The statement.")
     undo_sql: str = prop("The statement that undoes it, run before it is deleted or replaced.", default="")
     properties: dict[str, str] = prop("Further properties of Flink's session.", default=dict)
+    tableflow_topics: list[str] = prop(
+        "Topics with Tableflow that it writes. While it has some, its text can't change: the topics would have to be dropped.",
+        default=list,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):
@@ -77,6 +81,8 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     """Pool and account can change, on a stopped statement; all else is another statement."""
     found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     if object_id != _name(context, spec):
+        if spec.tableflow_topics:
+            raise Refused(error_rows.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
         raise Outdated(errors.OUTDATED, f"statement {object_id} has another text")
     if text(found, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
