@@ -1,11 +1,10 @@
-"""Exports: when each runs, what is told about its runs and to whom, and queries to look at the tables with."""
+"""Exports: when each runs, and what is told about its runs and to whom."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from aws_cdk import App, Duration, RemovalPolicy, TimeZone
-from aws_cdk import aws_athena as athena
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as event_targets
 from aws_cdk import aws_glue as glue
@@ -17,7 +16,6 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 
 from deployments.check import Plan
-from deployments.model import Export
 from lambdas import contract
 from stacks import data
 from stacks.base import LakeferryStack, Surroundings, words
@@ -27,17 +25,13 @@ from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import OwnFunction
 from stacks.constructs.mail import alarm_topic, mail_topic
 from stacks.constructs.on_schedule import OnSchedule
-from stacks.constructs.statements import ONE_PREFIX, Statement, allow, role
+from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, role
 from stacks.data import DataStack
+from stacks.settings import PublishedSettings, topic_arns, topic_name
 
 #: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-_QUERIES: Final = {
-    "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
-    "Count": ("how many rows", 'SELECT count(*) AS "rows" FROM "{database}"."{table}"'),
-    "Commits": ("when data came", 'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC'),
-}
 #: What the notification is called with when no event of Glue's came.
 _CATCH_UP: Final = {"operation": "catch_up"}
 _SUCCESS: Final = ("SUCCEEDED",)
@@ -61,7 +55,6 @@ class ExportsStack(LakeferryStack):
             self._jobs()
             self._schedules()
             self._notify()
-        self._queries()
         self._tell()
 
     def _dead_letters(self) -> sqs.Queue:
@@ -84,7 +77,12 @@ class ExportsStack(LakeferryStack):
             self.jobs[export.contract] = jobs.job(f"{words(export.contract)}Job", export)
             title = self.plan.sources.contract(export.contract, None).title
             self.topics[export.contract] = mail_topic(
-                self, f"{words(export.contract)}Topic", title=title, recipients=export.recipients, key=key
+                self,
+                f"{words(export.contract)}Topic",
+                title=title,
+                recipients=export.recipients,
+                key=key,
+                topic_name=topic_name(self.deployment, export.contract),
             )
 
     def _schedules(self) -> None:
@@ -140,6 +138,7 @@ class ExportsStack(LakeferryStack):
         )
 
     def _notify(self) -> None:
+        settings = PublishedSettings(self, "Settings")
         function = OwnFunction(
             self,
             "Notify",
@@ -151,11 +150,10 @@ class ExportsStack(LakeferryStack):
                 contract.LAKE_BUCKET: self.lake.bucket,
                 contract.LAKE_PREFIX: data.EXPORTS,
                 contract.ALARM_TOPIC: self.alarm_topic.topic_arn,
-                contract.EXPORTS: self.to_json_string(
-                    {export.contract: self._told(export) for export in self.deployment.exports}
-                ),
+                contract.SETTINGS: settings.url,
+                contract.TOPIC_ARNS: topic_arns(self),
             },
-            statements=self._may_tell(),
+            statements=[*self._may_tell(), settings.may_read()],
             dead_letters=self.dead_letters,
         )
         OnSchedule(
@@ -185,20 +183,10 @@ class ExportsStack(LakeferryStack):
                 )
             )
 
-    def _told(self, export: Export) -> dict[str, str]:
-        """What the notification needs to know of an export."""
-        return {
-            "job": str(self.jobs[export.contract].name),
-            "topic": self.topics[export.contract].topic_arn,
-            "zone": export.zone,
-            "cron": export.cron,
-        }
-
     def _may_tell(self) -> list[Statement]:
         """It reads records and manifests, never a file of rows."""
         arn = self.lake.arn
         records = [f"{arn}/{data.EXPORTS}/*/{part}/*" for part in ("runs", "manifests", "skipped")]
-        topics = [*[topic.topic_arn for topic in self.topics.values()], self.alarm_topic.topic_arn]
         jobs = [self.own_arn("glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
@@ -211,23 +199,10 @@ class ExportsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a notice that isn't there yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
             allow("AskForRuns", ["glue:GetJobRun"], jobs),
-            allow("SendMails", ["sns:Publish"], topics),
+            allow("SendMails", ["sns:Publish"], [f"{topic_arns(self)}*"], why=ITS_TOPICS),
+            allow("SendAlarms", ["sns:Publish"], [self.alarm_topic.topic_arn]),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarm_key.key_arn]),
         ]
-
-    def _queries(self) -> None:
-        """Names are quoted: the database's has a hyphen."""
-        for topic in self.deployment.tables_in_glue:
-            for name, (title, text) in _QUERIES.items():
-                athena.CfnNamedQuery(
-                    self,
-                    f"{words(topic.name)}{name}Query",
-                    name=f"{self.deployment.prefix} {topic.name}: {title}",
-                    database=self.glue_database,
-                    description=f"{topic.name}: {title}",
-                    query_string=text.format(database=self.glue_database, table=topic.name),
-                    work_group=self.lake.workgroup,
-                )
 
     def _tell(self) -> None:
         for export in self.deployment.exports:

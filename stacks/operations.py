@@ -10,22 +10,36 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 
 from deployments.check import Plan
-from deployments.model import Topic
 from lambdas import contract
 from stacks import data
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import OwnFunction
 from stacks.constructs.on_schedule import OnSchedule
-from stacks.constructs.secrets import through
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, ONE_PREFIX, Statement, allow, glue_tables
+from stacks.constructs.queries import named_queries
+from stacks.constructs.secrets import named_secret, through
+from stacks.constructs.statements import (
+    ITS_JOBS,
+    ITS_KEYS,
+    ITS_TOPICS,
+    ONE_DATABASE,
+    ONE_PREFIX,
+    Statement,
+    allow,
+    glue_tables,
+)
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
+from stacks.settings import PublishedSettings, topic_arns
 from stacks.snowflake import SnowflakeStack
 
-#: An alarm needs two looks of the watch: one that is missing or bad may pass.
-_LOOK_HOURS: Final = 6
-_LOOKS: Final = 2
+#: Of the last three runs of the watch, as many must be over the limit: one may be wrong or missing.
+_RUNS: Final = 3
+_RUNS_OVER: Final = 2
+_CONFIRM_HOURS: Final = 24
+_AGES: Final = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
+#: Every deployment has these; the dashboard shows the largest value.
+_WHOLE_METRICS: Final = ("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", contract.UNMEASURED)
 
 
 class OperationsStack(LakeferryStack):
@@ -38,7 +52,7 @@ class OperationsStack(LakeferryStack):
         surroundings: Surroundings,
         stacks: tuple[DataStack, ConfluentStack, SnowflakeStack | None, ExportsStack],
     ) -> None:
-        super().__init__(app, "operations", plan, surroundings, purpose="watch, alarms, dashboard, budget")
+        super().__init__(app, "operations", plan, surroundings, purpose="watch, alarms, dashboard, budget, queries")
         self.data, self.confluent, self.snowflake, self.exports = stacks
         for needed in filter(None, stacks):  # values that are offered bind no stack to their giver by themselves
             self.add_stack_dependency(needed)
@@ -46,15 +60,21 @@ class OperationsStack(LakeferryStack):
         self._alarms = self._alarming()
         self._dashboard()
         self._budget()
+        named_queries(self, database=self.confluent.cluster.glue_database, workgroup=self.data.lake.workgroup)
         self.tell("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
 
     def _watching(self) -> OwnFunction:
+        settings = PublishedSettings(self, "Settings", secrets=self._secret_names())
         environment = {
             contract.PROJECT: self.deployment.deployment.name,
             contract.STAGE: self.deployment.deployment.stage,
             contract.LAKE_BUCKET: self.data.lake.bucket,
             contract.LAKE_PREFIX: data.EXPORTS,
-            contract.WATCHED: self.to_json_string(self._watched()),
+            contract.SETTINGS: settings.url,
+            contract.CLUSTER: self.confluent.cluster.glue_database,
+            contract.TOPIC_ARNS: topic_arns(self) if self.deployment.exports else "",
+            contract.SNOWFLAKE_SCHEMA: self.snowflake.reader.schema if self.snowflake else "",
+            contract.TABLEFLOW_SECRET: self.confluent.cluster.table_watcher_secret_arn,
             contract.CONFLUENT_URL: self.surroundings.confluent_url,
             contract.SNOWFLAKE_URL: self.surroundings.snowflake_url,
             contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
@@ -66,54 +86,30 @@ class OperationsStack(LakeferryStack):
             handler=contract.WATCH,
             purpose="Emits freshness, lateness and ages of keys",
             environment={name: value for name, value in environment.items() if value},
-            statements=self._may_look(),
+            statements=[settings.may_read(), *self._may_look()],
             dead_letters=self.exports.dead_letters,
         )
         OnSchedule(
             self,
             "WatchSchedule",
             function,
-            cron=f"20 0/{_LOOK_HOURS} * * ? *",
+            cron=f"0/{contract.WATCH_MINUTES} * * * ? *",
             purpose="Looks after the deployment",
             dead_letters=self.exports.dead_letters,
         )
         return function
 
-    def _watched(self) -> dict[str, object]:
-        return {
-            "cluster": self.confluent.cluster.glue_database,
-            "tables": [self._table(topic) for topic in self.deployment.tables],
-            "exports": [
-                {
-                    "export": export.contract,
-                    "cron": export.cron,
-                    "zone": export.zone,
-                    "late_after_hours": export.late_after_hours,
-                    **({"first_day": export.first_day.isoformat()} if export.first_day else {}),
-                    "topic": self.exports.topics[export.contract].topic_arn,
-                    "recipients": len(export.recipients),
-                }
-                for export in self.deployment.exports
-            ],
-            "secrets": self._secrets(),
-        }
-
-    def _table(self, topic: Topic) -> dict[str, str]:
-        assert topic.tableflow is not None
-        shown = topic.tableflow.snowflake_table if self.snowflake else None
-        return {
-            "topic": topic.name,
-            "database": self.confluent.cluster.glue_database if topic.tableflow.in_glue else "",
-            "snowflake": f"{self.snowflake.reader.schema}.{shown.upper()}" if self.snowflake and shown else "",
-        }
+    def _secret_names(self) -> list[str]:
+        held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
+        return [f"{self.deployment.prefix}/{path}" for one in held for path in one.by_path]
 
     def _secrets(self) -> list[str]:
         return [*self.confluent.cluster.secret_arns, *([self.snowflake.reader.secret_arn] if self.snowflake else [])]
 
     def _may_look(self) -> list[Statement]:
-        """Keys are read of two accounts that can do nothing but see metrics or read tables; of the others it sees dates."""
+        """It reads keys of accounts that can see metrics and tables and change nothing; of other keys it sees dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
-        readers, keys = [cluster.watcher_secret_arn], [cluster.key_arn]
+        readers, keys = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn], [cluster.key_arn]
         if self.snowflake:
             readers.append(self.snowflake.reader.secret_arn)
             keys.append(self.snowflake.reader.key_arn)
@@ -121,11 +117,15 @@ class OperationsStack(LakeferryStack):
             allow("SeeTables", ["glue:GetTable"], glue_tables(self, cluster.glue_database), why=ONE_DATABASE),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
             allow("FindMetadata", ["s3:ListBucket"], [lake.tableflow_arn], {"StringLike": {"s3:prefix": ["*/metadata/*"]}}),
-            *self._may_count_recipients(),
+            *self._may_see_exports(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{data.EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
             # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a manifest that isn't there yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
-            allow("SeeAgesOfKeys", ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"], self._secrets()),
+            allow(
+                "SeeAgesOfKeys",
+                ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
+                [*self._secrets(), *self._deployer_secrets()],
+            ),
             allow("ReadAsReaders", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
             allow(
@@ -137,63 +137,96 @@ class OperationsStack(LakeferryStack):
             ),
         ]
 
-    def _may_count_recipients(self) -> list[Statement]:
-        topics = [topic.topic_arn for topic in self.exports.topics.values()]
-        return [allow("CountRecipients", ["sns:GetTopicAttributes"], topics)] if topics else []
+    def _deployer_secrets(self) -> list[str]:
+        names = [self.deployment.confluent.cloud_key_secret]
+        if self.snowflake:
+            names.append(self.snowflake.wanted.key_secret)
+        return [named_secret(self, name) for name in names]
+
+    def _may_see_exports(self) -> list[Statement]:
+        if not self.deployment.exports:
+            return []
+        jobs = self.own_arn("glue", f"job/{self.deployment.prefix}-*")
+        return [
+            allow("CountRecipients", ["sns:GetTopicAttributes"], [f"{topic_arns(self)}*"], why=ITS_TOPICS),
+            allow("SeeJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS),
+        ]
 
     def _alarming(self) -> list[cloudwatch.Alarm]:
         alerts, rotation = self.deployment.alerts, self.deployment.rotation
-        stale = alerts.table_stale_hours
         limits = {
-            "TopicAgeHours": stale,
-            "IcebergAgeHours": stale,
-            "GlueAgeHours": stale,
-            "SnowflakeAgeHours": stale,
+            **dict.fromkeys(_AGES, alerts.table_stale_hours),
+            "TableflowStopped": 0,
+            "RowsSkipped": 0,
             "ExportLateHours": 0,
-            "RecipientsUnconfirmed": 0,
             "KeyAgeDays": alerts.key_age_days or rotation.every_days * 3 // 2,
+            "RotationOverdueDays": 0,
+            "DeployerKeyAgeDays": alerts.deployer_key_age_days,
+            contract.UNMEASURED: 0,
         }
         emitted = self._emitted()
         alarms = [self._on_watch(metric, limit) for metric, limit in limits.items() if metric in emitted]
+        if self.deployment.exports:
+            alarms.append(self._on_unconfirmed())
         return [*alarms, self._on_dead_letters()]
 
     def _emitted(self) -> set[str]:
         """Metrics that the watch has something to say about."""
-        found = {"KeyAgeDays"}
+        found = set(_WHOLE_METRICS)
         if self.deployment.tables:
-            found |= {"TopicAgeHours"}
+            found |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
             found |= {"IcebergAgeHours", "GlueAgeHours"}
         if self.snowflake and any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables):
             found |= {"SnowflakeAgeHours"}
         return found | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
 
-    def _metric(self, name: str, dimension: str = "", value: str = "") -> cloudwatch.Metric:
+    def _metric(
+        self, name: str, dimension: str = "", value: str = "", *, minutes: int = contract.WATCH_MINUTES
+    ) -> cloudwatch.Metric:
         """The largest of all, or that of one table, export or secret."""
         dimensions = {contract.DEPLOYMENT_DIMENSION: self.deployment.prefix, **({dimension: value} if dimension else {})}
         return cloudwatch.Metric(
             namespace=contract.METRICS,
             metric_name=name,
             dimensions_map=dimensions,
-            period=Duration.hours(_LOOK_HOURS),
+            period=Duration.minutes(minutes),
             statistic="Maximum",
         )
 
     def _on_watch(self, metric: str, limit: int) -> cloudwatch.Alarm:
-        """No data is bad news too: either the watch is broken or there was nothing to look at."""
+        """A new alarm has INSUFFICIENT_DATA until the watch has run, and mails nothing. Where data stops, it goes back to that
+        state, which is mailed: the watch doesn't run any more."""
         alarm = cloudwatch.Alarm(
             self,
             f"{metric}Alarm",
             alarm_name=f"{self.deployment.prefix}-{metric}",
-            alarm_description=f"{metric} of {self.deployment.prefix} is above {limit}, or the watch says nothing",
+            alarm_description=f"{metric} of {self.deployment.prefix} is above {limit}. `lakeferry status` says of what. "
+            "With INSUFFICIENT_DATA, the watch doesn't run any more",
             metric=self._metric(metric),
             threshold=limit,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            evaluation_periods=_LOOKS,
-            datapoints_to_alarm=_LOOKS,
-            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+            evaluation_periods=_RUNS,
+            datapoints_to_alarm=_RUNS_OVER,
+            treat_missing_data=cloudwatch.TreatMissingData.MISSING,
         )
-        return self._told(alarm)
+        alarm.add_insufficient_data_action(actions.SnsAction(self.exports.alarm_topic))
+        return self._mails(alarm)
+
+    def _on_unconfirmed(self) -> cloudwatch.Alarm:
+        """Only after a day: nobody confirms a subscription before it is deployed."""
+        alarm = cloudwatch.Alarm(
+            self,
+            "RecipientsUnconfirmedAlarm",
+            alarm_name=f"{self.deployment.prefix}-RecipientsUnconfirmed",
+            alarm_description=f"A recipient of {self.deployment.prefix} has not confirmed for a day, and gets no mail",
+            metric=self._metric("RecipientsUnconfirmed", minutes=60),
+            threshold=0,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            evaluation_periods=_CONFIRM_HOURS,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        return self._mails(alarm)
 
     def _on_dead_letters(self) -> cloudwatch.Alarm:
         queue = self.exports.dead_letters
@@ -208,9 +241,9 @@ class OperationsStack(LakeferryStack):
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        return self._told(alarm)
+        return self._mails(alarm)
 
-    def _told(self, alarm: cloudwatch.Alarm) -> cloudwatch.Alarm:
+    def _mails(self, alarm: cloudwatch.Alarm) -> cloudwatch.Alarm:
         action = actions.SnsAction(self.exports.alarm_topic)
         alarm.add_alarm_action(action)
         alarm.add_ok_action(action)
@@ -228,7 +261,7 @@ class OperationsStack(LakeferryStack):
             for metric, dimension in contract.METRIC_DIMENSIONS.items()
             if metric in self._emitted() and shown.get(dimension)
         ]
-        widgets.append(cloudwatch.GraphWidget(title="KeyAgeDays", width=12, left=[self._metric("KeyAgeDays")]))
+        widgets += [cloudwatch.GraphWidget(title=metric, width=12, left=[self._metric(metric)]) for metric in _WHOLE_METRICS]
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))
         board.add_widgets(*widgets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 from aws_cdk import App
 from aws_cdk import aws_iam as iam
@@ -17,6 +19,8 @@ from stacks.constructs.secrets import SecretsOfStack, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, SIX_SIGNS, allow, glue_tables, role
 from stacks.constructs.vendor_resources import Made, VendorResources
 from stacks.data import DataStack
+
+_ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
 
 
 @attrs.frozen
@@ -90,7 +94,8 @@ class SnowflakeStack(LakeferryStack):
 
     def _reader(self) -> None:
         """The user reads in one role, and in another, which may nothing else, its keys are replaced."""
-        roles = {name: self.resources.make("snowflake_role", f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
+        self.roles = {name: self.resources.make("snowflake_role", f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
+        roles = self.roles
         tags = {contract.ROTATION_ROLE_TAG: roles["rotation"]["name"]}
         secret = self.secrets.empty("ReaderKeySecret", "snowflake/reader", "Key pair of Snowflake's reader", tags)
         purge = Purge(self, "Purge", may_remove_secrets(self.secrets.arns))
@@ -159,13 +164,26 @@ class SnowflakeStack(LakeferryStack):
                     write_mode=topic.tableflow.write_mode,
                 ).after(trust, *self.grants)
         if self.wanted.linked_database:
-            self.resources.make(
+            linked = self.resources.make(
                 "snowflake_linked_database",
                 "LinkedDatabase",
                 volume=volume["name"],
                 integration=catalog["name"],
                 namespaces=[database],
             ).after(trust)
+            self._let_read(linked)
+
+    def _let_read(self, linked: Made) -> None:
+        """The reader may select from all tables that the linked database has when it is deployed."""
+        for privilege, on in _ON_LINKED:
+            self.resources.make(
+                "snowflake_grant",
+                f"ReaderOnLinked{words(on.lower().replace(' ', '_'))}",
+                privilege=privilege,
+                on=on,
+                name=linked["name"],
+                to_role=self.roles["reader"]["name"],
+            )
 
     @property
     def _role_name(self) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 from deployments.model import Deployment
 from lakeferry.ground import Ground
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages
+from lambdas import contract
 
 _ROLES = "^(Confluent's Tableflow writes tables and shows them in Glue|Snowflake reads the tables that Tableflow writes)$"
 _WAITER = "[A-Za-z]+ProviderFrameworkwaiterstatemachine[0-9A-F]{8}-.{12,13}"
-_ALARMS = (
-    "TopicAgeHours|IcebergAgeHours|GlueAgeHours|SnowflakeAgeHours|ExportLateHours|RecipientsUnconfirmed|KeyAgeDays|DeadLetters"
-)
+_ALARMS = "|".join([*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", "[A-Za-z]+Errors"])
+_ALARM_SAYS = r" of {prefix} is above |^A start of an export or a notice|^A recipient of {prefix} |^Function \w+ failed \("
 
 
 def kinds(deployment: Deployment) -> list[AwsKind]:
@@ -41,16 +41,22 @@ def kinds(deployment: Deployment) -> list[AwsKind]:
             _jobs,
             Rule(ours=rf"{prefix}-[a-z][a-z0-9_]*", says=rf"^/aws-glue/{prefix}$"),
         ),
+        AwsKind(
+            "glue_security_configuration",
+            "AWS::Glue::SecurityConfiguration",
+            _security_configurations,
+            Rule(ours=rf"{prefix}-exports", says=r'"JobBookmarksEncryptionMode": "CSE-KMS"'),
+        ),
         AwsKind("schedule_group", "AWS::Scheduler::ScheduleGroup", _groups, Rule(ours=prefix)),
         AwsKind("schedule", "AWS::Scheduler::Schedule", _schedules, Rule(made=made)),
         AwsKind("event_rule", "AWS::Events::Rule", _rules, Rule(made=made)),
-        AwsKind("topic", "AWS::SNS::Topic", _topics, Rule(made=made)),
+        AwsKind("topic", "AWS::SNS::Topic", _topics, Rule(made=made, ours=rf"{prefix}_[a-z][a-z0-9_]*|{prefix}-alarms")),
         AwsKind("queue", "AWS::SQS::Queue", _queues, Rule(made=made)),
         AwsKind(
             "alarm",
             "AWS::CloudWatch::Alarm",
             _alarms,
-            Rule(ours=rf"{prefix}-({_ALARMS})", says=rf" of {prefix} is above |^A start of an export or a notice"),
+            Rule(ours=rf"{prefix}-({_ALARMS})", says=_ALARM_SAYS.format(prefix=prefix)),
         ),
         AwsKind(
             "dashboard",
@@ -102,6 +108,12 @@ def _jobs(here: Ground) -> Iterator[Found]:
             yield Found(one["Name"], one["Name"], one.get("DefaultArguments", {}).get("--custom-logGroup-prefix", ""))
 
 
+def _security_configurations(here: Ground) -> Iterator[Found]:
+    for page in pages(here, "glue", "get_security_configurations"):
+        for one in page["SecurityConfigurations"]:
+            yield Found(one["Name"], one["Name"], json.dumps(one.get("EncryptionConfiguration", {})))
+
+
 def _groups(here: Ground) -> Iterator[Found]:
     for page in pages(here, "scheduler", "list_schedule_groups", NamePrefix=here.deployment.prefix):
         for one in page["ScheduleGroups"]:
@@ -120,7 +132,9 @@ def _rules(here: Ground) -> Iterator[Found]:
 
 def _topics(here: Ground) -> Iterator[Found]:
     for page in pages(here, "sns", "list_topics"):
-        yield from (Found(one["TopicArn"].rpartition(":")[2], one["TopicArn"]) for one in page["Topics"])
+        for one in page["Topics"]:
+            arn = one["TopicArn"]
+            yield Found(arn.rpartition(":")[2], arn, tags=_listed(here, "sns", ResourceArn=arn))
 
 
 def _queues(here: Ground) -> Iterator[Found]:

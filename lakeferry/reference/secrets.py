@@ -11,7 +11,6 @@ from lambdas import contract
 from lambdas.confluent import secret_fields as confluent
 from lambdas.core.redaction import ApiKey, Secret
 from lambdas.rotation import holdings
-from lambdas.rotation.ages import METRICS
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake
 
@@ -93,6 +92,17 @@ never heard of a rotation's end, the grace counts from {life:g} day after the ne
 to do when a key has leaked: [Rotate keys](../how-to/rotate.md)."""
 
 
+_METRICS: Final = [
+    ("`KeyAgeDays`", "days since the value that readers get was stored", "above `alerts.key_age_days`"),
+    ("`RotationOverdueDays`", "days since a rotation was due, 0 where none is", "above 0"),
+    (
+        "`DeployerKeyAgeDays`",
+        "the same age, of the two keys that people create: Confluent's Cloud key and the Snowflake deployer's",
+        "above `alerts.deployer_key_age_days`",
+    ),
+]
+
+
 def text() -> str:
     """Raises LookupError where a field is written that nobody explains, or explained that nobody writes."""
     return markdown.page(TITLE, _INTRO, *_of_confluent(), _of_snowflake(), _rotation())
@@ -132,8 +142,9 @@ def _rotation() -> str:
         _SCHEDULE.format(days=contract.ROTATION_DAYS),
         markdown.table(["name", "default", "what it is"], settings),
         _READERS.format(life=holdings.PENDING_LIFE / holdings.DAY),
-        "What the daily watch emits of each secret:",
-        markdown.table(["metric", "what it counts"], [(code(name), meaning) for name, meaning in METRICS.items()]),
+        f"Every {contract.WATCH_MINUTES} minutes, the watch writes metrics of secrets into CloudWatch's namespace "
+        f"{code(contract.METRICS)}, each with an alarm:",
+        markdown.table(["metric", "what it counts", "alarm"], _METRICS),
     ]
     return "\n\n".join(parts)
 

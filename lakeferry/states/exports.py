@@ -116,16 +116,13 @@ def _of_run(last: Any) -> list[Seen]:
 
 
 def _late(places: Places, export: Export) -> Seen | None:
-    """An export whose first run is still to come is not late, whatever windows lie before it."""
     hours = places.results.late(export)
-    if hours <= 0:
-        return None
-    job = places.here.client("glue").get_job(JobName=f"{places.settings.deployment}-{export.export}")["Job"]
-    first = cron.parse(export.cron, export.zone).after(job["CreatedOn"].astimezone(UTC))
-    grace = timedelta(hours=export.late_after_hours)
-    if first and places.here.clock.time() < (first + grace).timestamp():
+    if hours > 0:
+        return Seen(State.WRONG, hours, f"{spoken_hours(hours)} late")
+    first = places.results.first_run(export)
+    if first and places.here.clock.time() < (first + timedelta(hours=export.late_after_hours)).timestamp():
         return Seen(State.WAITING, told=f"the first run comes at {first:%Y-%m-%d %H:%M} UTC")
-    return Seen(State.WRONG, hours, f"{spoken_hours(hours)} late")
+    return None
 
 
 def _unheard(places: Places, export: Export) -> Seen | None:

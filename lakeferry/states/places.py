@@ -45,7 +45,7 @@ class Places:
 
     @property
     def results(self) -> Results:
-        return Results(self.objects, self.settings.prefix, self.here.clock.time)
+        return Results(self.objects, self.settings.prefix, self.here.client("glue"), self.here.clock.time)
 
     @property
     def objects(self) -> Objects:
@@ -75,5 +75,5 @@ def of(here: Ground) -> Places:
     for function in deployed.functions(here, stack, contract.WATCH):
         with aws_told(f"looking at function {function.name}"):
             found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
-        return Places(here, watch.read(found.get("Environment", {}).get("Variables", {})))
+            return Places(here, watch.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
     raise CommandFailed(FAILED, "NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

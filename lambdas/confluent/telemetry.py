@@ -1,10 +1,11 @@
-"""When topics last got records, from Confluent's Metrics API: the only plane that tells without reading a topic.
+"""Numbers of a cluster from Confluent's Metrics API: which topics got records, and how many of them Tableflow skipped.
 
 It wants a Cloud key of an account with the role MetricsViewer, which can see numbers and nothing else.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -17,6 +18,9 @@ TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 LOOKS_BACK: Final = timedelta(days=7)
 _QUERY: Final = "/v2/metrics/cloud/query"
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
+#: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). Of the whole
+#: cluster, because Confluent's pages don't say by which label topics are told apart there.
+_SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
 _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
@@ -24,18 +28,8 @@ _HOUR: Final = timedelta(hours=1)
 def last_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, float]:
     """The end of the last hour in which each topic got records, in seconds since 1970 and not after `now`; nothing of a
     topic that got none in a week. Raises LakeferryError."""
-    end = datetime.fromtimestamp(now, UTC)
-    start = (end - LOOKS_BACK).replace(minute=0, second=0, microsecond=0)
-    body = {
-        "aggregations": [{"metric": _RECEIVED}],
-        "filter": {"field": "resource.kafka.id", "op": "EQ", "value": cluster_id},
-        "granularity": "PT1H",
-        "group_by": [_TOPIC],
-        "intervals": [f"{start:%Y-%m-%dT%H:%M:%SZ}/{end:%Y-%m-%dT%H:%M:%SZ}"],
-        "limit": 1000,
-    }
     found: dict[str, float] = {}
-    for row in _rows(plane, body):
+    for row in _rows(plane, _RECEIVED, cluster_id, LOOKS_BACK, now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
             topic = str(row.get(_TOPIC))
@@ -43,8 +37,34 @@ def last_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, flo
     return found
 
 
-def _rows(plane: Plane, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """All pages of the answer."""
+def recently_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, float]:
+    """Records by topic, in this hour and the one before. Raises LakeferryError."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
+        found[str(row.get(_TOPIC))] += float(row.get("value") or 0)
+    return found
+
+
+def recently_skipped(plane: Plane, cluster_id: str, now: float) -> float:
+    """Records of all topics that Tableflow skipped, in this hour and the one before. Raises LakeferryError."""
+    rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
+    return sum(float(row.get("value") or 0) for row in rows)
+
+
+def _rows(
+    plane: Plane, metric: str, cluster_id: str, looks_back: timedelta, now: float, *, by_topic: bool = True
+) -> list[dict[str, Any]]:
+    """Hour by hour, from the beginning of the hour in which `looks_back` began. All pages of the answer."""
+    end = datetime.fromtimestamp(now, UTC)
+    start = (end - looks_back).replace(minute=0, second=0, microsecond=0)
+    body: dict[str, Any] = {
+        "aggregations": [{"metric": metric}],
+        "filter": {"field": "resource.kafka.id", "op": "EQ", "value": cluster_id},
+        "granularity": "PT1H",
+        "intervals": [f"{start:%Y-%m-%dT%H:%M:%SZ}/{end:%Y-%m-%dT%H:%M:%SZ}"],
+        "limit": 1000,
+        **({"group_by": [_TOPIC]} if by_topic else {}),
+    }
     rows: list[dict[str, Any]] = []
     page: dict[str, str] = {}
     for _ in range(MOST_PAGES):

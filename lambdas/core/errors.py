@@ -156,7 +156,7 @@ FOREIGN: Final = ErrorRow(
 SETTINGS: Final = ErrorRow(
     "LF-SETTINGS",
     "The Lambda's environment is incomplete",
-    "A variable is missing that the stack sets on the function.",
+    "A variable that the stack sets on the function is missing, or the object in S3 that it names.",
     "Deploy again; don't edit the function by hand.",
 )
 WAITING: Final = ErrorRow(

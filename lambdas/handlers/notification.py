@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,11 +12,11 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.core import errors
+from lambdas.core import deployment, errors
 from lambdas.core.clock import Clock, SystemClock
 from lambdas.core.errors import LakeferryError, Refused
 from lambdas.core.log import Log, open_log
-from lambdas.core.objects import Objects
+from lambdas.core.objects import S3, Objects
 from lambdas.core.topics import Topics
 from lambdas.handlers import failing
 from lambdas.handlers.failing import LambdaContext
@@ -47,7 +46,7 @@ def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, 
     """What is raised ends as a try of Lambda's, then in the dead-letter queue: nothing of a mail's text is in it."""
     log = open_log().bind(event=event.get("id"), job=(event.get("detail") or {}).get("jobName"))
     with failing.told(log):
-        answer(build(read(os.environ), SystemClock(), log), event, context.invoked_function_arn)
+        answer(build(read(os.environ, _client("s3")), SystemClock(), log), event, context.invoked_function_arn)
         return {"told": True}
 
 
@@ -72,18 +71,19 @@ def build(read: Settings, clock: Clock, log: Log) -> Notifier:
     return Notifier(post, _client("glue"), read.exports, read.alarm_topic, links)
 
 
-def read(environment: Mapping[str, str]) -> Settings:
+def read(environment: Mapping[str, str], s3: S3) -> Settings:
     """Raises LakeferryError that names all that is missing."""
-    wanted = (contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.EXPORTS, "AWS_REGION")
+    wanted = (contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION")
     if missing := [name for name in wanted if not environment.get(name)]:
         raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
-    exports = json.loads(environment[contract.EXPORTS])
+    exports = deployment.read(s3, environment[contract.SETTINGS]).exports
+    topics = environment[contract.TOPIC_ARNS]
     return Settings(
         bucket=environment[contract.LAKE_BUCKET],
         prefix=environment[contract.LAKE_PREFIX].strip("/"),
         region=environment["AWS_REGION"],
         alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
-        exports={name: Told(name, **values) for name, values in exports.items()},
+        exports={one.export: Told(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
     )
 
 

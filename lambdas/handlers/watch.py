@@ -12,14 +12,15 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.confluent.plane import Plane
 from lambdas.confluent.telemetry import TELEMETRY
-from lambdas.core import errors
+from lambdas.core import deployment, errors
 from lambdas.core.clock import Clock, Deadline, SystemClock
 from lambdas.core.errors import LakeferryError
 from lambdas.core.http import Session
 from lambdas.core.log import open_log
-from lambdas.core.objects import Objects
+from lambdas.core.objects import S3, Objects
 from lambdas.core.secret_store import SecretStore
 from lambdas.handlers import failing
 from lambdas.handlers.failing import LambdaContext
@@ -31,6 +32,7 @@ from lambdas.watch.keys import Keys
 from lambdas.watch.lake import Lake
 from lambdas.watch.looking import Places, sights
 from lambdas.watch.sights import Seen, look_at
+from lambdas.watch.tables import Connection, Tables
 from lambdas.watch.vendors import Shown, Topics
 from lambdas.watch.watched import Watched
 
@@ -48,15 +50,17 @@ class Settings:
     watched: Watched
     metrics_key: str
     telemetry_url: str
+    tableflow_secret: str
+    confluent_url: str
     snowflake_secret: str
     snowflake_url: str
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """How much was seen. What could not be seen is no failure of the watch: its metric is missing, which raises an alarm."""
+    """How much was measured. What could not be is no failure of the watch: it is counted, and the count has an alarm."""
     log = open_log()
     with failing.told(log):
-        clock, settings = SystemClock(), read(os.environ)
+        clock, settings = SystemClock(), read(os.environ, _client("s3"))
         left = context.get_remaining_time_in_millis() / 1000 - _MARGIN
         seen = look_at(sights(settings.watched, places(settings, clock, left)), log)
         metrics.emit(_client("cloudwatch"), seen, settings.deployment, clock.time())
@@ -75,19 +79,31 @@ def places(settings: Settings, clock: Clock, left: float) -> Places:
 
     return Places(
         lake=lambda database: Lake(_client("glue"), _client("s3"), database, clock.time),
+        tables=Tables(lambda: tableflow(settings, session(), clock)),
         topics=Topics(lambda: telemetry(settings, session(), clock), settings.watched.cluster, clock.time),
         shown=Shown(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
-        results=Results(Objects(_client("s3"), settings.bucket), settings.prefix, clock.time),
+        results=Results(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
         keys=Keys(_client("secretsmanager"), clock.time),
         sns=_client("sns"),
+        now=clock.time,
     )
 
 
 def telemetry(settings: Settings, session: Session, clock: Clock) -> Plane:
     if not settings.metrics_key or not settings.watched.cluster:
-        raise LakeferryError(error_rows.NOT_SET, f"{contract.CLOUD_KEY_SECRET}, or the cluster in {contract.WATCHED}")
+        raise LakeferryError(error_rows.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
     key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
     return Plane(session, clock, settings.telemetry_url, key)
+
+
+def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
+    """With the key, and of the environment and cluster, that the secret names."""
+    if not settings.tableflow_secret:
+        raise LakeferryError(error_rows.NOT_SET, contract.TABLEFLOW_SECRET)
+    store = SecretStore(_client("secretsmanager"))
+    key, held = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
+    plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
+    return Connection(plane, held["environment.id"].reveal(), held["kafka.cluster.id"].reveal())
 
 
 def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
@@ -103,18 +119,25 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
 
 
-def read(environment: Mapping[str, str]) -> Settings:
+def read(environment: Mapping[str, str], s3: S3) -> Settings:
     """Raises LakeferryError that names all that is missing."""
-    wanted = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.WATCHED)
+    wanted = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS)
     if missing := [name for name in wanted if not environment.get(name)]:
         raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
     return Settings(
         deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",
         bucket=environment[contract.LAKE_BUCKET],
         prefix=environment[contract.LAKE_PREFIX].strip("/"),
-        watched=watched.parse(environment[contract.WATCHED]),
+        watched=watched.combine(
+            deployment.read(s3, environment[contract.SETTINGS]),
+            cluster=environment.get(contract.CLUSTER, ""),
+            snowflake_schema=environment.get(contract.SNOWFLAKE_SCHEMA, ""),
+            topic_arns=environment.get(contract.TOPIC_ARNS, ""),
+        ),
         metrics_key=environment.get(contract.CLOUD_KEY_SECRET, ""),
         telemetry_url=environment.get(contract.CONFLUENT_URL) or TELEMETRY,
+        tableflow_secret=environment.get(contract.TABLEFLOW_SECRET, ""),
+        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
         snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
         snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
     )

@@ -1,22 +1,13 @@
-"""How old a secret's keys are, when the next rotation comes and what lives at the vendor: for the daily watch and operators."""
+"""How old a secret's keys are, when the next rotation comes and what lives at the vendor: for operators."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from lambdas.rotation.holdings import DAY, Holdings
 from lambdas.rotation.strategy import LiveKey, Strategy
-
-#: Metric names and what each counts; all in days but the first.
-METRICS: Final[Mapping[str, str]] = {
-    "LiveKeys": "keys of ours at the vendor",
-    "KeyAgeDays": "age of the value that readers get",
-    "RotationOverdueDays": "days since a rotation was due, 0 where none is",
-    "RotationPendingDays": "days for which a rotation has been under way, 0 where none is",
-}
 
 
 @attrs.frozen
@@ -50,19 +41,9 @@ def of(held: Holdings, acting: Strategy) -> Age:
     )
 
 
-def metrics(age: Age) -> dict[str, float]:
-    """By the names of METRICS; the secret's name is their dimension."""
-    return {
-        "LiveKeys": float(len(age.keys)),
-        "KeyAgeDays": age.age_days,
-        "RotationOverdueDays": age.overdue_days,
-        "RotationPendingDays": age.pending_days,
-    }
-
-
 def told(age: Age) -> dict[str, Any]:
     """As plain data, without a secret."""
-    return attrs.asdict(age) | {"metrics": metrics(age)}
+    return attrs.asdict(age)
 
 
 def _due(held: Holdings) -> float:

@@ -1,4 +1,4 @@
-"""Why something that is watched could not be seen. None of these ends the watch: the metric stays away, and its alarm tells."""
+"""Why something could not be measured. None of these ends the watch: it counts them in a metric of their own, with an alarm."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ NO_TABLE: Final = ErrorRow(
     "Glue has no such Iceberg table",
     "Tableflow has not shown the topic yet, its catalog integration is broken, or somebody removed the table.",
     "Look at the topic's Tableflow page in Confluent's console. A new topic takes up to half an hour.",
+)
+NO_TABLEFLOW: Final = ErrorRow(
+    "WATCH-NO-TABLEFLOW",
+    "Tableflow is off for a topic",
+    "Somebody disabled it in Confluent's console, or it was never enabled.",
+    "Run `lakeferry status`, then `lakeferry deploy`.",
 )
 NO_COMMIT: Final = ErrorRow(
     "WATCH-NO-COMMIT",
@@ -43,4 +49,4 @@ CONTRACT: Final = ErrorRow(
     "Check the contract with `lakeferry export check` and deploy again.",
 )
 
-ERRORS: Final = (NOT_SET, NO_TABLE, NO_COMMIT, NOT_REFRESHING, NO_VALUE, CONTRACT)
+ERRORS: Final = (NOT_SET, NO_TABLE, NO_TABLEFLOW, NO_COMMIT, NOT_REFRESHING, NO_VALUE, CONTRACT)

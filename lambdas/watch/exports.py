@@ -25,17 +25,36 @@ class Sns(Protocol):
     def get_topic_attributes(self, **asked: Any) -> Any: ...
 
 
+class Glue(Protocol):
+    def get_job(self, **asked: Any) -> Any: ...
+
+
 @attrs.frozen
 class Results:
     """What exports have published, below `prefix`."""
 
     objects: Objects
     prefix: str
+    glue: Glue
     now: Callable[[], float]
 
     def late(self, export: Export) -> float:
         """Hours for which the oldest window has been missing of those that are missing without a gap up to the newest that is
-        due; 0 where that one is there."""
+        due; 0 where that one is there, and until the first run since the export was deployed is due."""
+        hours = self._missing(export)
+        if hours == 0:
+            return 0.0
+        first = self.first_run(export)
+        due = first + timedelta(hours=export.late_after_hours) if first else None
+        return hours if due and self.now() >= due.timestamp() else 0.0
+
+    def first_run(self, export: Export) -> datetime | None:
+        """The first time of the schedule since the export's job was created; None where none comes."""
+        with told(f"asking Glue for job {export.job}"):
+            created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
+        return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
+
+    def _missing(self, export: Export) -> float:
         now = datetime.fromtimestamp(self.now(), UTC)
         grace = timedelta(hours=export.late_after_hours)
         schedule = cron.parse(export.cron, export.zone)

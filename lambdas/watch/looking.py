@@ -1,4 +1,4 @@
-"""Which sights a deployment has."""
+"""Which measurements a deployment has."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lambdas.watch import exports
+from lambdas.confluent.telemetry import LOOKS_BACK
+from lambdas.core.errors import LakeferryError
+from lambdas.watch import error_rows, exports
 from lambdas.watch.exports import Results, Sns
-from lambdas.watch.keys import Keys, name_of
+from lambdas.watch.keys import Keys
 from lambdas.watch.lake import Lake
-from lambdas.watch.sights import Sight
+from lambdas.watch.sights import HOUR, Sight
+from lambdas.watch.tables import Tables
 from lambdas.watch.vendors import Shown, Topics
 from lambdas.watch.watched import Watched
+
+_WEEK_HOURS = LOOKS_BACK.total_seconds() / HOUR
 
 
 @attrs.frozen
@@ -21,11 +26,13 @@ class Places:
     """Where to look. `lake` makes the one of a Glue database."""
 
     lake: Callable[[str], Lake]
+    tables: Tables
     topics: Topics
     shown: Shown
     results: Results
     keys: Keys
     sns: Sns
+    now: Callable[[], float]
 
 
 def sights(watched: Watched, places: Places) -> Iterator[Sight]:
@@ -35,18 +42,44 @@ def sights(watched: Watched, places: Places) -> Iterator[Sight]:
     for table in watched.tables:
         if table.database:
             lake = places.lake(table.database)
-            yield Sight("GlueAgeHours", table.topic, functools.partial(lake.glue_age, table.topic))
-            yield Sight("IcebergAgeHours", table.topic, functools.partial(lake.iceberg_age, table.topic))
+            yield _age(places, "GlueAgeHours", table.topic, functools.partial(lake.glue_age, table.topic))
+            yield _age(places, "IcebergAgeHours", table.topic, functools.partial(lake.iceberg_age, table.topic))
     for table in watched.tables:
-        yield Sight("TopicAgeHours", table.topic, functools.partial(places.topics.age, table.topic))
+        yield Sight("TableflowStopped", table.topic, functools.partial(places.tables.stopped, table.topic))
+    for table in watched.tables:
+        yield _age(places, "TopicAgeHours", table.topic, functools.partial(places.topics.age, table.topic))
+    if watched.tables:
+        yield Sight("RowsSkipped", watched.cluster, places.topics.skipped)
+    for error_log in watched.error_logs:
+        yield Sight("RowsSkipped", error_log, functools.partial(places.topics.logged, error_log))
     for table in watched.tables:
         if table.snowflake:
-            yield Sight("SnowflakeAgeHours", table.topic, functools.partial(places.shown.age, table.snowflake))
+            yield _age(places, "SnowflakeAgeHours", table.topic, functools.partial(places.shown.age, table.snowflake))
+
+
+def _age(places: Places, metric: str, topic: str, look: Callable[[], float]) -> Sight:
+    """A table that nobody has written yet is as old as itself: a new deployment has no stale tables."""
+
+    def age() -> float:
+        try:
+            hours = look()
+        except LakeferryError as error:
+            if error.row is not error_rows.NO_COMMIT:
+                raise
+            hours = _WEEK_HOURS
+        if hours < _WEEK_HOURS:
+            return hours
+        return min(hours, (places.now() - places.tables.created(topic)) / HOUR)
+
+    return Sight(metric, topic, age)
 
 
 def _keys(watched: Watched, places: Places) -> Iterator[Sight]:
-    for arn in watched.secrets:
-        yield Sight("KeyAgeDays", name_of(arn), functools.partial(places.keys.age_days, arn))
+    for secret in watched.secrets:
+        yield Sight("KeyAgeDays", secret, functools.partial(places.keys.age_days, secret))
+        yield Sight("RotationOverdueDays", secret, functools.partial(places.keys.overdue_days, secret))
+    for secret in watched.deployer_secrets:
+        yield Sight("DeployerKeyAgeDays", secret, functools.partial(places.keys.age_days, secret))
 
 
 def _exports(watched: Watched, places: Places) -> Iterator[Sight]:

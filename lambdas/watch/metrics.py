@@ -36,6 +36,20 @@ def _data(seen: Seen, deployment: str, now: datetime) -> Iterator[dict[str, Any]
         own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
         yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
     for metric in seen.metrics:
+        lacking = float(len(seen.unseen.get(metric, [])))
+        own = {"Name": contract.UNMEASURED_DIMENSION, "Value": metric}
+        yield {"MetricName": contract.UNMEASURED, "Dimensions": [whole, own], "Timestamp": now, "Value": lacking}
         if values := seen.all_of(metric):
-            statistics = {"SampleCount": len(values), "Sum": sum(values), "Minimum": min(values), "Maximum": max(values)}
-            yield {"MetricName": metric, "Dimensions": [whole], "Timestamp": now, "StatisticValues": statistics}
+            yield {"MetricName": metric, "Dimensions": [whole], "Timestamp": now, "StatisticValues": _statistics(values)}
+    missing = [float(len(seen.unseen.get(metric, []))) for metric in seen.metrics]
+    if missing:
+        yield {
+            "MetricName": contract.UNMEASURED,
+            "Dimensions": [whole],
+            "Timestamp": now,
+            "StatisticValues": _statistics(missing),
+        }
+
+
+def _statistics(values: list[float]) -> dict[str, float]:
+    return {"SampleCount": len(values), "Sum": sum(values), "Minimum": min(values), "Maximum": max(values)}

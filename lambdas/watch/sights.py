@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import attrs
 
 from lambdas.core.errors import LakeferryError
 from lambdas.core.log import Log
 
+T = TypeVar("T")
 HOUR = 3600.0
 DAY = 24 * HOUR
 
@@ -30,12 +32,12 @@ class Seen:
     unseen: dict[str, list[str]]
 
     def all_of(self, metric: str) -> list[float]:
-        """Empty where not all are known: the largest of some would hide the one that nobody saw."""
-        return [] if metric in self.unseen else [value for (name, _), value in self.values.items() if name == metric]
+        return [value for (name, _), value in self.values.items() if name == metric]
 
     @property
     def metrics(self) -> list[str]:
-        return sorted({metric for metric, _ in self.values})
+        """Those that were looked at, measured or not."""
+        return sorted({metric for metric, _ in self.values} | set(self.unseen))
 
 
 def look_at(sights: Iterable[Sight], log: Log) -> Seen:
@@ -54,3 +56,21 @@ def look_at(sights: Iterable[Sight], log: Log) -> Seen:
             seen.values[sight.metric, sight.of] = value
             told.info("seen", value=value)
     return seen
+
+
+def remembered(ask: Callable[[], T]) -> Callable[[], T]:
+    """`ask`, called once. Where that raises LakeferryError, every call raises it."""
+    outcomes: list[T | LakeferryError] = []
+
+    def answer() -> T:
+        if not outcomes:
+            try:
+                outcomes.append(ask())
+            except LakeferryError as error:
+                outcomes.append(error)
+        (outcome,) = outcomes
+        if isinstance(outcome, LakeferryError):
+            raise outcome
+        return outcome
+
+    return answer

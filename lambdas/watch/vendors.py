@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -15,36 +14,34 @@ from lambdas.core.errors import LakeferryError
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 from lambdas.watch import error_rows
-from lambdas.watch.sights import HOUR
+from lambdas.watch.sights import HOUR, remembered
 
 _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({table}) AS RESULT"
 _RUNNING: Final = "RUNNING"
 
 
 class Topics:
-    """One cluster's, asked for once. Where asking fails, it fails for each topic, in the same words."""
+    """One cluster's. What the Metrics API says is asked for once."""
 
     def __init__(self, connect: Callable[[], Plane], cluster_id: str, now: Callable[[], float]) -> None:
-        self._connect, self._cluster_id, self._now = connect, cluster_id, now
+        self._now = now
+        plane = remembered(connect)
+        self._received = remembered(lambda: telemetry.last_received(plane(), cluster_id, now()))
+        self._skipped = remembered(lambda: telemetry.recently_skipped(plane(), cluster_id, now()))
+        self._logged = remembered(lambda: telemetry.recently_received(plane(), cluster_id, now()))
 
     def age(self, topic: str) -> float:
         """In hours; a topic without records in the last week is as old as that."""
         now = self._now()
-        return (now - self._received.get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
+        return (now - self._received().get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
 
-    @functools.cached_property
-    def _received(self) -> Mapping[str, float]:
-        found = self._outcome
-        if isinstance(found, LakeferryError):
-            raise found
-        return found
+    def skipped(self) -> float:
+        """Records that Tableflow left out of tables, in this hour and the one before."""
+        return self._skipped()
 
-    @functools.cached_property
-    def _outcome(self) -> Mapping[str, float] | LakeferryError:
-        try:
-            return telemetry.last_received(self._connect(), self._cluster_id, self._now())
-        except LakeferryError as error:
-            return error
+    def logged(self, error_log: str) -> float:
+        """Records that Tableflow wrote to this topic in place of a table, in this hour and the one before."""
+        return self._logged().get(error_log, 0.0)
 
 
 @attrs.frozen

@@ -1,17 +1,15 @@
-"""What a deployment has that is worth watching, from the function's environment."""
+"""What the watch measures: a deployment's settings, and the ids that are known once it is deployed."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import attrs
-import cattrs
+
+from lambdas.core.deployment import DeploymentSettings
 
 
 @attrs.frozen
 class Table:
-    """`database` is Glue's, `snowflake` the table's name in full there; "" where it isn't shown."""
+    """`database` is Glue's, `snowflake` the table's full name there; "" where it isn't shown."""
 
     topic: str
     database: str = ""
@@ -32,16 +30,44 @@ class Export:
     topic: str = ""
     recipients: int = 0
     first_day: str = ""
+    job: str = ""
 
 
 @attrs.frozen
 class Watched:
+    """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records that Tableflow
+    can't write."""
+
     cluster: str = ""
     tables: list[Table] = attrs.Factory(list)
     exports: list[Export] = attrs.Factory(list)
     secrets: list[str] = attrs.Factory(list)
+    deployer_secrets: list[str] = attrs.Factory(list)
+    error_logs: list[str] = attrs.Factory(list)
 
 
-def parse(text: str) -> Watched:
-    document: dict[str, Any] = json.loads(text)
-    return cattrs.structure(document, Watched)
+def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Watched:
+    """`topic_arns` is how the ARNs of the exports' SNS topics begin."""
+    tables = [
+        Table(
+            topic=table.topic,
+            database=cluster if table.in_glue else "",
+            snowflake=f"{snowflake_schema}.{table.snowflake}" if table.snowflake and snowflake_schema else "",
+        )
+        for table in settings.tables
+    ]
+    exports = [
+        Export(
+            export=each.export,
+            cron=each.cron,
+            zone=each.zone,
+            late_after_hours=each.late_after_hours,
+            topic=f"{topic_arns}{each.export}" if topic_arns else "",
+            recipients=each.recipients,
+            first_day=each.first_day,
+            job=each.job,
+        )
+        for each in settings.exports
+    ]
+    logs = sorted({table.error_log for table in settings.tables if table.error_log})
+    return Watched(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)

@@ -42,19 +42,19 @@ def environment_of_body(call: Call, spec: Fields) -> Environment:
     return environment(call, name)
 
 
-def cluster(call: Call, name: str, environment_id: str) -> Cluster:
+def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
     """For Tableflow and Connect: a role on the cluster is enough."""
     found = call.world.clusters.get(name)
     if found is None or found.environment != environment_id:
         raise not_found("Kafka cluster", name)
-    require(call, "admin", found.scope)
+    require(call, action, found.scope)
     return found
 
 
-def cluster_of_query(call: Call) -> Cluster:
+def cluster_of_query(call: Call, action: str = "admin") -> Cluster:
     """For Tableflow, which wants both ids with every call."""
     environment_id, name = call.required("environment"), call.required("spec.kafka_cluster")
     found = call.world.clusters.get(name)
     if found is None or found.environment != environment_id:
         raise forbidden("Kafka cluster not found or access is denied")
-    return cluster(call, name, environment_id)
+    return cluster(call, name, environment_id, action)

@@ -75,6 +75,8 @@ def handled(world: World, topic: TableflowTopic, found: Iterable[Record | Bad]) 
             raise RecordError(f"topic {topic.id}, {where}: {each.problem}")
         elif handling["mode"] == "LOG":
             _log(world, topic, each, handling["target"])
+        else:
+            topic.skipped.append(world.clock.now())
     return records
 
 

@@ -15,7 +15,7 @@ from stacks.constructs.vendor_resources import Made, VendorResources
 
 MANAGER: Final = "app_manager"
 FLINK: Final = "flink_runner"
-#: Sees numbers of the cluster, and nothing else.
+#: Sees numbers of the cluster and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
 #: Who gets a key for what; the connector works without one.
 _KAFKA_KEYS: Final = (MANAGER, "app_producer", "app_consumer")
@@ -27,7 +27,6 @@ class Place:
 
     environment_id: str
     environment_name: str
-    organization_id: str
     cluster: Made
 
     @property
@@ -37,7 +36,7 @@ class Place:
 
 def place(resources: VendorResources, deployment: Deployment) -> Place:
     confluent, region = deployment.confluent, deployment.aws.region
-    environment_id, name, organization = _environment(resources, confluent)
+    environment_id, name = _environment(resources, confluent)
     cluster = resources.make(
         "kafka_cluster",
         "KafkaCluster",
@@ -48,15 +47,15 @@ def place(resources: VendorResources, deployment: Deployment) -> Place:
         max_ecku=confluent.max_ecku,
         deletion_protection=confluent.deletion_protection,
     )
-    return Place(environment_id, name, organization, cluster)
+    return Place(environment_id, name, cluster)
 
 
-def _environment(resources: VendorResources, confluent: Confluent) -> tuple[str, str, str]:
-    """Id, name and organization; the last is "" for an environment that exists, which nobody asks Confluent about."""
+def _environment(resources: VendorResources, confluent: Confluent) -> tuple[str, str]:
+    """Id and name."""
     if confluent.environment_id and confluent.environment_name:
-        return confluent.environment_id, confluent.environment_name, ""
+        return confluent.environment_id, confluent.environment_name
     made = resources.make("environment", "Environment", stream_governance=confluent.stream_governance)
-    return made["id"], made["name"], made["organization_id"]
+    return made["id"], made["name"]
 
 
 @attrs.frozen
@@ -96,16 +95,19 @@ class Accounts:
         )
         self.bound[role.account].append(made)
 
-    def enter(self, resources: VendorResources, acl: Acl, where: Place, credentials: str, topic: str = "") -> Made:
-        shown = words(topic or ("" if acl.name == "kafka-cluster" else acl.name))
+    def enter(self, resources: VendorResources, acl: Acl, where: Place, credentials: str, topics: list[str]) -> Made:
+        """One resource for all topics: CloudFormation takes 500 in a stack."""
+        shown = "Topics" if not acl.name else words(acl.resource_type.lower())
+        shown += words("" if acl.name in ("", "kafka-cluster") else acl.name)
         made = resources.make(
             "acl",
-            f"{words(acl.account)}{words(acl.operation.lower())}{words(acl.resource_type.lower())}{shown}",
+            f"{words(acl.account)}{words(acl.operation.lower())}{shown}",
             **where.ids,
             credentials=credentials,
             service_account_id=self.id(acl.account),
             resource_type=acl.resource_type,
-            resource_name=topic or acl.name,
+            resource_name=acl.name or None,
+            resource_names=topics or None,
             pattern_type=acl.pattern_type,
             operation=acl.operation,
         )
@@ -120,7 +122,7 @@ _WHAT_FOR: Final = {
     "app_connector": "Runs connectors",
     "schema_registry": "Reads and writes schemas",
     FLINK: "Runs Flink statements",
-    WATCHER: "Reads the cluster's metrics",
+    WATCHER: "Reads the cluster's metrics and the state of its tables",
 }
 
 
@@ -159,8 +161,11 @@ class Keys:
         registry = key("schema_registry", "schema_registry", "schema_registry").after(where.cluster.resource)
         tableflow = key(MANAGER, "tableflow", "tableflow", **cluster, region=region)
         flink = key(FLINK, "flink", "flink", region=region, compute_pool_id=pool["id"])
-        watcher = key(WATCHER, "cloud", "cloud/watcher")
-        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink, watcher])
+        watchers = [
+            key(WATCHER, "cloud", "cloud/watcher"),
+            key(WATCHER, "tableflow", "tableflow/watcher", **cluster, region=region),
+        ]
+        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink, *watchers])
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:

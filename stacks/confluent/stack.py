@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import attrs
-from aws_cdk import App
+from aws_cdk import App, Fn
 from aws_cdk import aws_iam as iam
 from constructs import IDependable
 
@@ -28,6 +28,7 @@ class Cluster:
     glue_database: str
     secret_arns: list[str]
     watcher_secret_arn: str
+    table_watcher_secret_arn: str
     key_arn: str
 
 
@@ -62,6 +63,7 @@ class ConfluentStack(LakeferryStack):
             glue_database=self.offer(self.glue_database),
             secret_arns=[self.offer(arn) for arn in self.secrets.arns],
             watcher_secret_arn=self.offer(self.secrets.by_path["confluent/cloud/watcher"]),
+            table_watcher_secret_arn=self.offer(self.secrets.by_path["confluent/tableflow/watcher"]),
             key_arn=self.offer(self.secrets.key.key_arn),
         )
         self._tell()
@@ -166,8 +168,7 @@ class ConfluentStack(LakeferryStack):
         self.tell("ClusterPage", _page(self.where), "The cluster in Confluent's console")
         for key, secret in zip(self.keys.all, self.secrets.arns, strict=True):
             self.tell(f"{key.resource.node.id}SecretArn", secret, "Secret with all that a client of this account needs")
-        if self.where.organization_id:
-            self.tell("CatalogUri", _catalog(self.deployment.aws.region, self.where), "Tableflow's Iceberg REST catalog")
+        self.tell("CatalogUri", _catalog(self.deployment.aws.region, self.where), "Tableflow's Iceberg REST catalog")
 
 
 def _page(where: Place) -> str:
@@ -175,7 +176,10 @@ def _page(where: Place) -> str:
 
 
 def _catalog(region: str, where: Place) -> str:
-    place = f"organizations/{where.organization_id}/environments/{where.environment_id}"
+    """The organization's id is a part of the cluster's CRN, also where the environment was not created here:
+    crn://confluent.cloud/organization=…/environment=…/cloud-cluster=…"""
+    organization = Fn.select(0, Fn.split("/", Fn.select(1, Fn.split("organization=", where.cluster["rbac_resource_name"]))))
+    place = f"organizations/{organization}/environments/{where.environment_id}"
     return f"https://tableflow.{region}.aws.confluent.cloud/iceberg/catalog/{place}"
 
 

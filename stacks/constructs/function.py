@@ -1,18 +1,22 @@
-"""A Python function of ours: a log group that ends, and a role with what is asked for and nothing else."""
+"""A Python function of ours: a log group that ends, a role with what is asked for and nothing else, an alarm when it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks import assets
 from stacks.base import LakeferryStack
+from stacks.constructs.mail import alarm_topic_name
 from stacks.constructs.statements import Statement, allow, role
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
@@ -63,6 +67,24 @@ class OwnFunction(Construct):
             role=self.role.without_policy_updates(),
             timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
         )
+        self._alarm(stack, name, purpose)
+
+    def _alarm(self, stack: LakeferryStack, name: str, purpose: str) -> None:
+        """In the function's own stack: an alarm in another one would keep the function from being removed."""
+        alarm = cloudwatch.Alarm(
+            self,
+            "ErrorsAlarm",
+            alarm_name=f"{stack.deployment.prefix}-{name}Errors",
+            alarm_description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
+            metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
+            threshold=0,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        topic = sns.Topic.from_topic_arn(self, "AlarmTopic", stack.own_arn("sns", alarm_topic_name(stack)))
+        alarm.add_alarm_action(actions.SnsAction(topic))
+        alarm.add_ok_action(actions.SnsAction(topic))
 
     @property
     def arn(self) -> str:

@@ -14,12 +14,19 @@ from constructs import Construct
 from stacks.base import LakeferryStack
 
 
-def mail_topic(scope: Construct, name: str, *, title: str, recipients: Sequence[str], key: kms.IKey) -> sns.Topic:
+def mail_topic(
+    scope: Construct, name: str, *, title: str, recipients: Sequence[str], key: kms.IKey, topic_name: str | None = None
+) -> sns.Topic:
     """`title` is the sender's name in mails: 100 characters at most. Each recipient has to confirm once."""
-    topic = sns.Topic(scope, name, display_name=title[:100], enforce_ssl=True, master_key=key)
+    topic = sns.Topic(scope, name, display_name=title[:100], enforce_ssl=True, master_key=key, topic_name=topic_name)
     for address in recipients:
         topic.add_subscription(subscriptions.EmailSubscription(address))
     return topic
+
+
+def alarm_topic_name(stack: LakeferryStack) -> str:
+    """Fixed, so that alarms of stacks that are deployed before the topic can name it."""
+    return f"{stack.deployment.prefix}-alarms"
 
 
 def alarm_topic(stack: LakeferryStack) -> tuple[sns.Topic, kms.Key]:
@@ -34,7 +41,12 @@ def alarm_topic(stack: LakeferryStack) -> tuple[sns.Topic, kms.Key]:
     )
     prefix = stack.deployment.prefix
     topic = mail_topic(
-        stack, "AlarmTopic", title=f"Lakeferry {prefix} alarms", recipients=stack.deployment.alerts.engineers, key=key
+        stack,
+        "AlarmTopic",
+        title=f"Lakeferry {prefix} alarms",
+        recipients=stack.deployment.alerts.engineers,
+        key=key,
+        topic_name=alarm_topic_name(stack),
     )
     cloudwatch, own = iam.ServicePrincipal("cloudwatch.amazonaws.com"), {"aws:SourceAccount": stack.account}
     key.add_to_resource_policy(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 from aws_clients import error_of, policy
-from runtime_kit import numbered, service_role, starter
+from runtime_kit import control, numbered, service_role, starter
 from stack_kit import Stack
 from waiting import until
 
@@ -69,6 +70,52 @@ def a_policy_may_name_the_namespace_of_metrics(aws):
     return refused[0] is None and refused[1] is not None
 
 
+def alarm_state(aws, values, *, others=(), later=0, **alarm):
+    """Of an alarm on values above 0, two of three periods of a minute. `values` came one a minute, the last one now; `others` are
+    values of the same metric with another dimension."""
+    metrics, name, namespace = aws.client("cloudwatch"), numbered("alarm"), numbered("Namespace")
+    metrics.put_metric_alarm(
+        AlarmName=name, Namespace=namespace, MetricName="Age", Dimensions=[{"Name": "Of", "Value": "this"}], Statistic="Maximum",
+        Period=60, EvaluationPeriods=3, DatapointsToAlarm=2, Threshold=0, ComparisonOperator="GreaterThanThreshold", **alarm,
+    )  # fmt: skip
+    now = datetime.now(UTC)
+    for of, each in (("this", values), ("another", others)):
+        for ago, value in enumerate(reversed(each)):
+            if value is not None:
+                data = {"MetricName": "Age", "Dimensions": [{"Name": "Of", "Value": of}], "Value": value}
+                data["Timestamp"] = now - timedelta(minutes=ago, seconds=1)
+                metrics.put_metric_data(Namespace=namespace, MetricData=[data])
+    if later:
+        control(aws, "alarms/evaluate", seconds=later)
+    return metrics.describe_alarms(AlarmNames=[name])["MetricAlarms"][0]["StateValue"]
+
+
+def an_alarm_is_of_its_own_dimensions(aws):
+    return alarm_state(aws, [0, 0], others=[9, 9]) == "OK"
+
+
+def an_alarm_waits_for_as_many_periods_as_it_says(aws):
+    return [alarm_state(aws, values) for values in ([0, 0, 9], [0, 9, 9], [9, 0, 9], [9, 9, 0])] == [
+        "OK",
+        "ALARM",
+        "ALARM",
+        "ALARM",
+    ]
+
+
+def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
+    """At first, when data stops, and with one value of three."""
+    told = {}
+    for missing in ("missing", "notBreaching", "breaching"):
+        cases = (((), 600), ((0, 0, 0), 600), ((9, None, None), 1), ((0, None, None), 1))
+        told[missing] = [alarm_state(aws, values, later=later, TreatMissingData=missing) for values, later in cases]
+    return told == {
+        "missing": ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA", "ALARM", "OK"],
+        "notBreaching": ["OK", "OK", "OK", "OK"],
+        "breaching": ["ALARM", "ALARM", "ALARM", "ALARM"],
+    }
+
+
 def an_execution_begins_at_once(aws):
     """The fastest of several: a slow machine has no say. Stock lets each wait for 150 ms."""
     machines = aws.client("stepfunctions")
@@ -89,6 +136,11 @@ PROBES = {
         a_schedule_keeps_its_zone_and_its_end,
         a_schedule_that_is_refused_fails_its_stack,
         a_job_runs_as_often_at_once_as_its_template_says,
+    ],
+    "alarm_states": [
+        an_alarm_is_of_its_own_dimensions,
+        an_alarm_waits_for_as_many_periods_as_it_says,
+        an_alarm_without_data_is_what_it_says_of_missing_data,
     ],
     "metric_namespace": [a_policy_may_name_the_namespace_of_metrics],
 }

@@ -139,6 +139,18 @@ def makes_budgets(aws):
     return float(told["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
 
 
+def makes_security_configurations(aws):
+    name = f"security-{next(_numbers)}"
+    bookmarks = {"JobBookmarksEncryptionMode": "CSE-KMS", "KmsKeyArn": aws.arn("kms", "key/1")}
+    encryption = {"JobBookmarksEncryption": bookmarks, "S3Encryptions": [{"S3EncryptionMode": "SSE-S3"}]}
+    stack = known(aws, "AWS::Glue::SecurityConfiguration", Name=name, EncryptionConfiguration=encryption)
+    if stack is None:
+        return False
+    held = aws.glue.get_security_configuration(Name=name)["SecurityConfiguration"]["EncryptionConfiguration"]
+    gone = stack.delete() == "DELETE_COMPLETE" and error_of(aws.glue.get_security_configuration, Name=name) is not None
+    return held == {"JobBookmarksEncryption": bookmarks, "S3Encryption": [{"S3EncryptionMode": "SSE-S3"}]} and gone
+
+
 def a_function_keeps_its_dead_letters(aws):
     queue = aws.client("sqs").create_queue(QueueName=f"dead-letters-{next(_numbers)}")["QueueUrl"]
     arn = aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -267,7 +279,7 @@ PROBES = {
         a_schedule_turns_rotation_on_and_off,
         a_secret_has_not_drifted,
     ],
-    "cfn_types": [makes_named_queries, makes_budgets, a_function_keeps_its_dead_letters],
+    "cfn_types": [makes_named_queries, makes_budgets, makes_security_configurations, a_function_keeps_its_dead_letters],
     "cfn_delete_order": [keeps_what_a_stuck_resource_needs],
     "cfn_custom_resources": [waits_for_the_answer_and_not_for_the_function],
     "cfn_in_progress": [tells_of_a_resource_that_is_being_made],

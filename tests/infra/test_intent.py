@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
+import time
+import urllib.request
 from datetime import date
+from types import MappingProxyType
 
 import attrs
+import boto3
 import pytest
-from assembly_kit import synthesise
+from assembly_kit import ROOT, synthesise
 from policies import ACCOUNT, Reader
 
+from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
+from lambdas.core import deployment as settings
+from lambdas.watch import metrics
+from lambdas.watch.sights import Seen
 
+_numbers = itertools.count(1)
 #: Ids and addresses that users need.
 WANTED = """
 TableflowBucketName LakeBucketName AthenaWorkgroup DailyTradesFiles EnvironmentId KafkaClusterId BootstrapServers
@@ -60,17 +71,43 @@ def test_no_bucket_policy_or_key_policy_locks_out_who_is_let_in(assembly):
         assert not [one for one in body["KeyPolicy"]["Statement"] if one["Effect"] == "Deny"]
 
 
-def test_keys_rotate_and_admit_nobody_else_but_alarms(assembly):
+#: Services that a key's policy lets in, by how the key's id begins, and the condition that bounds them.
+LET_IN = {
+    "AlarmKey": ({"Service": "cloudwatch.amazonaws.com"}, "StringEquals", "aws:SourceAccount"),
+    "JobsKey": ({"Service": "logs.<region>.amazonaws.com"}, "ArnLike", "kms:EncryptionContext:aws:logs:arn"),
+}
+
+
+def test_keys_rotate_and_admit_nobody_else_but_alarms_and_logs(assembly):
     """I8."""
     keys = assembly.resources("AWS::KMS::Key")
     assert keys
     for (_, name), body in keys.items():
         assert body["EnableKeyRotation"] is True
         more = body["KeyPolicy"]["Statement"][1:]
-        assert bool(more) == name.startswith("AlarmKey")
+        allowed = next((LET_IN[start] for start in LET_IN if name.startswith(start)), None)
+        assert bool(more) == bool(allowed), name
         for statement in more:
-            assert statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-            assert "aws:SourceAccount" in statement["Condition"]["StringEquals"]
+            principal, operator, condition = allowed
+            region = assembly.plan.deployment.aws.region
+            assert statement["Principal"] == {"Service": principal["Service"].replace("<region>", region)}
+            assert condition in statement["Condition"][operator]
+
+
+def test_logs_and_bookmarks_of_exports_are_encrypted_with_the_deployments_key(assembly):
+    (_, security), *more = assembly.resources("AWS::Glue::SecurityConfiguration", "exports").items()
+    assert more == []
+    encryption = security["EncryptionConfiguration"]
+    key = encryption["JobBookmarksEncryption"]["KmsKeyArn"]
+    assert encryption["JobBookmarksEncryption"]["JobBookmarksEncryptionMode"] == "CSE-KMS"
+    assert {job["SecurityConfiguration"] for job in assembly.resources("AWS::Glue::Job").values()} == {security["Name"]}
+    groups = [
+        body
+        for body in assembly.resources("AWS::Logs::LogGroup", "exports").values()
+        if "/aws-glue/" in str(body.get("LogGroupName"))
+    ]
+    assert len(groups) == 2
+    assert all(body["KmsKeyId"] == key for body in groups)
 
 
 def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
@@ -141,8 +178,9 @@ def test_each_account_has_the_rights_that_the_contract_says(dev):
         (one["role"], one["scope"], one.get("name") if isinstance(one.get("name"), str) else "") for one in bindings
     ) == sorted((role.role, role.scope, role.name) for role in contract.ROLES)
     entries = {
-        (body["operation"], body["resource_type"], body["resource_name"])
+        (body["operation"], body["resource_type"], name)
         for body in dev.resources("Custom::LakeferryAcl").values()
+        for name in body.get("resource_names") or [body["resource_name"]]
     }
     topics = {topic.name for topic in dev.plan.deployment.topics}
     assert {name for operation, kind, name in entries if (operation, kind) == ("READ", "TOPIC")} == topics
@@ -169,18 +207,78 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
         assert body["MaxRetries"] == 0
 
 
-def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, tmp_path):
-    exports = [attrs.evolve(export, first_day=date(2027, 1, 4)) for export in dev.plan.deployment.exports]
-    moved = attrs.evolve(dev.plan, deployment=attrs.evolve(dev.plan.deployment, exports=exports))
-    for assembly, day in ((dev, None), (synthesise(moved, tmp_path / "moved"), "2027-01-04")):
+@pytest.fixture(scope="module")
+def moved(dev, tmp_path_factory):
+    """Dev with a first day of its exports, an environment that exists, and a linked database in Snowflake."""
+    deployment = dev.plan.deployment
+    changed = attrs.evolve(
+        deployment,
+        exports=[attrs.evolve(export, first_day=date(2027, 1, 4)) for export in deployment.exports],
+        confluent=attrs.evolve(deployment.confluent, environment_id="env-abc123", environment_name="shared"),
+        snowflake=attrs.evolve(deployment.snowflake, linked_database=True),
+    )
+    return synthesise(attrs.evolve(dev.plan, deployment=changed), tmp_path_factory.mktemp("moved"))
+
+
+def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, moved):
+    for assembly, day in ((dev, None), (moved, "2027-01-04")):
         jobs = assembly.resources("AWS::Glue::Job").values()
         assert {job["DefaultArguments"].get("--first-day") for job in jobs} == {day}
-        (watched,) = [
-            body["Environment"]["Variables"][contract.WATCHED]
-            for body in assembly.resources("AWS::Lambda::Function", "operations").values()
-            if contract.WATCHED in body.get("Environment", {}).get("Variables", {})
-        ]
-        assert [each.get("first_day") for each in json.loads(Reader(assembly).text(watched, "operations"))["exports"]] == [day]
+        assert [each["first_day"] for each in settings_of(assembly, "operations")["exports"]] == [day or ""]
+
+
+def test_the_catalogs_address_is_told_also_in_an_environment_that_exists(dev, moved):
+    """The organization is read off the cluster's CRN."""
+    for assembly in (dev, moved):
+        start, organization, *_ = assembly.templates["confluent"]["Outputs"]["CatalogUri"]["Value"]["Fn::Join"][1]
+        assert start.endswith("/iceberg/catalog/organizations/")
+        inner = organization["Fn::Select"][1]["Fn::Split"][1]["Fn::Select"][1]["Fn::Split"]
+        assert inner == ["organization=", {"Fn::GetAtt": ["KafkaCluster", "rbac_resource_name"]}]
+    assert "env-abc123" in json.dumps(moved.templates["confluent"]["Outputs"]["CatalogUri"])
+    assert moved.resources("Custom::LakeferryEnvironment") == {}
+
+
+def test_the_reader_may_read_the_linked_database(moved):
+    grants = [body for body in moved.resources("Custom::LakeferrySnowflakeGrant").values() if "Linked" in str(body["name"])]
+    assert {(body["privilege"], body["on"]) for body in grants} == {
+        ("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"),
+    }  # fmt: skip
+    assert {str(body["to_role"]) for body in grants} == {"{'Fn::GetAtt': ['ReaderRole', 'name']}"}
+
+
+def test_a_statement_knows_which_of_its_topics_are_tables(dev):
+    (statement,) = dev.resources("Custom::LakeferryFlinkStatement").values()
+    assert statement["tableflow_topics"] == ["stock_trades_with_totals"]
+
+
+def settings_of(assembly, part):
+    """The object that the part's function reads, from the assets that are published with it."""
+    (url,) = [
+        Reader(assembly).text(body["Environment"]["Variables"][contract.SETTINGS], part)
+        for body in assembly.resources("AWS::Lambda::Function", part).values()
+        if contract.SETTINGS in body.get("Environment", {}).get("Variables", {})
+    ]
+    return json.loads((assembly.folder / f"asset.{url.rpartition('/')[2]}").read_text())
+
+
+def test_what_a_function_is_told_is_what_it_reads(assembly, tmp_path):
+    """By the function's own reader, from a bucket that is a folder."""
+
+    class Folder:
+        def get_object(self, Bucket, Key):  # noqa: N803  (AWS's words)
+            return {"Body": io.BytesIO((tmp_path / Key).read_bytes()), "ETag": "1"}
+
+    (tmp_path / "settings.json").write_text(json.dumps(settings_of(assembly, "operations")))
+    held = settings.read(Folder(), "s3://assets/settings.json")
+    deployment = assembly.plan.deployment
+    assert [table.topic for table in held.tables] == [topic.name for topic in deployment.tables]
+    assert [export.job for export in held.exports] == [job["Name"] for job in assembly.resources("AWS::Glue::Job").values()]
+    topics = {body["TopicName"] for body in assembly.resources("AWS::SNS::Topic").values() if "_" in body["TopicName"]}
+    assert {f"{assembly.prefix}_{export.export}" for export in held.exports} == topics
+    assert {body["Name"] for body in assembly.resources("AWS::SecretsManager::Secret").values() if "Name" in body} == set(
+        held.secrets
+    )
+    assert held.deployer_secrets == ["lakeferry/confluent-cloud-key", "lakeferry/snowflake-deployer"]
 
 
 def test_only_an_export_that_hashes_gets_the_key(assembly):
@@ -232,19 +330,120 @@ def test_what_no_event_told_is_told_within_the_hour(dev):
     assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
 
 
-def test_silence_is_an_alarm(assembly):
-    """N6: what the watch says nothing about counts as bad, within CloudWatch's seven days."""
-    alarms = assembly.resources("AWS::CloudWatch::Alarm")
-    by_metric = {body["MetricName"]: body for body in alarms.values()}
-    for metric in ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours", "ExportLateHours", "KeyAgeDays"):
-        body = by_metric[metric]
-        assert body["TreatMissingData"] == "breaching"
-        assert body["Period"] * body["EvaluationPeriods"] <= 7 * 86400
+AGES = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
+STATES = (*AGES, "TableflowStopped", "RowsSkipped", "ExportLateHours", "RotationOverdueDays", contract.UNMEASURED)
+
+
+def alarms_on_metrics(assembly):
+    """Those on what the watch measures, by metric."""
+    alarms = assembly.resources("AWS::CloudWatch::Alarm", "operations").values()
+    return {body["MetricName"]: body for body in alarms if body["Namespace"] == contract.METRICS}
+
+
+def test_a_limit_of_hours_is_honoured_within_the_hour(assembly):
+    """The shortest limit that a deployment file can name is an hour."""
+    alarms = alarms_on_metrics(assembly)
+    assert set(alarms) == {*contract.METRIC_DIMENSIONS, contract.UNMEASURED}
+    (schedule,) = assembly.resources("AWS::Scheduler::Schedule", "operations").values()
+    assert schedule["ScheduleExpression"] == f"cron(0/{contract.WATCH_MINUTES} * * * ? *)"
+    for metric in (*STATES, "KeyAgeDays", "DeployerKeyAgeDays"):
+        body = alarms[metric]
+        assert body["Period"] == contract.WATCH_MINUTES * 60
+        assert body["Period"] * body["EvaluationPeriods"] < 3600
         assert body["Dimensions"] == [{"Name": "Deployment", "Value": assembly.prefix}]
-    for body in alarms.values():
+
+
+def test_a_watch_that_stops_is_mailed(assembly):
+    for metric, body in alarms_on_metrics(assembly).items():
+        waits = metric == "RecipientsUnconfirmed"
+        assert body["TreatMissingData"] == ("notBreaching" if waits else "missing")
+        assert bool(body.get("InsufficientDataActions")) != waits
         assert body["AlarmActions"]
         assert body["OKActions"]
-    assert by_metric["ApproximateNumberOfMessagesVisible"]
+
+
+def test_recipients_have_a_day_to_confirm(assembly):
+    body = alarms_on_metrics(assembly)["RecipientsUnconfirmed"]
+    assert body["Period"] * body["EvaluationPeriods"] == 86400
+    assert "DatapointsToAlarm" not in body
+
+
+def test_every_function_of_ours_has_an_alarm_for_its_errors(assembly):
+    """The functions of CDK's provider framework have none: one of them fails each time that it asks its waiter to wait on."""
+    reader = Reader(assembly)
+    for part in assembly.templates:
+        ours = {
+            logical_id
+            for (_, logical_id), body in assembly.resources("AWS::Lambda::Function", part).items()
+            if body["Runtime"].startswith("python")
+        }
+        alarms = [
+            body for body in assembly.resources("AWS::CloudWatch::Alarm", part).values() if body["Namespace"] == "AWS/Lambda"
+        ]
+        assert {body["Dimensions"][0]["Value"]["Ref"] for body in alarms} == ours
+        for body in alarms:
+            assert (body["MetricName"], body["Statistic"], body["Period"], body["Threshold"]) == ("Errors", "Sum", 300, 0)
+            assert body["AlarmName"].startswith(f"{assembly.prefix}-")
+            (topic,) = {reader.text(arn, part) for arn in [*body["AlarmActions"], *body["OKActions"]]}
+            assert topic.endswith(f":{assembly.prefix}-alarms")
+
+
+@pytest.fixture
+def deploy_alarms(dev, lake_aws):
+    """Creates the deployment's alarms in an embedded AWS, each time under another name."""
+    return lambda: AlarmedDeployment(dev, lake_aws)
+
+
+class AlarmedDeployment:
+    healthy = MappingProxyType({(metric, "x"): 0.0 for metric in contract.METRIC_DIMENSIONS})
+
+    def __init__(self, assembly, aws):
+        self._client, self._aws, self._name = boto3.client("cloudwatch"), aws, f"{assembly.prefix}{next(_numbers)}"
+        for metric, body in alarms_on_metrics(assembly).items():
+            given = {name: value for name, value in body.items() if not name.endswith("Actions") and name != "Tags"}
+            whole = [{"Name": contract.DEPLOYMENT_DIMENSION, "Value": self._name}]
+            self._client.put_metric_alarm(**given | {"AlarmName": f"{self._name}-{metric}", "Dimensions": whole})
+
+    def watch(self, *runs):
+        """One run for each set of values, the last one now."""
+        for ago, (values, unseen) in enumerate(reversed(runs)):
+            at = time.time() - 1 - ago * contract.WATCH_MINUTES * 60
+            metrics.emit(self._client, Seen(values, unseen), self._name, at)
+
+    def states(self, seconds=0):
+        """By metric, as they are in so many seconds without another run."""
+        body = json.dumps({"seconds": seconds}).encode()
+        request = urllib.request.Request(f"{self._aws.url}/_lakeferry/alarms/evaluate", data=body, method="POST")
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+            found = json.load(answer)
+        return {name.removeprefix(f"{self._name}-"): found[name] for name in found if name.startswith(f"{self._name}-")}
+
+
+def test_a_fresh_deployment_starts_without_an_alarm_and_a_silent_watch_is_seen(deploy_alarms):
+    """Nobody has confirmed a mail yet, which is no alarm before a day is over."""
+    deployment = deploy_alarms()
+    first = deployment.states()
+    assert first.pop("RecipientsUnconfirmed") == "OK"
+    assert set(first.values()) == {"INSUFFICIENT_DATA"}
+    deployment.watch((deployment.healthy | {("RecipientsUnconfirmed", "x"): 1.0}, {}))
+    assert set(deployment.states().values()) == {"OK"}
+    silent = deployment.states(seconds=6 * contract.WATCH_MINUTES * 60)
+    assert silent.pop("RecipientsUnconfirmed") == "OK"
+    assert set(silent.values()) == {"INSUFFICIENT_DATA"}
+
+
+@pytest.mark.parametrize("metric", STATES)
+def test_what_is_wrong_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, metric):
+    healthy = (AlarmedDeployment.healthy, {})
+    wrong = (AlarmedDeployment.healthy | {(metric, "y"): 200.0}, {})
+    if metric == contract.UNMEASURED:
+        wrong = (AlarmedDeployment.healthy, {"GlueAgeHours": ["y"]})
+    deployment = deploy_alarms()
+    deployment.watch(healthy, healthy, wrong)
+    assert "ALARM" not in deployment.states().values()
+    deployment = deploy_alarms()
+    deployment.watch(healthy, wrong, wrong)
+    assert {name for name, state in deployment.states().items() if state == "ALARM"} == {metric}
 
 
 def test_recipients_are_told_that_they_must_confirm(assembly):
@@ -259,7 +458,7 @@ def test_recipients_are_told_that_they_must_confirm(assembly):
 
 def test_keys_are_rotated_by_secrets_manager_and_by_nobody_else(assembly):
     schedules = assembly.resources("AWS::SecretsManager::RotationSchedule")
-    assert len(schedules) == 8
+    assert len(schedules) == 9
     for body in schedules.values():
         assert body["RotateImmediatelyOnUpdate"] is False
         assert body["RotationRules"]["ScheduleExpression"] == f"rate({assembly.plan.deployment.rotation.every_days} days)"
@@ -309,3 +508,61 @@ def test_every_stack_tells_what_a_user_needs(dev):
         if "Export" not in output
     }
     assert told >= set(WANTED.split())
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory, dev):
+    """A hundred tables, shown in Snowflake too, and fifty exports of them, in one deployment file."""
+    root = tmp_path_factory.mktemp("large")
+    for name in ("topics", "exports", "flink"):
+        (root / name).mkdir()
+    contract_text = (ROOT / "exports" / "daily_trades.toml").read_text()
+    head = (check.FOLDER / "dev.toml").read_text().partition("[[topics]]")[0]
+    tail = (check.FOLDER / "dev.toml").read_text()
+    parts = [head]
+    for number in range(100):
+        name = f"orders_of_the_region_{number:03}"
+        shown = f'[topics.tableflow]\nsnowflake_table = "{name}"\n'
+        parts.append(f'[[topics]]\nname = "{name}"\nschema = "topics/stock_trades.avsc"\n{shown}')
+    (root / "topics" / "stock_trades.avsc").write_text(json.dumps(TRADES))
+    for number in range(50):
+        name = f"daily_file_of_the_region_{number:03}"
+        text = contract_text.replace('name = "daily_trades"', f'name = "{name}"')
+        text = text.replace('topic = "stock_trades"', f'topic = "orders_of_the_region_{number:03}"')
+        (root / "exports" / f"{name}.toml").write_text(text)
+        parts.append(f'[[exports]]\ncontract = "{name}"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n')
+    parts += ["[snowflake]" + tail.partition("[snowflake]")[2].partition("[rotation]")[0]]
+    parts += ["[alerts]" + tail.partition("[alerts]")[2]]
+    plan = check.parse("\n".join(parts), name="large.toml", root=root)
+    assembly = synthesise(plan, tmp_path_factory.mktemp("assembly"))
+    assert assembly.failure == ""
+    return assembly
+
+
+TRADES = {
+    "type": "record",
+    "name": "Trade",
+    "fields": [
+        *({"name": name, "type": "string"} for name in ("side", "symbol", "account", "userid")),
+        *({"name": name, "type": "int"} for name in ("quantity", "price")),
+    ],
+}
+
+
+@pytest.mark.deep
+def test_a_hundred_tables_and_fifty_exports_stay_within_the_limits_of_aws(large):
+    reader = Reader(large)
+    assert len(large.resources("Custom::LakeferryTableflowTopic")) == 100
+    assert len(large.resources("AWS::Glue::Job")) == 50
+    for part, template in large.templates.items():
+        assert len(template["Resources"]) <= 500, part
+        assert len(template.get("Outputs", {})) <= 200, part
+        assert (large.folder / f"{large.prefix}-{part}.template.json").stat().st_size <= 1_000_000, part
+    for (part, name), body in large.resources("AWS::IAM::Role").items():
+        policies = [reader.text(policy["PolicyDocument"], part) for policy in body.get("Policies", [])]
+        assert sum(len(json.dumps(policy, separators=(",", ":"))) for policy in policies) <= 10_240, name
+    for (part, name), body in large.resources("AWS::Lambda::Function").items():
+        variables = body.get("Environment", {}).get("Variables", {})
+        assert sum(len(key) + len(str(reader.text(value, part))) for key, value in variables.items()) <= 4096, name
+    for (part, name), body in large.resources("AWS::Events::Rule").items():
+        assert len(json.dumps(reader.text(body["EventPattern"], part))) <= 4096, name

@@ -23,6 +23,7 @@ from lambdas.core.errors import LakeferryError
 from lambdas.handlers.watch import Settings
 from lambdas.rotation.holdings import DAY
 from lambdas.watch import error_rows
+from lambdas.watch.tables import Connection, Tables
 from lambdas.watch.watched import Export, Table, Watched
 
 STALE_HOURS = 12.0
@@ -40,9 +41,11 @@ def looking(stands):
         deployment=told.prefix,
         bucket=stands.bucket,
         prefix="exports",
-        watched=Watched(stands.cluster, [table], [EXPORT]),
+        watched=Watched(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
         metrics_key=told.confluent.cloud_key_secret,
         telemetry_url=stands.worlds.cloud.url,
+        tableflow_secret="",
+        confluent_url=stands.worlds.cloud.url,
         snowflake_secret=told.snowflake.key_secret,
         snowflake_url=stands.worlds.snow.url,
     )
@@ -113,17 +116,40 @@ def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
     assert "longer than 12 hours" in found["glue"].told
 
 
+def watched_tables(looking):
+    """As the watch sees them."""
+    tableflow = Tableflow(looking.here)
+    return Tables(lambda: Connection(tableflow._plane, *tableflow._query.values()))
+
+
+def test_a_record_that_tableflow_skips_is_counted_by_the_watch(looking, produce, stands):
+    tableflow, cluster = Tableflow(looking.here), stands.world.clusters[stands.cluster].topics[TOPIC]
+    for mode in ("SKIP", "SUSPEND"):
+        place = {"environment": {"id": stands.place["environment_id"]}, "kafka_cluster": {"id": stands.cluster}}
+        spec = {**place, "config": {"error_handling": {"mode": mode}}}
+        tableflow._plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
+        if mode == "SKIP":
+            assert looking.topics.skipped() == 0
+            said = produce(b"not avro")
+            assert attrs.evolve(looking).topics.skipped() == 1
+            assert watched_tables(looking).stopped(TOPIC) == 0
+            del cluster.messages[said["offset"] :]
+            next(iter(stands.world.tableflow_topics.values())).taken = len(cluster.messages)
+
+
 def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produce, stands):
     said = produce(b"not avro")
     found = seen(looking)["tableflow"]
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
     assert f"partition {said['partition_id']}, offset {said['offset']}" in found.told
+    assert watched_tables(looking).stopped(TOPIC) == 1
     (trouble,) = [one for one in telling.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
     cluster = stands.world.clusters[stands.cluster].topics[TOPIC]
     del cluster.messages[said["offset"] :]
     stands.resume()
     assert seen(looking)["tableflow"].state is State.OK
+    assert watched_tables(looking).stopped(TOPIC) == 0
 
 
 @pytest.mark.parametrize(("url", "hops"), [("telemetry_url", ["topic"]), ("snowflake_url", ["snowflake"])])

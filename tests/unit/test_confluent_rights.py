@@ -6,7 +6,7 @@ import pytest
 from confluent_context import ENV, IN_CLUSTER, KAFKA, LKC, NAME, ORG, SA, context, listing, spec, wrote
 
 from lambdas.confluent.kinds import acl, role_binding, service_account
-from lambdas.core.errors import BadProperties, Denied
+from lambdas.core.errors import BadProperties, Denied, Vanished
 
 
 def test_a_service_account_takes_its_role_bindings_with_it(server):
@@ -58,6 +58,33 @@ def test_role_binding(server):
     server.answers["GET /iam/v2/role-bindings"] = listing(*near, {"id": "rb-1", **encoded})
     assert role_binding.adopt(context(server), binding_spec(), None) == ["rb-1"]
     assert server.sent[-1].query == {**body, "page_size": "99"}
+
+
+def test_acls_of_several_names_follow_the_names(server):
+    """One call for all that are missing, one for each that goes; what others have stays."""
+    both, foreign = acl_spec(resource_names=["a", "b"]), {**ACL, "resource_name": "foreign"}
+    server.answers[f"POST {KAFKA}/acls:batch"] = (201, None)
+    server.answers[f"POST {KAFKA}/acls"] = (201, None)
+    server.answers[f"DELETE {KAFKA}/acls"] = (200, {"data": []})
+    server.answers[f"GET {KAFKA}/acls"] = listing(foreign)
+    assert acl.adopt(context(server), both, None) == []
+    object_id = acl.create(context(server), both)
+    assert [entry["resource_name"] for entry in server.writes()[-1].body["data"]] == ["a", "b"]
+    with pytest.raises(Vanished):
+        acl.is_ready(context(server), both, object_id)
+    one = {**ACL, "resource_name": "a"}
+    server.answers[f"GET {KAFKA}/acls"] = listing(foreign, one)
+    assert acl.adopt(context(server), both, None) == [object_id]
+    assert acl.is_ready(context(server), both, object_id) is None
+    assert server.writes()[-1].body["resource_name"] == "b"
+    server.answers[f"GET {KAFKA}/acls"] = listing(foreign, one, {**ACL, "resource_name": "b"})
+    assert acl.is_ready(context(server), both, object_id) == {"id": object_id}
+    acl.update(context(server, previous=both), acl_spec(resource_names=["b", "c"]), object_id)
+    added, removed = server.writes()[-2:]
+    assert (added.body["resource_name"], removed.query["resource_name"]) == ("c", "a")
+    before = len(server.writes())
+    acl.delete(context(server), both, object_id)
+    assert [sent.query["resource_name"] for sent in server.writes()[before:]] == ["a", "b"]
 
 
 @pytest.mark.parametrize("gone", [f"/iam/v2/service-accounts/{SA}", f"/org/v2/environments/{ENV}"])

@@ -56,10 +56,20 @@ def publish(bucket, *labels, folder="manifests"):
         _client("s3").put_object(Bucket=bucket, Key=f"exports/weekly_sales/{folder}/{label}.json", Body=b"{}")
 
 
-def late(bucket, hours, export=WEEKLY):
+class Jobs:
+    """Glue, of which the watch asks when a job was created."""
+
+    def __init__(self, created):
+        self.created = created
+
+    def get_job(self, JobName):  # noqa: N803  (AWS's word)
+        return {"Job": {"Name": JobName, "CreatedOn": self.created}}
+
+
+def late(bucket, hours, export=WEEKLY, deployed=MONDAY - timedelta(days=365)):
     """So many hours after Monday morning."""
     now = (MONDAY + timedelta(hours=hours)).timestamp()
-    return exports.Results(Objects(_client("s3"), bucket), "exports", lambda: now).late(export)
+    return exports.Results(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
 
 
 # --- exports
@@ -86,6 +96,14 @@ def test_lateness_goes_on_growing_over_windows_that_are_missed_one_after_another
 
 def test_before_anything_is_due_nothing_is_late(bucket):
     assert late(bucket, -24 * 30) == 0
+
+
+def test_an_export_that_was_just_deployed_is_not_late_until_its_own_first_run_is(bucket):
+    """Its contract may ask for years of windows, none of which can be there yet."""
+    deployed = MONDAY + timedelta(hours=1)
+    week = 7 * 24
+    assert [late(bucket, hours, deployed=deployed) for hours in (2, 8, 100, week + 5)] == [0, 0, 0, 0]
+    assert late(bucket, week + 6, deployed=deployed) > 0
 
 
 def test_what_lies_before_the_deployments_first_day_is_not_late(bucket):
@@ -138,6 +156,16 @@ def test_a_secret_is_called_by_its_name(arn, name):
     assert keys.name_of(arn) == name
 
 
+def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(lake_aws):
+    described = {"RotationEnabled": True, "NextRotationDate": MONDAY}
+    with Stubber(_client("secretsmanager")) as stub:
+        for answer in (described, described, described | {"RotationEnabled": False}, {"RotationEnabled": True}):
+            stub.add_response("describe_secret", answer)
+        for days, overdue in ((-1, 0.0), (3, 3.0), (3, 0.0), (3, 0.0)):
+            now = (MONDAY + timedelta(days=days)).timestamp()
+            assert keys.Keys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
+
+
 # --- topics
 
 
@@ -177,8 +205,8 @@ def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
     seen = look_at(sights, open_log(said))
     assert seen.values == {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "c"): 3.0, ("ExportLateHours", "e"): 0.0}
     assert seen.unseen == {"GlueAgeHours": ["b"], "KeyAgeDays": ["k"]}
-    assert seen.all_of("GlueAgeHours") == [], "a maximum over some would look as if all were well"
-    assert seen.all_of("ExportLateHours") == [0.0]
+    assert seen.all_of("GlueAgeHours") == [1.0, 3.0]
+    assert seen.metrics == ["ExportLateHours", "GlueAgeHours", "KeyAgeDays"]
     assert "WATCH-NO-TABLE" in said.getvalue()
     assert "ZeroDivisionError" in said.getvalue()
 
@@ -201,27 +229,33 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
     calls = emitted(Seen(values, {}))
     assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
     data = [each for call in calls for each in call["MetricData"]]
-    assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 1)
+    assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 2) + 1
     assert {tuple(d["Name"] for d in each["Dimensions"]) for each in data} == {
-        ("Deployment",), *(("Deployment", dimension) for dimension in contract.METRIC_DIMENSIONS.values()),
+        ("Deployment",), ("Deployment", contract.UNMEASURED_DIMENSION),
+        *(("Deployment", dimension) for dimension in contract.METRIC_DIMENSIONS.values()),
     }  # fmt: skip
 
 
 def test_the_deployments_own_metric_is_over_all_things():
-    (call,) = emitted(Seen({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {}))
-    whole = call["MetricData"][-1]
-    assert whole["Dimensions"] == [{"Name": "Deployment", "Value": "lakeferry-dev"}]
-    assert whole["StatisticValues"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
+    (call,) = emitted(
+        Seen({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
+    )
+    whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
+    assert whole["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
+    assert whole[contract.UNMEASURED]["Maximum"] == 1.0
+    assert "KeyAgeDays" not in whole
 
 
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
-    parsed = watched.Watched("lkc-1", [watched.Table("t", "lkc-1", "D.S.T")], [Export("e", "", "", 6, "arn", 1)], ["arn"])
+    parsed = watched.Watched(
+        "lkc-1", [watched.Table("t", "lkc-1", "D.S.T")], [Export("e", "", "", 6, "arn", 1)], ["rotating"], ["by-hand"], ["log"]
+    )
     places = watch.places(_settings(parsed), SystemClock(), 0)
     assert {sight.metric for sight in watch.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
 
 
 def _settings(parsed):
-    return watch.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "")
+    return watch.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
 
 
 # --- the function
@@ -235,37 +269,55 @@ class Invocation:
 
 
 @pytest.fixture
-def environment(bucket, lake_aws, monkeypatch):
-    arn = _client("secretsmanager").create_secret(Name=f"lakeferry-dev/w-{next(_numbers)}", SecretString="{}")["ARN"]
-    told = {
-        "cluster": "lkc-1",
-        "tables": [{"topic": "stock_trades", "database": "lkc-1", "snowflake": "D.S.T"}],
-        "exports": [{"export": "weekly_sales", "cron": WEEKLY.cron, "zone": WEEKLY.zone, "late_after_hours": 6}],
-        "secrets": [arn],
-    }
+def publish_settings(bucket, monkeypatch):
+    """As the stacks do; the function's environment leads to it."""
+
+    def publish(document):
+        key = f"assets/{next(_numbers)}.json"
+        _client("s3").put_object(Bucket=bucket, Key=key, Body=json.dumps(document).encode())
+        monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/{key}")
+
+    return publish
+
+
+@pytest.fixture
+def environment(bucket, publish_settings, lake_aws, monkeypatch):
+    secret, job = f"lakeferry-dev/w-{next(_numbers)}", f"watched-{next(_numbers)}"
+    _client("secretsmanager").create_secret(Name=secret, SecretString="{}")
+    code = {"Name": "glueetl", "ScriptLocation": "s3://x/y"}
+    _client("glue").create_job(Name=job, Role="arn:aws:iam::000000000000:role/job", Command=code)
+    export = {"export": "weekly_sales", "job": job, "cron": WEEKLY.cron, "zone": WEEKLY.zone, "late_after_hours": 6}
+    publish_settings(
+        {
+            "tables": [{"topic": "stock_trades", "in_glue": True, "snowflake": "T"}],
+            "exports": [export],
+            "secrets": [secret],
+            "deployer_secrets": [secret],
+        }
+    )
     values = {
         contract.PROJECT: "lakeferry",
         contract.STAGE: f"dev{next(_numbers)}",
         contract.LAKE_BUCKET: bucket,
         contract.LAKE_PREFIX: "exports",
-        contract.WATCHED: json.dumps(told),
+        contract.CLUSTER: "lkc-1",
+        contract.SNOWFLAKE_SCHEMA: "D.S",
     }
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     return values
 
 
-def test_what_is_there_becomes_metrics_and_what_is_not_is_told(environment):
-    """No table, no key for metrics, no reader: three hops are unseen, keys and exports are there all the same."""
+def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
+    """No table, no keys for Confluent, no reader: these hops are not measured, keys and exports are."""
     answer = watch.on_schedule({}, Invocation())
-    assert answer["unseen"] == {
-        metric: ["stock_trades"] for metric in ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TopicAgeHours")
-    }
-    assert answer["seen"] == 2
+    hops = ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TableflowStopped", "TopicAgeHours")
+    assert answer["unseen"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
+    assert answer["seen"] == 4
     deployment = {"Name": "Deployment", "Value": f"lakeferry-{environment[contract.STAGE]}"}
     listed = _client("cloudwatch").list_metrics(Namespace=contract.METRICS)["Metrics"]
     own = {each["MetricName"] for each in listed if each["Dimensions"] == [deployment]}
-    assert own == {"KeyAgeDays", "ExportLateHours"}
+    assert own == {"KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", "ExportLateHours", contract.UNMEASURED}
 
 
 def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aws):
@@ -288,11 +340,17 @@ def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch)
 
 def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
-        watch.read({contract.PROJECT: "lakeferry"})
+        watch.read({contract.PROJECT: "lakeferry"}, _client("s3"))
 
 
-def test_a_watch_over_what_nobody_wrote_is_a_mistake_that_names_no_value(environment, monkeypatch, capsys):
-    monkeypatch.setenv(contract.WATCHED, '{"tables": 3}')
-    with pytest.raises(Failed, match="LF-INTERNAL"):
+@pytest.mark.parametrize("document", [{"tables": 3}, {"tables": [{"in_glue": True}]}])
+def test_settings_that_the_stacks_never_publish_are_refused(environment, publish_settings, document):
+    publish_settings(document)
+    with pytest.raises(Failed, match=r"LF-SETTINGS.*is not a deployment's settings"):
         watch.on_schedule({}, Invocation())
-    assert "failed unexpectedly" in capsys.readouterr().out
+
+
+def test_settings_that_are_not_there_are_named(environment, bucket, monkeypatch):
+    monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/assets/none.json")
+    with pytest.raises(Failed, match=f"LF-SETTINGS.*{bucket}/assets/none.json"):
+        watch.on_schedule({}, Invocation())

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import time
+from types import SimpleNamespace
 
 import confluent_lives
 import pytest
@@ -18,6 +19,7 @@ from world import STEADY
 
 from lambdas import contract
 from lambdas.confluent import telemetry
+from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import Plane
 from lambdas.core.clock import Deadline
 from lambdas.core.errors import LakeferryError
@@ -25,10 +27,12 @@ from lambdas.core.http import Session
 from lambdas.core.log import open_log
 from lambdas.core.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.watch import error_rows
+from lambdas.watch import error_rows, looking
 from lambdas.watch.lake import Lake
 from lambdas.watch.sights import Sight, look_at
+from lambdas.watch.tables import ROUTE, Connection, Tables
 from lambdas.watch.vendors import Shown, Topics
+from simulators.confluent_cloud.simulation import REGION
 from simulators.snowflake.things import Domain
 
 HOUR = 3600.0
@@ -135,12 +139,18 @@ def test_a_table_that_snowflake_no_longer_follows_is_told_with_its_reason(side):
 def org():
     """A cluster with two topics, and an account that may see numbers."""
     made = Organization()
-    made.where, _ = confluent_lives.orders(made)
-    made.make("topic", "Silent", topic="silent", partitions=1, **made.where)
+    made.where = confluent_lives.tableflow(made)
     place = {name: made.where[name] for name in ("environment_id", "cluster_id")}
-    viewer = confluent_lives.account(made, "Viewer")
-    made.make("role_binding", "Viewer", service_account_id=viewer, role="MetricsViewer", scope="cluster", **place)
+    made.make("topic", "Silent", topic="silent", partitions=1, credentials="kafka-key", **place)
+    viewer, nobody = confluent_lives.account(made, "Viewer"), confluent_lives.account(made, "Nobody")
+    for role in contract.ROLES:
+        if role.account == "watcher":
+            made.make("role_binding", role.role, service_account_id=viewer, role=role.role, scope=role.scope, **place)
     confluent_lives.key(made, "cloud", "metrics-key", viewer)
+    for name, owner in (("Viewer", viewer), ("Nobody", nobody)):
+        given = {"service_account_id": owner, "region": REGION, **place}
+        made.make("api_key", f"{name}Tables", service="tableflow", secret=made.new_secret(f"{name}-tables"), **given)
+    made.make("tableflow_topic", "OrdersTable", topic="orders", storage="managed", credentials="tableflow-key", **place)
     made.settle()
     yield made
     made.close()
@@ -150,6 +160,14 @@ def plane(org, secret="metrics-key"):
     held = json.loads(org.secrets.values[secret])
     session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
     return Plane(session, org.clock, org.url, ApiKey(held["apiKey"], Secret(held["apiSecret"])))
+
+
+def tables(org, secret="Viewer-tables"):
+    held = json.loads(org.secrets.values[secret])
+    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
+    key = ApiKey(held["apiKey"], Secret(held["apiSecret"]))
+    found = Confluent(session, org.clock, key, org.url).tableflow(key)
+    return Tables(lambda: Connection(found, held["environment.id"], held["kafka.cluster.id"]))
 
 
 def produce(org, topic):
@@ -163,6 +181,55 @@ def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
     watch = Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
     assert 4 <= watch.age("orders") <= 5
     assert watch.age("silent") == telemetry.LOOKS_BACK.total_seconds() / HOUR
+
+
+def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
+    """Seen with the rights of the watch's own account, which may change nothing."""
+    (table,) = org.simulation.world.tableflow_topics.values()
+    assert tables(org).stopped("orders") == 0
+    for planted in ({"suspended": True}, {"phase": "FAILED", "message": "Access Denied"}):
+        before = {name: getattr(table, name) for name in planted}
+        for name, value in planted.items():
+            setattr(table, name, value)
+        assert tables(org).stopped("orders") == 1
+        for name, value in before.items():
+            setattr(table, name, value)
+    assert tables(org).stopped("orders") == 0
+    plane, environment, cluster = tables(org)._connect()
+    with pytest.raises(LakeferryError):
+        plane.delete(f"{ROUTE}/orders", **{"environment": environment, "spec.kafka_cluster": cluster})
+
+
+def test_a_table_that_is_not_there_or_may_not_be_seen_is_told(org):
+    with pytest.raises(LakeferryError) as told:
+        tables(org).stopped("silent")
+    assert told.value.row is error_rows.NO_TABLEFLOW
+    with pytest.raises(LakeferryError):
+        tables(org, "Nobody-tables").stopped("orders")
+
+
+def test_rows_that_tableflow_skips_or_logs_are_counted_for_an_hour_at_least(org):
+    watch = lambda: Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)  # noqa: E731
+    (table,) = org.simulation.world.tableflow_topics.values()
+    assert (watch().skipped(), watch().logged("silent")) == (0, 0)
+    table.skipped += [org.clock.time(), org.clock.time()]
+    produce(org, "silent")
+    org.clock.sleep(HOUR - 1)
+    assert (watch().skipped(), watch().logged("silent")) == (2, 1)
+    org.clock.sleep(HOUR + 1)
+    assert (watch().skipped(), watch().logged("silent")) == (0, 0)
+
+
+def test_a_table_that_nobody_has_written_yet_is_as_old_as_itself(org):
+    """Else a deployment whose producers have not begun would start with alarms."""
+
+    def nothing():
+        raise LakeferryError(error_rows.NO_COMMIT, "orders")
+
+    made = tables(org).created("orders")
+    places = SimpleNamespace(now=lambda: made + 2 * HOUR, tables=tables(org))
+    ages = [looking._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
+    assert ages == pytest.approx([2, 2, 3], abs=0.01)
 
 
 def test_a_record_of_this_hour_makes_a_topic_new(org):
@@ -197,4 +264,4 @@ def test_one_hop_that_is_down_hides_no_other(org, side, fault):
     finally:
         org.disturb()
     assert seen.unseen == {"TopicAgeHours": ["things"]}
-    assert seen.metrics == ["GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"]
+    assert {metric for metric, _ in seen.values} == {"GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from simulators.aws.amendments import (
+    alarm_states,
     athena_queries,
     athena_workgroups,
     cfn_buckets,
@@ -51,6 +52,7 @@ AMENDMENTS: Final[tuple[Amendment, ...]] = (
     s3_missing_key.AMENDMENT,
     secure_transport.AMENDMENT,
     metric_namespace.AMENDMENT,
+    alarm_states.AMENDMENT,
     glue_catalog.AMENDMENT,
     glue_permissions.AMENDMENT,
     secrets_versions.AMENDMENT,

@@ -1,4 +1,5 @@
-"""Types of CloudFormation's that MiniStack has the services for: named queries and budgets. Functions keep their queue."""
+"""Types of CloudFormation's that MiniStack has the services for: named queries, budgets, Glue's security configurations.
+Functions keep their queue."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from simulators.aws.provisioning import Made, asked
 AMENDMENT = Amendment("cfn_types")
 _QUERY: Final = "AWS::Athena::NamedQuery"
 _BUDGET: Final = "AWS::Budgets::Budget"
+_SECURITY: Final = "AWS::Glue::SecurityConfiguration"
 _FUNCTION: Final = "AWS::Lambda::Function"
 
 
@@ -48,6 +50,27 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
 def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
     if physical_id in ministack("services.budgets")._budgets:
         asked("budgets", "_delete_budget", {"BudgetName": physical_id})
+
+
+@AMENDMENT.provisions(_SECURITY, "create")
+def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+    """Every property is create-only: a change makes another one, and the old one goes."""
+    name = str(props["Name"])
+    asked("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _encryption(props)})
+    return name, {}
+
+
+@AMENDMENT.provisions(_SECURITY, "delete")
+def delete_security(physical_id: str, props: dict[str, Any]) -> None:
+    if physical_id in ministack("services.glue")._security_configs:
+        asked("glue", "_delete_security_configuration", {"Name": physical_id})
+
+
+def _encryption(props: dict[str, Any]) -> dict[str, Any]:
+    """As CreateSecurityConfiguration takes it: templates have the list under another name."""
+    encryption = copy.deepcopy(props["EncryptionConfiguration"])
+    encryption["S3Encryption"] = encryption.pop("S3Encryptions", [])
+    return dict(encryption)
 
 
 def _wanted(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:

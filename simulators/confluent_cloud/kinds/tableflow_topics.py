@@ -29,7 +29,10 @@ _PATH: Final = "/tableflow/v1/tableflow-topics"
 
 @attrs.define
 class TableflowTopic(Resource):
-    """`integration` is empty for managed storage. `taken` counts the messages that are in the table, or were skipped."""
+    """`integration` is empty for managed storage. `taken` counts the messages that are in the table, or were skipped.
+
+    `skipped` are the times at which messages were, in seconds since 1970.
+    """
 
     environment: str
     cluster: str
@@ -44,6 +47,7 @@ class TableflowTopic(Resource):
     table_path: str = ""
     schema: dict[str, Any] = attrs.Factory(dict)
     taken: int = 0
+    skipped: list[float] = attrs.Factory(list)
     #: Of each catalog integration: how far it is with this table, and why not further.
     synced: dict[str, tuple[str, str]] = attrs.Factory(dict)
 
@@ -179,12 +183,13 @@ def _formats(spec: Fields) -> None:
 
 
 def listing(call: Call) -> Answer:
-    cluster = access.cluster_of_query(call)
+    """CloudClusterOperator may list tables, though not change them (Confluent's page on roles for Tableflow)."""
+    cluster = access.cluster_of_query(call, "describe")
     return KIND.page(call, [each for each in call.world.tableflow_topics.values() if each.cluster == cluster.id], document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.world, _found(call, access.cluster_of_query(call))))
+    return Answer(200, document(call.world, _found(call, access.cluster_of_query(call, "describe"))))
 
 
 def update(call: Call) -> Answer:

@@ -1,0 +1,82 @@
+"""The deployment file's lists as an object in S3, because a function's environment is too small for them.
+
+`lambdas.core.deployment` reads it. It holds what is known before anything is deployed: names, never ids or secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import aws_s3_assets as s3_assets
+
+from deployments.model import Deployment, Export, Topic
+from stacks.base import LakeferryStack
+from stacks.constructs.statements import Statement, allow
+
+
+class PublishedSettings:
+    """`secrets` are names of secrets that rotate."""
+
+    def __init__(self, stack: LakeferryStack, name: str, *, secrets: Sequence[str] = ()) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "settings.json"
+            file.write_text(json.dumps(_document(stack.deployment, secrets), sort_keys=True), encoding="utf-8")
+            self._asset = s3_assets.Asset(stack, name, path=str(file))
+        self._partition = stack.partition
+
+    @property
+    def url(self) -> str:
+        return self._asset.s3_object_url
+
+    def may_read(self) -> Statement:
+        arn = f"arn:{self._partition}:s3:::{self._asset.s3_bucket_name}/{self._asset.s3_object_key}"
+        return allow("ReadSettings", ["s3:GetObject"], [arn])
+
+
+def topic_name(deployment: Deployment, export: str) -> str:
+    """Of the export's SNS topic. No deployment's name has an underscore, so no other deployment's topics begin so."""
+    return f"{deployment.prefix}_{export}"
+
+
+def topic_arns(stack: LakeferryStack) -> str:
+    """How the ARNs of all exports' SNS topics begin."""
+    return stack.own_arn("sns", topic_name(stack.deployment, ""))
+
+
+def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
+    by_hand = [deployment.confluent.cloud_key_secret]
+    if deployment.snowflake and deployment.uses_snowflake:
+        by_hand.append(deployment.snowflake.key_secret)
+    return {
+        "tables": [_table(topic, deployment) for topic in deployment.tables],
+        "exports": [_export(export, deployment) for export in deployment.exports],
+        "secrets": list(secrets),
+        "deployer_secrets": by_hand,
+    }
+
+
+def _table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
+    assert topic.tableflow is not None
+    table = topic.tableflow
+    return {
+        "topic": topic.name,
+        "in_glue": table.in_glue,
+        "snowflake": (table.snowflake_table or "").upper() if deployment.uses_snowflake else "",
+        "error_log": table.error_log_topic if table.on_error == "LOG" else "",
+    }
+
+
+def _export(export: Export, deployment: Deployment) -> dict[str, Any]:
+    return {
+        "export": export.contract,
+        "job": f"{deployment.prefix}-{export.contract}",
+        "cron": export.cron,
+        "zone": export.zone,
+        "late_after_hours": export.late_after_hours,
+        "recipients": len(export.recipients),
+        "first_day": export.first_day.isoformat() if export.first_day else "",
+    }
