@@ -73,8 +73,9 @@ def show(voice: Voice, deployment: Deployment, found: list[Age]) -> None:
 
 def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
     """What is wrong with a key's age or its rotation."""
-    limit = deployment.alerts.key_age_days or deployment.rotation.every_days * 3 // 2
-    if age.age_days is not None and age.age_days > limit and not age.by_hand:
+    alerts = deployment.alerts
+    limit = alerts.deployer_key_age_days if age.by_hand else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
+    if age.age_days is not None and age.age_days > limit:
         yield f"its key is {age.age_days:.0f} days old, and {limit} are the limit"
     if age.overdue_days > _LATE:
         yield f"a rotation is {age.overdue_days:.0f} days overdue"

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from aws_clients import error_of, policy
-from runtime_kit import control, numbered, service_role, starter
+from runtime_kit import control, noting_function, numbered, service_role, starter
 from stack_kit import Stack
 from waiting import until
 
@@ -116,6 +116,23 @@ def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
     }
 
 
+def a_function_that_fails_raises_its_alarm(aws):
+    """As the stacks define it, and not the alarm of another function."""
+    metrics, names = aws.client("cloudwatch"), []
+    for fails in ("", "yes"):
+        function, _ = noting_function(aws, fails=fails)
+        names.append(numbered("errors"))
+        metrics.put_metric_alarm(
+            AlarmName=names[-1], Namespace="AWS/Lambda", MetricName="Errors", Statistic="Sum", Period=300, EvaluationPeriods=1,
+            Dimensions=[{"Name": "FunctionName", "Value": function.rpartition(":")[2]}], Threshold=0,
+            ComparisonOperator="GreaterThanThreshold", TreatMissingData="notBreaching",
+        )  # fmt: skip
+        aws.functions.invoke(FunctionName=function, Payload=b"{}")
+    control(aws, "alarms/evaluate", seconds=1)
+    states = {one["AlarmName"]: one["StateValue"] for one in metrics.describe_alarms(AlarmNames=names)["MetricAlarms"]}
+    return [states[name] for name in names] == ["OK", "ALARM"]
+
+
 def an_execution_begins_at_once(aws):
     """The fastest of several: a slow machine has no say. Stock lets each wait for 150 ms."""
     machines = aws.client("stepfunctions")
@@ -141,6 +158,7 @@ PROBES = {
         an_alarm_is_of_its_own_dimensions,
         an_alarm_waits_for_as_many_periods_as_it_says,
         an_alarm_without_data_is_what_it_says_of_missing_data,
+        a_function_that_fails_raises_its_alarm,
     ],
     "metric_namespace": [a_policy_may_name_the_namespace_of_metrics],
 }
