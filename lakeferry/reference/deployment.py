@@ -23,12 +23,14 @@ _RULES: Final = {
     "schema, or Datagen or a statement that registers one.",
     "write_modes_can_be": "`write_mode` is what Tableflow makes of the topic's cleanup.policy: APPEND of `delete`, UPSERT of "
     "`compact`. A statement's changelog can't be one of retractions.",
-    "storage_can_be_read": "Managed storage isn't shown in Glue, and Glue shows tables in ICEBERG form only.",
+    "storage_can_be_read": "Managed storage isn't shown in Glue; tables in your bucket are all shown there, or none. `formats` "
+    "has no DELTA.",
     "snowflake_can_show": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
     "snowflake_names_differ": "User and warehouse of the readers aren't the deployer's.",
     "exports_fit": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
     "rotation_can_keep_up": "`grace_days` is less than `every_days`.",
-    "functions_can_be_told": "Topics and exports are no more than the functions can be told of in 4 KB.",
+    "rows_outlive_windows": "`rows_days` is at least the days of a window and those for which it is published again, of each "
+    "export of the topic, and one more.",
 }
 _INTRO: Final = """\
 `deployments/<stage>.toml` holds everything that a user decides; `cdk deploy --all -c stage=<stage>` makes what it says. All
