@@ -148,10 +148,12 @@ KINDS: Final = {
         "key_id secret",
     ),
     "topic": _kind("environment_id cluster_id credentials topic", "partitions config", "name partitions"),
-    "schema": _kind("environment_id credentials subject schema", "schema_type compatibility", "subject schema_id version"),
+    "schema": _kind(
+        "environment_id credentials subject schema", "schema_type compatibility delete_permanently", "subject schema_id version"
+    ),
     "connector": _kind(
-        "environment_id cluster_id service_account_id",
-        "connector_class topic quickstart schema schema_key_field max_interval_ms tasks config secret_config",
+        "environment_id cluster_id service_account_id topic",
+        "quickstart schema schema_key_field max_interval_ms tasks",
         "name id",
     ),
     "flink_compute_pool": _kind("environment_id region", "max_cfu", "id name resource_name rest_endpoint"),

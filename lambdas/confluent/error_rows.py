@@ -30,6 +30,12 @@ CONFLICT: Final = ErrorRow(
     "An object of that name is not ours, or something still hangs on the one to be deleted.",
     "Look at the object in the Confluent Cloud console; remove what hangs on it, or rename it, and deploy again.",
 )
+FOREIGN_SUBJECT: Final = ErrorRow(
+    "CFL-FOREIGN-SUBJECT",
+    "A Schema Registry subject belongs to somebody else",
+    "The subject existed before this deployment; the environment's registry is shared.",
+    "Rename the topic, or delete the subject if nobody needs it, and deploy again. Lakeferry neither changes nor deletes it.",
+)
 INVALID: Final = ErrorRow(
     "CFL-INVALID",
     "Confluent does not accept the values (400 or 422)",
@@ -160,8 +166,8 @@ MISSING_ENDPOINT: Final = ErrorRow(
 )
 
 ERRORS: Final = (
-    AUTH, AUTH_SCOPE, NOT_FOUND, CONFLICT, INVALID, QUOTA, RATE, UNAVAILABLE, UNEXPECTED, KEY_NOT_READY, CLUSTER_TYPE,
-    CLUSTER_FAILED, DELETION_PROTECTED, POOL_FAILED, FLINK_FAILED, FLINK_TABLEFLOW, CONNECTOR_CONFIG, CONNECTOR_FAILED,
-    INTEGRATION_IN_USE,
-    SCHEMALESS, STORAGE_NOT_EMPTY, TABLEFLOW_FAILED, TABLEFLOW_SUSPENDED, CATALOG_FAILED, MISSING_ENDPOINT,
+    AUTH, AUTH_SCOPE, NOT_FOUND, CONFLICT, FOREIGN_SUBJECT, INVALID, QUOTA, RATE, UNAVAILABLE, UNEXPECTED, KEY_NOT_READY,
+    CLUSTER_TYPE, CLUSTER_FAILED, DELETION_PROTECTED, POOL_FAILED, FLINK_FAILED, FLINK_TABLEFLOW, CONNECTOR_CONFIG,
+    CONNECTOR_FAILED, INTEGRATION_IN_USE, SCHEMALESS, STORAGE_NOT_EMPTY, TABLEFLOW_FAILED, TABLEFLOW_SUSPENDED, CATALOG_FAILED,
+    MISSING_ENDPOINT,
 )  # fmt: skip

@@ -72,6 +72,9 @@ class Settlement:
             self._progress.empty_looks += 1
             self._rule_out_lost_create()
             if self._progress.empty_looks > 1:
+                # A later create of the same resource must not take over what somebody else has made since.
+                self._facts.object_id = self._facts.lost_id = None
+                self._facts.notes.clear()
                 return True
         return False
 

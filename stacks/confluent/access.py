@@ -85,9 +85,10 @@ class Accounts:
             "schema_registry_id": cluster["schema_registry_id"] if role.scope == "subject" else None,
             "name": name or role.name or None,
         }
+        subject = words(name) if role.scope == "subject" and name != role.name else ""
         made = resources.make(
             "role_binding",
-            f"{words(role.account)}{role.role}{words(role.scope)}",
+            f"{words(role.account)}{role.role}{words(role.scope)}{subject}",
             service_account_id=self.id(role.account),
             role=role.role,
             scope=role.scope,
@@ -166,6 +167,15 @@ class Keys:
             key(WATCHER, "tableflow", "tableflow/watcher", **cluster, region=region),
         ]
         return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink, *watchers])
+
+
+def subjects_of(role: Role, deployment: Deployment) -> list[str]:
+    """The subjects of a role: all in an environment that the deployment creates, its own topics' in one that it shares."""
+    if not deployment.confluent.environment_id:
+        return [role.name]
+    # Only schemas of values are registered, and so deleted, by the deployment.
+    parts = ("value",) if role.role == "DeveloperManage" else ("key", "value")
+    return [f"{topic.name}-{part}" for topic in deployment.topics for part in parts]
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:

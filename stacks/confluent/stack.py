@@ -11,7 +11,7 @@ from deployments.check import Plan
 from lambdas import contract
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent import tables
-from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, place
+from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, place, subjects_of
 from stacks.confluent.streams import Streams
 from stacks.constructs.purge import Purge, may_drop_tables, may_empty, may_remove_secrets
 from stacks.constructs.rotation import Rotation
@@ -105,7 +105,9 @@ class ConfluentStack(LakeferryStack):
         """Roles on one object are on what only this stack knows: the integration, and Flink's own account."""
         named = {"provider_integration": self.integration["id"], "service_account": self.accounts.id(FLINK)}
         for role in contract.ROLES:
-            self.accounts.bind(self.resources, role, self.where, named.get(role.scope, ""))
+            names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
+            for name in names:
+                self.accounts.bind(self.resources, role, self.where, name)
 
     def _purge(self, data: DataStack) -> Purge:
         """The keys' secrets would block their names for weeks; their keys are worth nothing once the accounts are gone."""

@@ -72,6 +72,7 @@ class _Maker:
             credentials=self.keys.schema_registry["secret"],
             subject=f"{topic.name}-value",
             schema=_compact(text),
+            delete_permanently=None if self.plan.deployment.keeps_data else True,
         ).after(*self.accounts.bound["schema_registry"])
         return [made, schema]
 

@@ -33,6 +33,24 @@ DailyTradesJobName DeadLettersUrl DashboardPage KafkaAppConsumerKeySecretArn
 """
 
 
+def test_roles_in_a_shared_schema_registry_are_on_the_subjects_of_the_deployment_only(moved):
+    named = {
+        (one["role"], one["name"])
+        for one in moved.resources("Custom::LakeferryRoleBinding").values()
+        if one["scope"] == "subject"
+    }
+    topics = {topic.name for topic in moved.plan.deployment.topics}
+    assert {name for _, name in named} == {f"{topic}-{part}" for topic in topics for part in ("key", "value")}
+    assert {name for role, name in named if role == "DeveloperManage"} == {f"{topic}-value" for topic in topics}
+    assert {role for role, _ in named} == {role.role for role in contract.ROLES if role.scope == "subject"}
+
+
+def test_a_schema_is_deleted_for_good_only_where_the_deployment_leaves_nothing(prod):
+    (schema,) = prod.resources("Custom::LakeferrySchema").values()
+    assert "delete_permanently" not in schema
+    assert prod.plan.deployment.keeps_data
+
+
 def test_buckets_are_closed_encrypted_versioned_and_tidy(assembly):
     """I6."""
     buckets = assembly.resources("AWS::S3::Bucket")

@@ -77,9 +77,9 @@ def test_schema_create_and_delete(server):
         "DELETE /subjects/orders-value": (200, [1]),
         f"DELETE {config}": (200, {}),
     }
-    wanted = schema_spec(compatibility="FULL")
+    wanted = schema_spec(compatibility="FULL", delete_permanently="true")
     assert schema.create(context(server), wanted) == "orders-value"
-    schema.delete(context(server), wanted, "orders-value")
+    schema.delete(context(server, notes={"subject": "new"}), wanted, "orders-value")
     assert wrote(server) == [
         (f"PUT {config}", {"compatibility": "FULL"}),
         (f"POST {versions}", {"schema": AVRO, "schemaType": "AVRO"}),
@@ -113,8 +113,13 @@ def test_schema_update(server, now, wanted, writes):
 
 
 def test_a_subject_of_which_only_the_soft_delete_came_through_is_still_to_be_deleted(server):
-    server.answers["GET /subjects"] = lambda sent: (200, ["orders-value", "orders-value-2"] if "deleted" in sent.query else [])
-    assert schema.adopt(context(server, deleting=True), schema_spec(), None) == ["orders-value"]
+    server.answers["GET /subjects"] = lambda sent: (
+        200,
+        ["orders-value", "orders-value-2"] if sent.query["deleted"] == "true" else [],
+    )
+    told = context(server, deleting=True, notes={"subject": "new"})
+    assert schema.adopt(told, schema_spec(delete_permanently="true"), None) == ["orders-value"]
+    assert schema.adopt(told, schema_spec(), None) == []
     assert schema.adopt(context(server), schema_spec(), None) == []
 
 

@@ -111,7 +111,12 @@ def _topic(org):
 
 
 def _schema(org):
-    return {**registry_key(org, cluster(org)["environment_id"]), "subject": "orders-value", "schema": SCHEMA}
+    return {
+        **registry_key(org, cluster(org)["environment_id"]),
+        "subject": "orders-value",
+        "schema": SCHEMA,
+        "delete_permanently": "true",
+    }
 
 
 def _connector(org):

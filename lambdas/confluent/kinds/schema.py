@@ -1,4 +1,8 @@
-"""A subject of Schema Registry: its latest schema and, if wanted, its compatibility level."""
+"""A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
+
+A registry may be shared, and a subject carries no mark of its owner. So a subject belongs to the resource only if there was none
+when the resource was created, which a note remembers. Any other subject is refused at create, and never changed or deleted.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,19 @@ from typing import Any, Final
 
 import attrs
 
+from lambdas.confluent import error_rows
 from lambdas.confluent.finding import Ctx, existing, in_container
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import text
-from lambdas.core.errors import NotFound
+from lambdas.core.errors import NotFound, Refused
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
 
 OUTPUTS: Final = ("subject", "schema_id", "version")
 PATIENCE: Final = 1800.0
+#: A note, set when the subject was looked for before the create: "new", or "restored" where the registry still has versions of a
+#: subject that was deleted before. Those may be somebody else's, so they are never removed for good.
+_OURS: Final = "subject"
 _LEVELS: Final = (
     "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
 )  # fmt: skip
@@ -31,6 +39,10 @@ class Spec(Properties):
     schema_type: str = prop("What language the schema is written in.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
     compatibility: str = prop(
         "The subject's compatibility level; the registry's own without it.", default="", one_of=("", *_LEVELS)
+    )
+    delete_permanently: bool = prop(
+        "Whether deleting the resource removes the subject for good. Otherwise the registry can restore it.",
+        default=False,
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -64,10 +76,11 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
-    """For good: the registry wants a soft delete first. The level goes too; it would await the next subject of that name."""
+    """The registry wants a soft delete before a permanent one. The level goes too: the next subject of that name would get it."""
     plane = _plane(context, spec)
     plane.delete(_route(spec))
-    plane.delete(_route(spec), permanent="true")
+    if _is_permanent(context, spec):
+        plane.delete(_route(spec), permanent="true")
     if spec.compatibility:
         plane.delete(path("config", spec.subject))
 
@@ -76,16 +89,33 @@ REPLACE_ON: Final = ("environment_id", "subject")
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    """A subject of which only the soft delete came through still counts where it shall go."""
+    """Raises Refused where the subject exists and the resource didn't create it."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
         if context.deleting:
-            listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted="true")
-            return [spec.subject] if isinstance(listed, list) and spec.subject in listed else []
-        return [spec.subject] if _latest(plane, spec) is not None else []
+            listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
+            return [spec.subject] if listed else []
+        exists = _latest(plane, spec) is not None
+        if _OURS not in context.notes:
+            if exists:
+                raise Refused(error_rows.FOREIGN_SUBJECT, f"subject {spec.subject}")
+            context.notes[_OURS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
+        return [spec.subject] if exists else []
 
+    if context.deleting and _OURS not in context.notes:
+        return []
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _is_permanent(context: Ctx, spec: Spec) -> bool:
+    return spec.delete_permanently and context.notes.get(_OURS) == "new"
+
+
+def _is_listed(plane: Plane, spec: Spec, *, deleted: bool) -> bool:
+    """`deleted`: a subject that is only soft-deleted counts too."""
+    listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
+    return isinstance(listed, list) and spec.subject in listed
 
 
 def _latest(plane: Plane, spec: Spec) -> dict[str, Any] | None:

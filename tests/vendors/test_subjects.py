@@ -1,0 +1,72 @@
+"""Subjects in a Schema Registry that a deployment shares with others."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_lives import cluster, registry_key
+from confluent_world import SCHEMA, WIDER, Organization
+
+from lambdas.core.errors import Refused
+from simulators.confluent_cloud.schemas import Schema
+
+SUBJECT = "orders-value"
+
+
+@pytest.fixture
+def org():
+    org = Organization()
+    yield org
+    org.close()
+
+
+def registry(org):
+    """The subjects of the only environment, and the properties of a schema of ours there."""
+    given = {**registry_key(org, cluster(org)["environment_id"]), "subject": SUBJECT, "schema": WIDER}
+    (found,) = org.simulation.world.schema_registries.values()
+    return found.schemas, given
+
+
+@pytest.mark.parametrize("compatibility", ["", "FULL"])
+def test_a_subject_that_exists_is_neither_changed_nor_deleted(org, compatibility):
+    schemas, given = registry(org)
+    schemas.register(SUBJECT, Schema("AVRO", SCHEMA, ()))
+    one = org.resource("schema", "It", compatibility=compatibility, delete_permanently="true", **given)
+    with pytest.raises(Refused, match="CFL-FOREIGN-SUBJECT"):
+        one.create()
+    one.physical_id = "what CloudFormation makes up"
+    one.delete()
+    assert len(schemas.versions(SUBJECT)) == 1
+    assert schemas.levels == {}
+
+
+def test_a_subject_that_somebody_made_after_ours_was_deleted_is_theirs(org):
+    schemas, given = registry(org)
+    one = org.resource("schema", "It", delete_permanently="true", **given)
+    one.create()
+    one.delete()
+    schemas.register(SUBJECT, Schema("AVRO", SCHEMA, ()))
+    with pytest.raises(Refused, match="CFL-FOREIGN-SUBJECT"):
+        one.create()
+    one.delete()
+    assert len(schemas.versions(SUBJECT)) == 1
+
+
+@pytest.mark.parametrize(("permanently", "restorable"), [("false", [SUBJECT]), ("true", [])])
+def test_only_a_deployment_that_leaves_nothing_deletes_its_subject_for_good(org, permanently, restorable):
+    schemas, given = registry(org)
+    one = org.resource("schema", "It", delete_permanently=permanently, **given)
+    one.create()
+    one.update(schema=WIDER.replace('"n"', '"m"'))
+    one.delete()
+    assert schemas.subjects() == []
+    assert schemas.subjects(deleted=True) == restorable
+
+
+def test_versions_that_somebody_deleted_before_stay_restorable(org):
+    schemas, given = registry(org)
+    schemas.register(SUBJECT, Schema("AVRO", SCHEMA, ()))
+    schemas.delete(SUBJECT, permanent=False)
+    one = org.resource("schema", "It", delete_permanently="true", **given)
+    one.create()
+    one.delete()
+    assert len(schemas.versions(SUBJECT, deleted=True)) == 2
