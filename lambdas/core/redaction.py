@@ -9,6 +9,9 @@ import json
 import re
 import urllib.parse
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import attrs
@@ -19,6 +22,8 @@ SHORTEST_FILTERED = 8
 
 _alive: weakref.WeakValueDictionary[int, Secret] = weakref.WeakValueDictionary()
 _numbers = itertools.count()
+#: Keeps the secrets of an invocation alive, and so known to `redact`, after the code that read them has dropped them.
+_of_invocation: ContextVar[list[Secret] | None] = ContextVar("secrets of the invocation", default=None)
 
 #: Confluent's API secrets, private keys, credentials in a header or a URL, signed addresses of CloudFormation.
 _LOOKS_SECRET = (
@@ -38,6 +43,8 @@ class Secret:
     def __init__(self, value: str) -> None:
         self._value = value
         _alive[next(_numbers)] = self
+        if (held := _of_invocation.get()) is not None:
+            held.append(self)
 
     def reveal(self) -> str:
         return self._value
@@ -74,8 +81,19 @@ class ApiKey:
     secret: Secret
 
 
+@contextmanager
+def invocation() -> Iterator[None]:
+    """Until its end, `redact` knows every Secret that was created within, whether or not anything still refers to it."""
+    before = _of_invocation.set([])
+    try:
+        yield
+    finally:
+        _of_invocation.reset(before)
+
+
 def redact(text: str) -> str:
-    """`text` without any value that a living Secret holds, however it is written, and without what looks like a secret."""
+    """`text` without the value of any Secret of this invocation or still in use, however it is written, and without what looks
+    like a secret."""
     values = {secret.reveal() for secret in list(_alive.values())}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= SHORTEST_FILTERED:

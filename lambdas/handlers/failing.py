@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from lambdas.core import errors
 from lambdas.core.errors import LakeferryError
 from lambdas.core.log import Log
-from lambdas.core.redaction import redact
+from lambdas.core.redaction import invocation, redact
 
 #: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own words take their part.
 REASON_BYTES: Final = 2000
@@ -28,15 +28,16 @@ class Failed(Exception):
 
 @contextmanager
 def told(log: Log) -> Iterator[None]:
-    """Raises Failed in place of everything that is raised within."""
-    try:
-        yield
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error))
-        raise Failed(cut(str(error), REASON_BYTES)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+    """One invocation. Raises Failed in place of everything that is raised within."""
+    with invocation():
+        try:
+            yield
+        except LakeferryError as error:
+            log.error("failed", code=error.row.code, reason=str(error))
+            raise Failed(cut(str(error), REASON_BYTES)) from None
+        except Exception as error:
+            log.error("failed unexpectedly", trace=True)
+            raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
 def cut(text: str, length: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 import boto3
@@ -19,6 +19,8 @@ from lambdas.core.errors import LakeferryError, Refused
 from lambdas.core.http import Session
 from lambdas.core.log import Log, open_log
 from lambdas.core.secret_store import SecretStore
+from lambdas.handlers import failing
+from lambdas.handlers.failing import LambdaContext
 from lambdas.rotation import ages, error_rows, strategy
 from lambdas.rotation.confluent_api_key import ConfluentApiKey
 from lambdas.rotation.engine import Engine
@@ -31,14 +33,6 @@ from lambdas.snowflake.client import Snowflake
 _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 
 
-class LambdaContext(Protocol):
-    def get_remaining_time_in_millis(self) -> int: ...
-
-
-class Failed(Exception):
-    """The one message that Secrets Manager notes in CloudTrail: without a secret or a trace of ours."""
-
-
 @attrs.frozen
 class Settings:
     cloud_key_secret: str
@@ -48,18 +42,12 @@ class Settings:
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    log = open_log()
-    try:
+    log = open_log().bind(secret=_shown(event), step=event.get("Step"))
+    with failing.told(log):
         clock = SystemClock()
         left = context.get_remaining_time_in_millis() / 1000 - contract.ROTATION_MARGIN_SECONDS
         deadline = Deadline(clock, clock.time() + left)
         return answer(build(read(os.environ), _client(), Session(deadline), deadline, log), event)
-    except LakeferryError as error:
-        log.error("failed", code=error.row.code, reason=str(error), secret=_shown(event), step=event.get("Step"))
-        raise Failed(str(error)) from None
-    except Exception as error:
-        log.error("failed unexpectedly", trace=True)
-        raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
 def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:

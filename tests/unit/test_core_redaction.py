@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import copy
+import gc
 import io
 import json
 import pickle
 import traceback
+import weakref
 
 import attrs
 import pytest
@@ -18,6 +20,7 @@ from lambdas.core import errors
 from lambdas.core.errors import LakeferryError
 from lambdas.core.log import open_log
 from lambdas.core.redaction import SHOWN, ApiKey, Secret, redact
+from lambdas.handlers.failing import Failed, told
 
 VALUE = 'canary/+"value\\with=signs'
 
@@ -68,6 +71,27 @@ def test_a_living_secret_is_taken_out_of_any_text(value):
     secret = Secret(value)
     for written in (value, json.dumps({"it": value}), base64.b64encode(value.encode()).decode()):
         assert secret.reveal() not in redact(f"before {written} after").replace(SHOWN, "")
+
+
+def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_failure_and_the_log():
+    stream = io.StringIO()
+
+    def refused_by_a_vendor():
+        raise LakeferryError(errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused")
+
+    with pytest.raises(Failed) as failed, told(open_log(stream)):
+        refused_by_a_vendor()
+    assert SHOWN in str(failed.value)
+    assert "password" not in str(failed.value) + stream.getvalue()
+
+
+def test_the_secrets_of_one_invocation_do_not_pile_up_for_the_next():
+    with told(open_log(io.StringIO())):
+        read = weakref.ref(Secret("known-until-the-end-of-the-invocation"))
+        gc.collect()
+        assert read() is not None
+    gc.collect()
+    assert read() is None
 
 
 @pytest.mark.parametrize("dies", [0, 1])

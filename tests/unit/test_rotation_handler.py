@@ -10,6 +10,7 @@ from lambdas import contract
 from lambdas.core.errors import LakeferryError
 from lambdas.core.redaction import Secret
 from lambdas.handlers import rotation
+from lambdas.handlers.failing import Failed
 from lambdas.rotation.holdings import DAY, Policy
 
 
@@ -55,14 +56,14 @@ def test_settings_that_rotation_can_not_keep_to_are_refused(given, monkeypatch, 
         rotation.read(given)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(rotation.Failed, match="LF-SETTINGS"):
+    with pytest.raises(Failed, match="LF-SETTINGS"):
         rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
     (entry,) = logged(capsys)
     assert (entry["code"], entry["secret"], entry["step"]) == ("LF-SETTINGS", "s", "createSecret")
 
 
 def test_an_event_of_another_form_is_told_in_one_message(capsys):
-    with pytest.raises(rotation.Failed) as failed:
+    with pytest.raises(Failed) as failed:
         rotation.rotate({"Step": "createSecret"}, Invocation())
     assert str(failed.value).startswith("ROT-EVENT  the event lacks SecretId, ClientRequestToken")
     assert failed.value.__suppress_context__
@@ -76,7 +77,7 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
         def get_remaining_time_in_millis(self):
             raise RuntimeError(f"with {secret.reveal()} in it")
 
-    with pytest.raises(rotation.Failed) as failed:
+    with pytest.raises(Failed) as failed:
         rotation.rotate({}, Dying())
     assert str(failed.value).startswith("LF-INTERNAL  RuntimeError. ")
     assert "canary" not in str(failed.value)
@@ -89,7 +90,7 @@ def test_what_secrets_manager_refuses_is_told_by_its_code(server, monkeypatch, c
     server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "canary"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     rotation._client.cache_clear()
-    with pytest.raises(rotation.Failed, match="AWS-REFUSED  describing secret s: AccessDeniedException") as failed:
+    with pytest.raises(Failed, match="AWS-REFUSED  describing secret s: AccessDeniedException") as failed:
         rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
     rotation._client.cache_clear()
     assert "canary" not in str(failed.value)

@@ -1,4 +1,4 @@
-"""A fully managed connector: Datagen, with a quickstart or a schema of one's own, or any other by its configuration."""
+"""A fully managed Datagen connector, with a quickstart or a schema of one's own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from lambdas.confluent.finding import Ctx, existing, in_container
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import at, objects, text
 from lambdas.confluent.refusals import says
-from lambdas.core import errors
-from lambdas.core.errors import Conflict, NotFound, Refused, Spoiled, Transient
+from lambdas.core.errors import Conflict, Refused, Spoiled, Transient
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
 
@@ -31,31 +30,20 @@ class Spec(Properties):
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
-    connector_class: str = prop("Confluent's name of the connector.", default=DATAGEN)
-    topic: str = prop("The topic that it writes, where it is Datagen.", default="")
+    topic: str = prop("The topic that it writes.")
     quickstart: str = prop("Which of Datagen's own data, such as STOCK_TRADES; or give `schema`.", default="")
     schema: str = prop("Avro schema with Datagen's arguments, for data of one's own.", default="")
     schema_key_field: str = prop("The field whose value is the record's key, beside `schema`.", default="")
     max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
     tasks: int = prop("How many tasks at most.", default=1)
-    config: dict[str, str] = prop(
-        "Further settings of the connector; they go before those made from the properties above.", default=dict
-    )
-    secret_config: dict[str, str] = prop("Settings whose values are secrets: each is `secret name or ARN#field`.", default=dict)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        if self.connector_class == DATAGEN:
-            if not self.topic:
-                yield "topic", f"is missing: {DATAGEN} needs it"
-            if bool(self.quickstart) == bool(self.schema):
-                yield "quickstart", "give either quickstart or schema"
-        for setting, place in self.secret_config.items():
-            if "#" not in place:
-                yield "secret_config", f"{setting}: {place!r} is not `secret#field`"
+        if bool(self.quickstart) == bool(self.schema):
+            yield "quickstart", "give either quickstart or schema"
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    config = {**_config(context, spec), **_secrets(context, spec)}
+    config = _config(context, spec)
     _validate(context, spec, config)
     try:
         context.vendor.cloud.post(_connectors(spec), {"name": context.name, "config": config})
@@ -82,12 +70,10 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
-    """Confluent masks secrets, so a changed one is only seen where its place has changed."""
     found = existing(_found(context, spec), f"connector {object_id}")
     current = at(found, "info", "config") or {}
-    moved = isinstance(context.previous, Spec) and context.previous.secret_config != spec.secret_config
-    if moved or any(not _is(text(current, name), value) for name, value in _config(context, spec).items()):
-        config = {**_config(context, spec), **_secrets(context, spec)}
+    config = _config(context, spec)
+    if any(not _is(text(current, name), value) for name, value in config.items()):
         _validate(context, spec, config)
         context.vendor.cloud.put(_route(context, spec) + "/config", config)
 
@@ -99,7 +85,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
         raise Transient(error_rows.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
 
 
-REPLACE_ON: Final = ("environment_id", "cluster_id", "connector_class")
+REPLACE_ON: Final = ("environment_id", "cluster_id")
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
@@ -118,41 +104,27 @@ def _found(context: Ctx, spec: Spec) -> dict[str, Any] | None:
 
 
 def _config(context: Ctx, spec: Spec) -> dict[str, str]:
-    """Without the values that are secrets."""
-    ours = {
-        "connector.class": spec.connector_class,
-        "name": context.name,
-        "kafka.auth.mode": "SERVICE_ACCOUNT",
-        "kafka.service.account.id": spec.service_account_id,
-        "tasks.max": str(spec.tasks),
-    }
-    return {**spec.config, **ours, **(_datagen(spec) if spec.connector_class == DATAGEN else {})}
-
-
-def _datagen(spec: Spec) -> dict[str, str]:
     data = {"quickstart": spec.quickstart} if spec.quickstart else {"schema.string": spec.schema}
     if spec.schema_key_field:
         data["schema.keyfield"] = spec.schema_key_field
     if spec.max_interval_ms is not None:
         data["max.interval"] = str(spec.max_interval_ms)
-    return {"output.data.format": "AVRO", "kafka.topic": spec.topic, **data}
-
-
-def _secrets(context: Ctx, spec: Spec) -> dict[str, str]:
-    values = {}
-    for setting, place in spec.secret_config.items():
-        secret_id, _, field = place.rpartition("#")
-        fields = context.secrets.read(secret_id)
-        if field not in fields:
-            raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} lacks {field}", patience=60.0)
-        values[setting] = fields[field].reveal()
-    return values
+    return {
+        "connector.class": DATAGEN,
+        "name": context.name,
+        "kafka.auth.mode": "SERVICE_ACCOUNT",
+        "kafka.service.account.id": spec.service_account_id,
+        "tasks.max": str(spec.tasks),
+        "output.data.format": "AVRO",
+        "kafka.topic": spec.topic,
+        **data,
+    }
 
 
 def _validate(context: Ctx, spec: Spec, config: dict[str, str]) -> None:
     plugin = path(
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
-        spec.connector_class, "config", "validate",
+        DATAGEN, "config", "validate",
     )  # fmt: skip
     told = context.vendor.cloud.put(plugin, config)
     if not at(told, "error_count"):
