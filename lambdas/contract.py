@@ -6,9 +6,6 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-#: The layout of properties. Older ones stay readable for ever: stacks send back what they were deployed with.
-FORMAT: Final = "1"
-
 ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"

@@ -11,7 +11,7 @@ from lambdas.core.clock import Deadline
 from lambdas.core.documents import Versioned
 from lambdas.core.log import open_log
 from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import Direction
+from lambdas.resources import lifecycle
 from lambdas.resources.ledger import Ledger
 from lambdas.resources.lifecycle import Deployment, Lifecycle
 from lambdas.resources.registry import KINDS
@@ -97,11 +97,14 @@ class StacksAsTold:
     """What a test says CloudFormation is doing."""
 
     def __init__(self):
-        self.doing = Direction.FORWARD
+        self.status = "UPDATE_IN_PROGRESS"
         self.creating = True
 
-    def direction(self, stack_id):
-        return self.doing
+    def is_forward(self, stack_id):
+        return self.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+
+    def is_rolling_back(self, stack_id):
+        return "ROLLBACK" in self.status
 
     def is_creating(self, stack_id, logical_id):
         return self.creating
@@ -138,7 +141,7 @@ class Invocations:
         )
 
     def on_event(self, event):
-        return self._kept(self.lifecycle().on_event, event)
+        return self._kept(lambda given: lifecycle.on_event(given, self.clock.time(), self._kinds), event)
 
     def is_complete(self, event):
         return self._kept(self.lifecycle().is_complete, event)
@@ -171,7 +174,7 @@ class Resource:
             "RequestId": f"request-{next(_numbers)}",
             "StackId": self.stack_id,
             "LogicalResourceId": self.logical_id,
-            "ResourceProperties": {"ServiceToken": "arn:token", "kind": self.kind, "format": "1", **self.properties},
+            "ResourceProperties": {"ServiceToken": "arn:token", "kind": self.kind, **self.properties},
             **changed,
         }
         if verb != "Create":
@@ -183,7 +186,7 @@ class Resource:
     def run(self, event, every=5, most=2000):
         """Through `on_event` and as many `is_complete` as it takes. Raises what the Lambda would tell CloudFormation."""
         answer = self.invocations.on_event(event)
-        known = {**event, "PhysicalResourceId": answer["PhysicalResourceId"]}
+        known = {**event, **answer}
         for _ in range(most):
             done = self.invocations.is_complete(known)
             if done["IsComplete"]:

@@ -19,11 +19,11 @@ lifecycle: a request may come twice, late or after its own undoing; names are ma
 logical id; what was lost on the way is found again; nothing is written where nothing differs. Secrets are never properties or
 outputs: a property names the secret of Secrets Manager that holds or gets them.
 
-Every kind also has the properties `kind` and `format` (`"{format}"`)."""
+Every resource also has the property `kind`."""
 
 
 def text() -> str:
-    return markdown.page(TITLE, _INTRO.format(format=contract.FORMAT), *(_kind(name, each.kind) for name, each in KINDS.items()))
+    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in KINDS.items()))
 
 
 def _kind(name: str, kind: Kind) -> str:

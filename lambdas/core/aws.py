@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from lambdas.core import errors
-from lambdas.core.errors import Transient
+from lambdas.core.errors import Denied, Refused, Transient
+
+#: Answers after which nothing was done, and nothing would be the next time.
+FINAL: Final = frozenset(
+    "DecryptionFailure EncryptionFailure InvalidParameterException InvalidRequestException LimitExceededException "
+    "MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException ResourceNotFoundException "
+    "ValidationError ValidationException".split()
+)
+#: Answers for want of a permission. A new role's permissions take some seconds to be known everywhere.
+DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
 
 
 class SecretsManager(Protocol):
@@ -48,10 +57,12 @@ def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """Turns what boto3 raises into Transient: throttling passes, and a missing permission may still be on its way."""
+    """Turns what boto3 raises into Refused where it is final, Denied for want of a permission, and Transient otherwise."""
     try:
         yield
     except ClientError as error:
-        raise Transient(errors.STORAGE, f"{doing}: {error_code(error)}") from None
+        code = error_code(error)
+        kind = Refused if code in FINAL else Denied if code in DENIED else Transient
+        raise kind(errors.STORAGE, f"{doing}: {code}") from None
     except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

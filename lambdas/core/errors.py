@@ -232,6 +232,12 @@ DOCUMENT: Final = ErrorRow(
     "Look at the object named above; a version of before can be restored, because the bucket keeps them.",
 )
 
+OUTPUTS: Final = ErrorRow(
+    "LF-OUTPUTS",
+    "A resource's outputs can't be given to CloudFormation",
+    "A value is longer than CloudFormation takes, or holds the value of a secret.",
+    "Shorten the names that the value is built from, and deploy again.",
+)
 INTERNAL: Final = ErrorRow(
     "LF-INTERNAL",
     "Something that should not happen",
@@ -241,5 +247,5 @@ INTERNAL: Final = ErrorRow(
 
 ERRORS: Final = (
     PROPERTIES, OVERTAKEN, FOREIGN, SETTINGS, WAITING, OUT_OF_TIME, OUTDATED, VANISHED, UNREACHABLE, TLS, UNREADABLE, ADDRESS,
-    SECRET_MISSING, SECRET_SHAPE, STORAGE, DOCUMENT, INTERNAL,
+    SECRET_MISSING, SECRET_SHAPE, STORAGE, DOCUMENT, OUTPUTS, INTERNAL,
 )  # fmt: skip

@@ -13,7 +13,7 @@ and are called again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -35,6 +35,7 @@ class Context(Generic[V_co]):
     `name` is the object's deterministic name: a-z, 0-9 and hyphens, at most 60 characters. `notes` survive from call to
     call. `previous` are the properties before the update that is under way. `deleting` tells that the object shall go. `origin`
     is a mark that the resource keeps over all its generations and that no other resource, of whatever stack, has.
+    `rolling_back` asks CloudFormation whether the object was created by an operation that failed; it raises what AWS refuses.
     """
 
     vendor: V_co
@@ -45,6 +46,7 @@ class Context(Generic[V_co]):
     previous: Any = None
     deleting: bool = False
     origin: str = ""
+    rolling_back: Callable[[], bool] = lambda: False
 
 
 class Kind(Protocol):

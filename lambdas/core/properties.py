@@ -20,7 +20,7 @@ from lambdas.core.errors import BadProperties
 T = TypeVar("T", bound="Properties")
 
 #: What CloudFormation and the lifecycle themselves put among the properties.
-RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", "format"})
+RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind"})
 
 
 @attrs.frozen

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
 
-from lambdas.core.aws import CloudFormation, told
-from lambdas.core.errors import Transient
+from lambdas.core.aws import CloudFormation, told, unless
 
-
-class Direction(Enum):
-    FORWARD = "forward"
-    BACK = "back"
-    UNKNOWN = "unknown"
+_IN_PROGRESS: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 
 class Stacks(Protocol):
-    def direction(self, stack_id: str) -> Direction:
-        """Whether the stack is being created or updated, or on its way back from that."""
+    def is_forward(self, stack_id: str) -> bool:
+        """Whether the stack is being created or updated. False on its way back from that."""
+
+    def is_rolling_back(self, stack_id: str) -> bool:
+        """Whether what is deleted now was created by the operation that failed."""
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
-        """Whether CloudFormation waits for this resource to come into being. False where that can't be found out."""
+        """Whether CloudFormation waits for this resource to come into being. False where the stack doesn't have it."""
 
 
 @attrs.frozen
 class CloudFormationStacks:
+    """Raises Transient, and Denied or Refused where AWS will not answer."""
+
     client: CloudFormation
 
-    def direction(self, stack_id: str) -> Direction:
-        try:
-            with told("describing the stack"):
-                status = str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])
-        except (Transient, LookupError):
-            return Direction.UNKNOWN
-        return Direction.FORWARD if status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") else Direction.BACK
+    def is_forward(self, stack_id: str) -> bool:
+        return self._status(stack_id) in _IN_PROGRESS
+
+    def is_rolling_back(self, stack_id: str) -> bool:
+        return "ROLLBACK" in self._status(stack_id)
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
         try:
-            with told("describing a resource of the stack"):
+            with told("describing a resource of the stack"), unless(("ValidationError",), LookupError):
                 detail = self.client.describe_stack_resource(StackName=stack_id, LogicalResourceId=logical_id)
-        except Transient:
+        except LookupError:
             return False
-        status = detail.get("StackResourceDetail", {}).get("ResourceStatus", "")
-        return status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+        return detail.get("StackResourceDetail", {}).get("ResourceStatus", "") in _IN_PROGRESS
+
+    def _status(self, stack_id: str) -> str:
+        with told("describing the stack"):
+            return str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])

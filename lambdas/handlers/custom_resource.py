@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import boto3
@@ -21,9 +22,9 @@ from lambdas.core.redaction import redact
 from lambdas.core.secret_store import SecretStore
 from lambdas.core.stacks import CloudFormationStacks
 from lambdas.handlers import failing, settings, vendors
-from lambdas.handlers.failing import LambdaContext, cut
+from lambdas.handlers.failing import LambdaContext
 from lambdas.handlers.settings import Settings
-from lambdas.resources import request
+from lambdas.resources import lifecycle, request
 from lambdas.resources.ledger import Ledger
 from lambdas.resources.lifecycle import Deployment, Lifecycle
 
@@ -33,21 +34,24 @@ _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "stand
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    return _answered(event, context, lambda lifecycle: lifecycle.on_event(event))
+    with _invocation(event, context):
+        return lifecycle.on_event(event, SystemClock().time())
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    return _answered(event, context, lambda lifecycle: lifecycle.is_complete(event))
+    with _invocation(event, context) as log:
+        clock = SystemClock()
+        left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
+        deadline = Deadline(clock, clock.time() + left)
+        return fitting(build(settings.read(os.environ), deadline, clock, log).is_complete(event))
 
 
-def _answered(event: dict[str, Any], context: LambdaContext, work: Callable[[Lifecycle], dict[str, Any]]) -> dict[str, Any]:
+@contextmanager
+def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
     log = open_log().bind(request=event.get("RequestId"), verb=event.get("RequestType"), resource=event.get("LogicalResourceId"))
     with failing.told(log):
         require_own(event, context.invoked_function_arn)
-        clock = SystemClock()
-        left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
-        lifecycle = build(settings.read(os.environ), Deadline(clock, clock.time() + left), clock, log)
-        return fitting(work(lifecycle))
+        yield log
 
 
 def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
@@ -79,9 +83,14 @@ def require_own(event: dict[str, Any], function_arn: str) -> None:
 
 
 def fitting(answer: dict[str, Any]) -> dict[str, Any]:
-    """`answer` without secrets; outputs that would be too long for CloudFormation lose their ends, the longest first."""
-    data = {name: redact(value) for name, value in (answer.get("Data") or {}).items()}
-    while any(data.values()) and len(json.dumps(data, ensure_ascii=False).encode()) > DATA_BYTES:
+    """`answer`, if its outputs can be given to CloudFormation as they are. Raises LakeferryError otherwise."""
+    data: dict[str, str] = answer.get("Data") or {}
+    if hidden := [name for name, value in data.items() if redact(value) != value]:
+        raise LakeferryError(errors.OUTPUTS, f"{', '.join(hidden)} would show a secret")
+    length = len(json.dumps(data, ensure_ascii=False).encode())
+    if length > DATA_BYTES:
         longest = max(data, key=lambda name: len(data[name].encode()))
-        data[longest] = cut(data[longest], len(data[longest].encode()) // 2)
-    return {**answer, "Data": data} if data else answer
+        raise LakeferryError(
+            errors.OUTPUTS, f"they are {length} bytes of JSON, of at most {DATA_BYTES}; the longest is {longest}"
+        )
+    return answer

@@ -10,7 +10,7 @@ import attrs
 
 from lambdas.core import errors
 from lambdas.core.errors import Overtaken
-from lambdas.core.stacks import Direction, Stacks
+from lambdas.core.stacks import Stacks
 from lambdas.resources.ledger import Progress, Row
 from lambdas.resources.request import DELETE, UPDATE, Request
 
@@ -18,15 +18,19 @@ from lambdas.resources.request import DELETE, UPDATE, Request
 _REMEMBERED = 50
 
 
-def admit(row: Row | None, request: Request, *, name: str, discard: str, now: float, stacks: Stacks) -> Row:
-    """The row with `request` in force. Raises Overtaken where its turn is over, or never came."""
+def admit(row: Row | None, request: Request, *, name: str, now: float, stacks: Stacks) -> Row:
+    """The row with `request` in force. Raises Overtaken where its turn is over, or never came.
+
+    CloudFormation sends a request that failed again with the same id when the deployment is retried: its waiting starts afresh.
+    """
+    started = request.started or now
     if row is not None and row.request_id == request.id:
-        return row
+        return row if started <= row.since or not request.started else attrs.evolve(row, since=started, progress=Progress())
     if row is not None and request.id in row.past:
         raise Overtaken(errors.OVERTAKEN, f"request {request.id} was answered before")
-    backward = request.verb == UPDATE and stacks.direction(request.stack_id) is Direction.BACK
+    backward = request.verb == UPDATE and not stacks.is_forward(request.stack_id)
     if row is None:
-        return Row(request.id, request.verb, request.mark, now, name, backward=backward, discard=discard)
+        return Row(request.id, request.verb, request.mark, started, name, backward=backward)
     if request.verb != DELETE:
         _require_timely(row, request, backward, stacks)
     return attrs.evolve(
@@ -34,10 +38,9 @@ def admit(row: Row | None, request: Request, *, name: str, discard: str, now: fl
         request_id=request.id,
         verb=request.verb,
         mark=request.mark,
-        since=now,
+        since=started,
         past=[*row.past, row.request_id][-_REMEMBERED:],
         backward=backward,
-        discard=discard,
         progress=Progress(),
     )
 

@@ -53,7 +53,7 @@ class Progress:
 
 @attrs.frozen
 class Row:
-    """`past` are requests whose turn is over; `discard` is the physical id of a replacement that was rolled back."""
+    """`past` are requests whose turn is over."""
 
     request_id: str
     verb: str
@@ -62,7 +62,6 @@ class Row:
     name: str
     past: list[str] = attrs.field(factory=list)
     backward: bool = False
-    discard: str = ""
     lease_owner: str = ""
     lease_until: float = 0.0
     facts: Facts = attrs.field(factory=Facts)

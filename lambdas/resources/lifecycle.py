@@ -1,7 +1,7 @@
 """What every kind of resource goes through, behind CDK's provider framework.
 
-`on_event` promises: it checks the properties, puts the request in force and names the object. It asks no vendor, so it
-fails only where nothing was made: the framework drops the delete that follows a create that failed here.
+`on_event` checks the properties and names the object. It asks neither AWS nor a vendor, so it fails only for a mistake in the
+properties: the framework drops the delete that follows a create that failed here.
 `is_complete` does the work, some or all of it each time it is called, and raises only what no waiting can cure.
 """
 
@@ -17,7 +17,7 @@ import attrs
 from lambdas import contract
 from lambdas.core import errors
 from lambdas.core.clock import Deadline
-from lambdas.core.errors import BadProperties, LakeferryError, Transient
+from lambdas.core.errors import BadProperties, Denied, LakeferryError, Transient
 from lambdas.core.kind import Context, Outputs
 from lambdas.core.log import Log
 from lambdas.core.properties import Properties, parse
@@ -45,6 +45,18 @@ class Deployment:
     stage: str
 
 
+def on_event(event: Mapping[str, Any], now: float, kinds: Mapping[str, Registered] = registry.KINDS) -> dict[str, Any]:
+    """`now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an event that isn't ours."""
+    asked = request.read(event)
+    with _named(asked):
+        kind = registry.find(asked.kind, kinds).kind
+        if asked.verb == DELETE:
+            return {"PhysicalResourceId": asked.physical_id, request.STARTED: now}
+        spec = parse(kind.Spec, asked.given, strict=True)
+        target, discard = _targets(asked, kind, _previous(asked, kind.Spec), spec)
+        return {"PhysicalResourceId": str(target), request.STARTED: now, request.DISCARD: str(discard or "")}
+
+
 @attrs.frozen
 class Lifecycle:
     """`vendors` make a vendor's client when it is needed. `deadline` is the end of this invocation's work."""
@@ -57,12 +69,6 @@ class Lifecycle:
     deadline: Deadline
     log: Log
     kinds: Mapping[str, Registered] = registry.KINDS
-
-    def on_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises BadProperties, Overtaken, Transient (the ledger), and LakeferryError for an event that isn't ours."""
-        asked = request.read(event)
-        with _named(asked):
-            return {"PhysicalResourceId": self._promise(asked)}
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
@@ -78,23 +84,17 @@ class Lifecycle:
         except Transient as error:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
-
-    def _promise(self, asked: Request) -> str:
-        kind = registry.find(asked.kind, self.kinds).kind
-        if asked.verb == DELETE:
-            if target := self._to_delete(asked):
-                self._admit(asked, target)
-            return asked.physical_id
-        spec = parse(kind.Spec, asked.given, strict=True)
-        before = _previous(asked, kind.Spec)
-        target, discard = _targets(asked, kind, before, spec)
-        self._admit(asked, target, str(discard or ""))
-        if discard:
-            self._admit(attrs.evolve(asked, verb=DELETE), discard)
-        return str(target)
+        except Denied as error:
+            # The state table or the stack: what vendors refuse is weighed where the resource's state is known.
+            if error.row is not errors.STORAGE or self.deadline.clock.time() - asked.started >= error.patience:
+                raise
+            self.log.info("waiting", code=error.row.code, reason=error.what)
+            return _WAITING
 
     def _under_lease(self, asked: Request, target: Identity) -> dict[str, Any]:
         self._admit(asked, target)
+        if discarded := identity.parse(asked.discard):
+            self._admit(attrs.evolve(asked, verb=DELETE), discarded)
         lease = self._lease(asked, target)
         try:
             outputs = self._advance(asked, lease)
@@ -127,7 +127,7 @@ class Lifecycle:
                 return {}
             return {} if self._settlement(asked, lease, deleting=True).absent() else None
         outputs = self._settlement(asked, lease).present()
-        if outputs is not None and lease.row.discard and not self._is_discarded(asked, lease.row.discard):
+        if outputs is not None and asked.discard and not self._is_discarded(asked, asked.discard):
             return None
         return outputs
 
@@ -155,6 +155,7 @@ class Lifecycle:
             previous=_previous(asked, registered.kind.Spec),
             deleting=deleting,
             origin=identity.origin(asked.stack_id, asked.logical_id),
+            rolling_back=lambda: self.stacks.is_rolling_back(asked.stack_id),
         )
         return Settlement(registered.kind, context, parse(registered.kind.Spec, asked.given, strict=False), lease)
 
@@ -169,12 +170,12 @@ class Lifecycle:
             return None
         return Identity(asked.kind, asked.logical_id, identity.generation(kind, spec))
 
-    def _admit(self, asked: Request, target: Identity, discard: str = "") -> None:
+    def _admit(self, asked: Request, target: Identity) -> None:
         name = self._name(asked, target)
         now = self.deadline.clock.time()
         self.ledger.change(
             _key(asked, target),
-            lambda row: admission.admit(row, asked, name=name, discard=discard, now=now, stacks=self.stacks),
+            lambda row: admission.admit(row, asked, name=name, now=now, stacks=self.stacks),
         )
 
     def _name(self, asked: Request, target: Identity) -> str:

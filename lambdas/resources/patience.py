@@ -70,6 +70,8 @@ def _lasting(error: LakeferryError, row: Row, now: float) -> float:
 def _patience(error: LakeferryError, row: Row) -> float:
     if isinstance(error, Outdated | Transient):
         return math.inf
+    if error.row is errors.STORAGE:
+        return error.patience
     if row.verb == DELETE and isinstance(error, Denied):
         return DELETE_DENIED_PATIENCE
     if row.verb == DELETE and isinstance(error, Refused):

@@ -10,19 +10,22 @@ from typing import Any, Final
 import attrs
 
 from lambdas.core import errors
-from lambdas.core.errors import BadProperties, LakeferryError
+from lambdas.core.errors import LakeferryError
 from lambdas.resources import identity
 from lambdas.resources.identity import Identity
 
 CREATE: Final = "Create"
 UPDATE: Final = "Update"
 DELETE: Final = "Delete"
-_FORMATS: Final = ("1",)
+#: What `on_event` adds to the event for `is_complete`: when it was called, in seconds since 1970, and the physical id of a
+#: replacement that was rolled back.
+STARTED: Final = "StartedAt"
+DISCARD: Final = "Discard"
 
 
 @attrs.frozen
 class Request:
-    """`verb` is Create, Update or Delete; `physical_id` is "" on Create."""
+    """`verb` is Create, Update or Delete; `physical_id` is "" on Create. `started` and `discard` are what `on_event` added."""
 
     id: str
     verb: str
@@ -32,6 +35,8 @@ class Request:
     physical_id: str
     given: Mapping[str, Any]
     before: Mapping[str, Any]
+    started: float = 0.0
+    discard: str = ""
 
     @property
     def identity(self) -> Identity | None:
@@ -45,7 +50,7 @@ class Request:
 
 
 def read(event: Mapping[str, Any]) -> Request:
-    """Raises LakeferryError for what CloudFormation doesn't send, BadProperties where kind or format are not ours."""
+    """Raises LakeferryError for what CloudFormation doesn't send."""
     try:
         given = dict(event["ResourceProperties"])
         verb = event["RequestType"]
@@ -58,13 +63,13 @@ def read(event: Mapping[str, Any]) -> Request:
             physical_id=str(event.get("PhysicalResourceId") or ""),
             given=given,
             before=dict(event.get("OldResourceProperties") or {}),
+            started=float(event.get(STARTED) or 0.0),
+            discard=str(event.get(DISCARD) or ""),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise LakeferryError(errors.FOREIGN, f"an event without {error}") from None
     if verb not in (CREATE, UPDATE, DELETE):
         raise LakeferryError(errors.FOREIGN, f"an event of type {verb}")
-    if str(given.get("format", _FORMATS[-1])) not in _FORMATS:
-        raise BadProperties([("format", f"{given['format']!r} is none of {', '.join(_FORMATS)}")])
     return request
 
 

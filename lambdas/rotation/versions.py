@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from lambdas.core.aws import SecretsManager, told, unless
+from lambdas.core.aws import DENIED, FINAL, SecretsManager, told, unless
 from lambdas.core.errors import ErrorRow, Refused
 from lambdas.core.redaction import Secret
 from lambdas.rotation import error_rows
@@ -28,11 +28,6 @@ _SHOWN: Final = frozenset(
 )
 _MARK: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
-#: Answers after which nothing was written, and would not be the next time.
-_FINAL: Final = frozenset(
-    "AccessDeniedException EncryptionFailure InvalidParameterException InvalidRequestException LimitExceededException "
-    "MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException ResourceNotFoundException".split()
-)
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
 
@@ -167,7 +162,7 @@ class SecretVersions:
     @contextmanager
     def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
         what = f"{doing} secret {self.secret_id}"
-        with told(what), unless(_FINAL, lambda code: Refused(row, f"{what}: {code}")):
+        with told(what), unless(FINAL | DENIED, lambda code: Refused(row, f"{what}: {code}")):
             yield
 
 

@@ -61,7 +61,7 @@ class VendorResources(Construct):
         functions = [
             OwnFunction(stack, f"{name}{part}", handler=handler, purpose=f"{name}: {purpose}", environment=told, statements=may)
             for part, handler, purpose, may in (
-                ("OnEvent", contract.ON_EVENT, "names the object that a resource stands for", common),
+                ("OnEvent", contract.ON_EVENT, "names the object that a resource stands for", []),
                 ("IsComplete", contract.IS_COMPLETE, "makes, changes and removes objects, step by step", [*statements, *common]),
             )
         ]
@@ -77,7 +77,7 @@ class VendorResources(Construct):
             resource_type=contract.resource_type(kind),
             service_token=self._provider.service_token,
             service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
-            properties={"kind": kind, "format": contract.FORMAT, **{k: v for k, v in properties.items() if v is not None}},
+            properties={"kind": kind, **{k: v for k, v in properties.items() if v is not None}},
         )
         return Made(kind, resource)
 

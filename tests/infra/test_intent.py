@@ -183,8 +183,7 @@ def test_custom_resources_use_words_that_their_kind_knows(assembly):
                 seen.add(given["kind"])
                 assert body["Type"] == contract.resource_type(given["kind"])
                 assert set(known.required) <= set(given)
-                assert set(given) <= {*known.required, *known.optional, "kind", "format", "ServiceToken", "ServiceTimeout"}
-                assert given["format"] == contract.FORMAT
+                assert set(given) <= {*known.required, *known.optional, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
     left = set(contract.KINDS) - seen
     assert left <= {"snowflake_linked_database", "connector", "flink_statement", "schema"}

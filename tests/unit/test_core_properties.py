@@ -50,7 +50,7 @@ def test_absent_properties_get_their_defaults_each_its_own():
 
 
 def test_what_cloudformation_adds_is_no_mistake():
-    given = {"name": "a", "ServiceToken": "arn", "ServiceTimeout": "60", "kind": "shelf", "format": "1"}
+    given = {"name": "a", "ServiceToken": "arn", "ServiceTimeout": "60", "kind": "shelf"}
     assert parse(Shelf, given, strict=True) == Shelf(name="a")
 
 

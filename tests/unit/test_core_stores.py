@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 from resource_world import MemorySecrets
 
 from lambdas.core.documents import DynamoDocuments, Versioned
-from lambdas.core.errors import NotFound, Transient
+from lambdas.core.errors import Denied, NotFound, Transient
 from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks, Direction
+from lambdas.core.stacks import CloudFormationStacks
 
 
 def refused(code):
@@ -125,34 +125,40 @@ class CloudFormation:
         self.stack, self.resource = stack, resource
 
     def describe_stacks(self, **asked):
-        if self.stack is None:
-            raise refused("AccessDenied")
         return {"Stacks": [{"StackStatus": self.stack}]}
 
     def describe_stack_resource(self, **asked):
-        if self.resource is None:
-            raise refused("ValidationError")
+        if self.resource in ("ValidationError", "Throttling", "AccessDenied"):
+            raise refused(self.resource)
         return {"StackResourceDetail": {"ResourceStatus": self.resource}}
 
 
 @pytest.mark.parametrize(
-    ("status", "direction"),
+    ("status", "forward", "rolling_back"),
     [
-        ("CREATE_IN_PROGRESS", Direction.FORWARD),
-        ("UPDATE_IN_PROGRESS", Direction.FORWARD),
-        ("UPDATE_ROLLBACK_IN_PROGRESS", Direction.BACK),
-        ("DELETE_IN_PROGRESS", Direction.BACK),
-        ("UPDATE_COMPLETE", Direction.BACK),
-        (None, Direction.UNKNOWN),
+        ("CREATE_IN_PROGRESS", True, False),
+        ("UPDATE_IN_PROGRESS", True, False),
+        ("ROLLBACK_IN_PROGRESS", False, True),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", False, True),
+        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", False, True),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", False, False),
+        ("DELETE_IN_PROGRESS", False, False),
     ],
 )
-def test_where_a_stack_is_going(status, direction):
-    assert CloudFormationStacks(CloudFormation(stack=status)).direction("stack") is direction
+def test_where_a_stack_is_going(status, forward, rolling_back):
+    stacks = CloudFormationStacks(CloudFormation(stack=status))
+    assert (stacks.is_forward("stack"), stacks.is_rolling_back("stack")) == (forward, rolling_back)
+
+
+@pytest.mark.parametrize(("code", "kind"), [("Throttling", Transient), ("AccessDenied", Denied)])
+def test_whether_a_resource_is_waited_for_is_never_guessed(code, kind):
+    with pytest.raises(kind):
+        CloudFormationStacks(CloudFormation(resource=code)).is_creating("stack", "it")
 
 
 @pytest.mark.parametrize(
     ("status", "creating"),
-    [("CREATE_IN_PROGRESS", True), ("UPDATE_IN_PROGRESS", True), ("DELETE_COMPLETE", False), (None, False)],
+    [("CREATE_IN_PROGRESS", True), ("UPDATE_IN_PROGRESS", True), ("DELETE_COMPLETE", False), ("ValidationError", False)],
 )
 def test_whether_a_resource_is_waited_for(status, creating):
     assert CloudFormationStacks(CloudFormation(resource=status)).is_creating("stack", "it") is creating

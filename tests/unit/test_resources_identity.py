@@ -12,7 +12,7 @@ from toy_kind import Spec, ToyKind
 
 from lambdas import contract
 from lambdas.confluent.kinds import environment, topic
-from lambdas.core.errors import BadProperties, LakeferryError
+from lambdas.core.errors import LakeferryError
 from lambdas.core.properties import parse
 from lambdas.resources import identity, request
 from lambdas.resources.identity import Identity
@@ -32,7 +32,7 @@ EVENT = {
     "RequestId": "r1",
     "StackId": STACK,
     "LogicalResourceId": "Toy",
-    "ResourceProperties": {"kind": "toy", "format": "1"},
+    "ResourceProperties": {"kind": "toy"},
 }
 
 
@@ -113,11 +113,6 @@ def test_an_event_that_cloudformation_does_not_send(missing):
 def test_an_event_of_another_form(changed):
     with pytest.raises(LakeferryError):
         request.read({**EVENT, **changed})
-
-
-def test_a_format_from_the_future_is_refused():
-    with pytest.raises(BadProperties):
-        request.read({**EVENT, "ResourceProperties": {"kind": "toy", "format": "99"}})
 
 
 @pytest.mark.parametrize("stack", ["", "arn:aws:s3:::bucket", "arn:aws:cloudformation:eu-west-1:1:changeSet/x/y", "None"])

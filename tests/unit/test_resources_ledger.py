@@ -7,7 +7,6 @@ import pytest
 from resource_world import MemoryDocuments, StacksAsTold, TurnedClock
 
 from lambdas.core.errors import NotYet, Overtaken, Transient
-from lambdas.core.stacks import Direction
 from lambdas.resources.admission import admit
 from lambdas.resources.ledger import TOMBSTONE_SECONDS, Ledger, Row
 from lambdas.resources.request import Request
@@ -32,13 +31,13 @@ def stacks():
     return StacksAsTold()
 
 
-def put(ledger, request, stacks, discard=""):
+def put(ledger, request, stacks):
     now = ledger.clock.time()
-    return ledger.change("key", lambda row: admit(row, request, name="n", discard=discard, now=now, stacks=stacks))
+    return ledger.change("key", lambda row: admit(row, request, name="n", now=now, stacks=stacks))
 
 
 def test_a_row_survives_being_written_and_read(ledger, stacks):
-    put(ledger, asked(), stacks, discard="lf1:toy:Toy:1")
+    put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", ledger.clock.time() + 100)
     lease.row.facts.notes["a"] = "b"
     lease.row.facts.object_id = "thing-1"
@@ -167,39 +166,38 @@ def test_who_takes_the_place_of_whom(before, verb, creating, taken, stacks):
     row = attrs.evolve(ROW, verb=before)
     if not taken:
         with pytest.raises(Overtaken):
-            admit(row, asked("r2", verb), name="n", discard="", now=1.0, stacks=stacks)
+            admit(row, asked("r2", verb), name="n", now=1.0, stacks=stacks)
         return
-    admitted = admit(row, asked("r2", verb), name="other", discard="", now=1.0, stacks=stacks)
+    admitted = admit(row, asked("r2", verb), name="other", now=1.0, stacks=stacks)
     assert (admitted.request_id, admitted.verb, admitted.since, admitted.past) == ("r2", verb, 1.0, ["r1"])
     assert admitted.name == "n", "the name of what may exist never changes"
     assert admitted.facts is row.facts
 
 
 @pytest.mark.parametrize(
-    ("backward", "direction", "same", "taken"),
+    ("backward", "status", "same", "taken"),
     [
-        (True, Direction.BACK, False, False),
-        (True, Direction.BACK, True, True),
-        (True, Direction.FORWARD, False, True),
-        (False, Direction.BACK, False, True),
-        (True, Direction.UNKNOWN, False, True),
+        (True, "UPDATE_ROLLBACK_IN_PROGRESS", False, False),
+        (True, "UPDATE_ROLLBACK_IN_PROGRESS", True, True),
+        (True, "UPDATE_IN_PROGRESS", False, True),
+        (False, "UPDATE_ROLLBACK_IN_PROGRESS", False, True),
     ],
 )
-def test_updates_around_a_rollback(backward, direction, same, taken, stacks):
-    stacks.doing = direction
+def test_updates_around_a_rollback(backward, status, same, taken, stacks):
+    stacks.status = status
     late = asked("r2", "Update", size=1)
     row = attrs.evolve(ROW, verb="Update", backward=backward, mark=late.mark if same else "other")
     if taken:
-        assert admit(row, late, name="n", discard="", now=1.0, stacks=stacks).backward is (direction is Direction.BACK)
+        assert admit(row, late, name="n", now=1.0, stacks=stacks).backward is ("ROLLBACK" in status)
     else:
         with pytest.raises(Overtaken):
-            admit(row, late, name="n", discard="", now=1.0, stacks=stacks)
+            admit(row, late, name="n", now=1.0, stacks=stacks)
 
 
 def test_the_past_is_remembered_but_not_without_end(stacks):
     row = ROW
     for number in range(100):
-        row = admit(row, asked(f"u{number}", "Update"), name="n", discard="", now=1.0, stacks=stacks)
+        row = admit(row, asked(f"u{number}", "Update"), name="n", now=1.0, stacks=stacks)
     assert len(row.past) == 50
     with pytest.raises(Overtaken):
-        admit(row, asked("u98", "Update"), name="n", discard="", now=1.0, stacks=stacks)
+        admit(row, asked("u98", "Update"), name="n", now=1.0, stacks=stacks)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
+from botocore.exceptions import ClientError
 from resource_world import Resource
 from toy_kind import Toys
 
-from lambdas.core import errors
+from lambdas.core import aws, errors
 from lambdas.core.errors import (
     BadProperties,
     Denied,
@@ -20,7 +21,6 @@ from lambdas.core.errors import (
     Refused,
     Transient,
 )
-from lambdas.core.stacks import Direction
 
 
 @pytest.fixture
@@ -53,11 +53,12 @@ def test_the_same_create_twice_is_one_thing_and_one_answer(toys):
     assert toys.shop.writes() == ["create"]
 
 
-def test_on_event_asks_no_vendor(toys):
+def test_on_event_asks_no_vendor_and_writes_nothing(toys):
     toy = toys.resource()
     toys.invocations.on_event(toy.event("Create"))
     toys.invocations.on_event(toy.event("Delete", PhysicalResourceId="invented"))
     assert toys.shop.calls == []
+    assert toys.invocations.documents.rows == {}
 
 
 def test_properties_that_are_wrong_are_told_before_anything_is_made_and_their_delete_is_quiet(toys):
@@ -141,7 +142,7 @@ def test_a_rollback_of_a_replacement_names_the_old_thing_again(toys):
     old_id, old = toy.physical_id, toy.properties
     new_id = toy.run(toy.event("Update", old, ResourceProperties={"kind": "toy", "shelf": "south"}))
     back = toy.event("Update", {"shelf": "south"}, PhysicalResourceId=new_id)
-    toys.stacks.doing = Direction.BACK
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     assert toy.run(back) == old_id
     gone = toy.event("Delete", PhysicalResourceId=new_id, ResourceProperties={"kind": "toy", "shelf": "south"})
     toy.run(gone)
@@ -157,7 +158,7 @@ def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback
     new_id = toys.invocations.on_event(forward)["PhysicalResourceId"]
     toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
     assert toys.shelves() == ["north", "south"]
-    toys.stacks.doing = Direction.BACK
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     assert toy.run(toy.event("Update", {"shelf": "south"})) == old_id
     assert toys.shelves() == ["north"]
     with pytest.raises(Overtaken):
@@ -171,7 +172,7 @@ def test_an_update_that_fails_half_way_is_rolled_back(toys):
     toys.invocations.on_event(forward)
     toys.invocations.is_complete(forward)
     assert toys.sizes() == [7]
-    toys.stacks.doing = Direction.BACK
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     toy.run(toy.event("Update", {"size": "7"}))
     assert toys.sizes() == [2]
 
@@ -180,15 +181,15 @@ def test_an_update_that_comes_after_its_rollback_changes_nothing(toys):
     toy = toys.resource(size="2")
     toy.create()
     late = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "7"})
-    toys.stacks.doing = Direction.BACK
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     back = toy.event("Update", {"size": "7"})
     toy.run(back)
     with pytest.raises(Overtaken):
-        toys.invocations.on_event(late)
+        toy.run(late)
     assert toys.sizes() == [2]
     toy.run(back)
     toy.run(toy.event("Update", {"size": "7"}))
-    toys.stacks.doing = Direction.FORWARD
+    toys.stacks.status = "UPDATE_IN_PROGRESS"
     toy.run({**late, "RequestId": "a later deployment"})
     assert toys.sizes() == [7]
 
@@ -199,7 +200,7 @@ def test_a_create_that_comes_after_its_delete_makes_nothing(toys):
     toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
     toys.stacks.creating = False
     with pytest.raises(Overtaken):
-        toys.invocations.on_event(late)
+        toy.run(late)
     assert toys.shop.writes() == []
 
 
@@ -218,8 +219,6 @@ def test_an_event_that_was_answered_before_does_nothing_more(toys):
     toy.run(delete)
     toy.create()
     for old in (create, delete):
-        with pytest.raises(Overtaken):
-            toys.invocations.on_event(old)
         with pytest.raises(Overtaken):
             toys.invocations.is_complete({**old, "PhysicalResourceId": toy.physical_id})
     assert len(toys.shop.things) == 1
@@ -254,7 +253,7 @@ def test_nothing_is_made_for_a_create_that_was_overtaken_before(toys):
 
     def come_in(name, number, moment):
         toys.shop.at_call = lambda *call: None
-        toys.invocations.on_event(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+        assert toys.invocations.is_complete(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")) == {"IsComplete": False}
 
     toys.shop.at_call = come_in
     with pytest.raises(Overtaken):
@@ -466,6 +465,36 @@ def test_a_ledger_that_fails_delays_and_fails_nothing(toys):
         toys.clock.sleep(200)
     assert toys.invocations.is_complete(known)["IsComplete"]
     assert len(toys.shop.things) == 1
+
+
+def test_a_deployment_that_is_retried_with_the_same_request_id_has_its_whole_time_again(toys):
+    """CloudFormation reuses the id when it retries what failed (aws-cdk PR 35988)."""
+    toys.kind.broken = lambda thing: True
+    toy = toys.resource()
+    event = toy.event("Create")
+    with pytest.raises(GaveUp):
+        toy.run(event)
+    toys.clock.sleep(2 * 3600)
+    toys.kind.broken = lambda thing: False
+    physical_id = toy.run(event)
+    assert len(toys.shop.things) == 1
+    assert toy.run(event) == physical_id, "a second delivery of the same event ends like the first"
+
+
+@pytest.mark.parametrize(("code", "seconds"), [("AccessDeniedException", 120), ("ValidationException", 0)])
+def test_what_aws_refuses_for_good_ends_the_request_soon(toys, code, seconds):
+    toy = toys.resource()
+    event = toy.event("Create")
+    begun = toys.clock.time()
+
+    def read(key):
+        with aws.told("reading table"):
+            raise ClientError({"Error": {"Code": code}}, "GetItem")
+
+    toys.invocations.documents.read = read
+    with pytest.raises(Refused, match=f"AWS-REFUSED .*{code}"):
+        toy.run(event)
+    assert seconds <= toys.clock.time() - begun <= seconds + 5
 
 
 def test_errors_name_operation_kind_and_id(toys):

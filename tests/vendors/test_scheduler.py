@@ -14,7 +14,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from resource_world import ACCOUNT, Resource
 
 from lambdas.core.errors import LakeferryError
-from lambdas.core.stacks import Direction
 
 STACKS = ("lake", "pond")
 LOGICAL = {"Account": "service_account", "Topic": "topic", "Link": "provider_integration", "Pool": "flink_compute_pool"}
@@ -36,8 +35,8 @@ class Told:
     def __init__(self):
         self.back, self.creating = set(), set()
 
-    def direction(self, stack_id):
-        return Direction.BACK if stack_id in self.back else Direction.FORWARD
+    def is_forward(self, stack_id):
+        return stack_id not in self.back
 
     def is_creating(self, stack_id, logical_id):
         return (stack_id, logical_id) in self.creating
@@ -237,7 +236,7 @@ class Scheduler(RuleBasedStateMachine):
 
     def begun(self, event, polls):
         answer = self.org.invocations.on_event(event)
-        known = {**event, "PhysicalResourceId": answer["PhysicalResourceId"]}
+        known = {**event, **answer}
         for _ in range(polls):
             if self.org.invocations.is_complete(known)["IsComplete"]:
                 break
@@ -255,14 +254,14 @@ class Scheduler(RuleBasedStateMachine):
         """CloudFormation deletes what was replaced, and what a rollback made superfluous."""
         if before != one.physical_id:
             goes = {**one.event("Delete", PhysicalResourceId=before)}
-            goes["ResourceProperties"] = {"kind": one.kind, "format": "1", **properties}
+            goes["ResourceProperties"] = {"kind": one.kind, **properties}
             self.run(one, self.asked(one, goes))
 
     def deliver(self, event, *, only_complete=False):
         """Once more, or for the first time when nobody waits for it any more: it may fail, and may do no harm."""
         try:
             answer = event if only_complete else self.org.invocations.on_event(event)
-            self.org.invocations.is_complete({**event, "PhysicalResourceId": answer.get("PhysicalResourceId", "")})
+            self.org.invocations.is_complete({"PhysicalResourceId": "", **event, **answer})
         except LakeferryError:
             pass
 

@@ -18,7 +18,7 @@ from lambdas.confluent.plane import path
 from lambdas.confluent.reading import needed, text
 from lambdas.confluent.secret_fields import SERVICES, Connection, fields
 from lambdas.core import errors
-from lambdas.core.errors import NotYet, Vanished
+from lambdas.core.errors import NotYet, Refused, Vanished
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
 from lambdas.core.redaction import ApiKey, Secret
@@ -63,7 +63,11 @@ def create(context: Ctx, spec: Spec) -> str:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
     made = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
     key = ApiKey(needed(made, "id"), Secret(needed(made, "spec", "secret")))
-    context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
+    try:
+        context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
+    except Refused:
+        context.vendor.cloud.delete(_ROUTE + path(key.id))
+        raise
     return key.id
 
 

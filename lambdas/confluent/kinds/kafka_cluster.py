@@ -98,10 +98,16 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
-    """Confluent refuses while connectors run on the cluster, and removes topics, ACLs and data with it."""
+    """Confluent refuses while connectors run on the cluster, and removes topics, ACLs and data with it.
+
+    Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
+    """
     found = context.vendor.cluster(spec.environment_id, object_id)
     if at(found, "spec", "deletion_protection") is True:
-        raise LakeferryError(error_rows.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
+        if not context.rolling_back():
+            raise LakeferryError(error_rows.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
+        unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}
+        context.vendor.cloud.patch(_ROUTE + path(object_id), unprotected)
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 

@@ -1,0 +1,51 @@
+"""A first deployment of prod.toml that fails: CloudFormation rolls it back, and deletes what was created."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_lives import environment
+from confluent_world import Organization
+
+from deployments import check
+from lambdas.core.errors import LakeferryError
+
+
+@pytest.fixture
+def org():
+    org = Organization()
+    yield org
+    org.close()
+
+
+@pytest.fixture
+def cluster(org):
+    given = check.load_stage("prod").deployment
+    assert given.confluent.deletion_protection
+    one = org.resource(
+        "kafka_cluster",
+        "Cluster",
+        environment_id=environment(org),
+        region=given.aws.region,
+        type=given.confluent.cluster_type,
+        availability=given.confluent.availability,
+        deletion_protection=str(given.confluent.deletion_protection).lower(),
+    )
+    org.invocations.stacks.status = "CREATE_IN_PROGRESS"
+    one.create()
+    return one
+
+
+@pytest.mark.parametrize("status", ["ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"])
+def test_the_cluster_of_a_deployment_that_failed_goes_although_it_is_protected(org, cluster, status):
+    org.invocations.stacks.status = status
+    cluster.delete()
+    org.settle()
+    assert org.simulation.world.clusters == {}
+
+
+@pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"])
+def test_the_cluster_of_a_deployment_that_works_stays_protected(org, cluster, status):
+    org.invocations.stacks.status = status
+    with pytest.raises(LakeferryError, match="CFL-DELETION-PROTECTED"):
+        cluster.delete()
+    assert len(org.simulation.world.clusters) == 1
