@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--delays", type=float, default=1.0, metavar="X", help="all waiting X times as long (default: 1)")
     parser.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are written into")
     parser.add_argument("--flink", action="store_true", help="run statements on real Flink, from .venv-flink")
-    parser.add_argument("--region", default=REGION, help=f"the only region there is (default: {REGION})")
+    parser.add_argument("--region", default=REGION, help=f"the region that is printed, for examples (default: {REGION})")
     parser.add_argument("--seed", type=int, help="the same ids in every run")
     return parser
 

@@ -56,12 +56,14 @@ class Application:
         if request.url.path.startswith(controls.PREFIX):
             return controls.respond(self._simulation, request.method, request.url.path, body)
         api = _SPEAKERS[plane]
+        instead: Mapping[int, int] = {}
         try:
             self._simulation.world.clock.run_due()
             route, parameters = _find(plane, request)
-            api = route.api
+            api, instead = route.api, route.instead
             return self._answer(route, parameters, request, body, request_id)
         except Refusal as refusal:
+            refusal.status = instead.get(refusal.status, refusal.status)
             content_type, content = api.render(refusal, request_id)
             headers = refusal.headers | {"X-Request-Id": request_id}
             return Response(content, refusal.status, headers, content_type)
@@ -106,10 +108,11 @@ def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:
 
 
 def _parsed(request: Request, body: bytes) -> dict[str, Any]:
-    if not body or "json" not in request.headers.get("content-type", ""):
-        if request.method in ("POST", "PUT", "PATCH") and body and "form" not in request.headers.get("content-type", ""):
-            raise Refusal(415, "Content-Type must be application/json")
+    kind = request.headers.get("content-type", "")
+    if not body or request.method not in ("POST", "PUT", "PATCH") or "form" in kind:
         return {}
+    if "json" not in kind:
+        raise Refusal(400, "Content-Type must be application/json", code="bad_request")
     try:
         document = json.loads(body)
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -91,10 +92,13 @@ Handler = Callable[[Call], Answer]
 
 
 class Route:
-    """`path` has {name} where one segment stands, which arrives decoded."""
+    """`path` has {name} where one segment stands, which arrives decoded. `instead`: statuses that the vendor's OpenAPI file
+    doesn't declare for this operation, and what is answered in their place."""
 
-    def __init__(self, api: Api, method: str, path: str, handler: Handler) -> None:
-        self.api, self.method, self.path, self.handler = api, method, path, handler
+    def __init__(
+        self, api: Api, method: str, path: str, handler: Handler, instead: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
+        self.api, self.method, self.path, self.handler, self.instead = api, method, path, handler, instead
         self._pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)) + r"/?")
 
     def match(self, raw_path: str) -> dict[str, str] | None:

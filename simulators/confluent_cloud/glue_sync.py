@@ -73,4 +73,5 @@ def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -
 def _access(world: World, integration: CatalogIntegration) -> Access:
     assert world.lake is not None, "callers look first"
     found = world.provider_integrations[integration.integration]
-    return world.lake.assume(found.vendor_role_arn, found.role_arn, found.external_id)
+    region = world.clusters[integration.cluster].region
+    return world.lake.assume(found.vendor_role_arn, found.role_arn, found.external_id, region)

@@ -72,8 +72,8 @@ def control_plane(refusal: Refusal, request_id: str) -> Rendered:
 
 
 def metadata_service(refusal: Refusal, request_id: str) -> Rendered:
-    """Role bindings: permission errors come from the service behind, in its own shape."""
-    if refusal.status in (403, 404):
+    """Role bindings: permission errors, and so those of a binding that is missing, come from the service behind, in its shape."""
+    if refusal.status == 403:
         return _json({"error_code": _KAFKA_CODES[403], "message": refusal.detail})
     return control_plane(refusal, request_id)
 
@@ -87,7 +87,7 @@ def kafka_rest(refusal: Refusal, request_id: str) -> Rendered:
 
 def schema_registry(refusal: Refusal, request_id: str) -> Rendered:
     code = refusal.code if isinstance(refusal.code, int) else refusal.status
-    if refusal.status in (401, 403):  # they come from the gateway before it
+    if refusal.status in (400, 401, 403):  # they come from the gateway before it
         return _json({"error_code": code, "message": refusal.detail})
     return Rendered("application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": refusal.detail}))
 

@@ -91,8 +91,8 @@ class Lake:
         iam.delete_role_policy(RoleName=role, PolicyName="assume")
         iam.delete_role(RoleName=role)
 
-    def assume(self, vendor_role: str, role: str, external_id: str) -> Access:
-        """Confluent's role assumes the customer's. Raises LakeRefused where the trust doesn't allow it."""
+    def assume(self, vendor_role: str, role: str, external_id: str, region: str) -> Access:
+        """Confluent's role assumes the customer's, to act in `region`. Raises LakeRefused where the trust doesn't allow it."""
         vendor = self._as(self.root, vendor_role)
         plain = refused_as(f"Confluent's role {vendor_role} can't assume {role}", self._as, vendor, role, ExternalId=external_id)
         try:
@@ -104,7 +104,7 @@ class Lake:
         tags = [{"Key": "confluent", "Value": "tableflow"}]
         what = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
         refused_as(what, self._as, vendor, role, ExternalId=external_id, Tags=tags)
-        return plain
+        return attrs.evolve(plain, region=region)
 
     def _as(self, access: Access, role: str, **given: Any) -> Access:
         answer = access.client("sts").assume_role(RoleArn=role, RoleSessionName=_SESSION, **given)["Credentials"]

@@ -63,7 +63,7 @@ def _access(world: World, topic: TableflowTopic, lake: Lake) -> Access:
     if not topic.integration:
         return lake.root
     found = world.provider_integrations[topic.integration]
-    return lake.assume(found.vendor_role_arn, found.role_arn, found.external_id)
+    return lake.assume(found.vendor_role_arn, found.role_arn, found.external_id, world.clusters[topic.cluster].region)
 
 
 def _writer(world: World, topic: TableflowTopic, lake: Lake) -> Tableflow:
@@ -77,7 +77,7 @@ def _writer(world: World, topic: TableflowTopic, lake: Lake) -> Tableflow:
 def _make_table(world: World, topic: TableflowTopic, lake: Lake) -> None:
     access = _access(world, topic, lake)
     if topic.integration:
-        tableflow_probe.bucket(access, topic.bucket, world.region, known=topic.bucket in lake.used_buckets)
+        tableflow_probe.bucket(access, topic.bucket, access.region, known=topic.bucket in lake.used_buckets)
         lake.used_buckets.add(topic.bucket)
     try:
         topic.table_path = _writer(world, topic, lake).catalog.load_table(topic.key).location()

@@ -135,7 +135,7 @@ def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
 def test_the_cause_of_a_real_failure_is_told_in_our_words(recorded):
     cause = causes.find(recorded)
     assert (cause.code, cause.where) == ("CFL-INVALID", f"topic RehearsalRefusedTopic in {STACK}")
-    assert "'min.insync.replicas' is read-only" in cause.what
+    assert "'compression.type' is read-only" in cause.what
     assert cause.why == "A value is outside of what Confluent allows."
     assert cause.fix == "Correct the value that the message names, and deploy again."
     assert "framework.js" not in str(cause) + cause.fix

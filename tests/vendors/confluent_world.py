@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import confluent_contract
 from checked import Checked
 from resource_world import ACCOUNT, START
 from world import STEADY, World
@@ -33,8 +32,8 @@ class Organization(World):
     def __init__(self, seed=1, kinds=KINDS):
         self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed)
         application = Application(self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)})
-        self.checked = Checked(application) if confluent_contract.present() else None
-        super().__init__(self.checked or application, kinds)
+        self.checked = Checked(application)
+        super().__init__(self.checked, kinds)
 
     def connect(self, deadline, clock, store):
         key = self.simulation.cloud_key

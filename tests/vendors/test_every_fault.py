@@ -45,13 +45,10 @@ def test_any_fault_at_any_call_leads_to_the_same_end(kind):
 
 @pytest.mark.parametrize("kind", CONFLUENT)
 def test_requests_and_responses_are_what_the_vendor_s_files_allow(kind):
-    if not confluent_contract.present():
-        pytest.skip(confluent_contract.ABSENT)
     assert everyday(kind).exchanges >= 10
     assert everyday(kind).against_contract == []
 
 
-@pytest.mark.skipif(not confluent_contract.present(), reason=confluent_contract.ABSENT)
 @pytest.mark.parametrize(
     ("body", "query", "message"),
     [

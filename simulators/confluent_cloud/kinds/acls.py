@@ -94,8 +94,8 @@ def _answer(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
 
 
 ROUTES: Final = (
-    Route(KAFKA, "POST", _PATH, create),
-    Route(KAFKA, "POST", _PATH + ":batch", create_batch),
-    Route(KAFKA, "GET", _PATH, listing),
-    Route(KAFKA, "DELETE", _PATH, delete),
+    Route(KAFKA, "POST", _PATH, create, {404: 403}),
+    Route(KAFKA, "POST", _PATH + ":batch", create_batch, {404: 403}),
+    Route(KAFKA, "GET", _PATH, listing, {404: 403}),
+    Route(KAFKA, "DELETE", _PATH, delete, {404: 403}),
 )

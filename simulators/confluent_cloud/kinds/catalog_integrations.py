@@ -65,7 +65,7 @@ def create(call: Call) -> Answer:
     require_integration(call, provider, cluster.environment, "/spec/config/provider_integration_id")
     if any(each.cluster == cluster.id for each in world.catalog_integrations.values()):
         raise conflict("The cluster has a catalog integration of this kind")
-    _require_trust(world, provider)
+    _require_trust(world, provider, cluster.region)
     new, now = world.new_id("tci"), world.clock.now()
     crn = f"{cluster.scope}/catalog-integration={new}"
     database = config.text("custom_database", pattern=r"[a-z0-9_-]{0,255}")
@@ -75,12 +75,12 @@ def create(call: Call) -> Answer:
     return Answer(202, document(world, integration))
 
 
-def _require_trust(world: World, provider: str) -> None:
+def _require_trust(world: World, provider: str, region: str) -> None:
     found = world.provider_integrations[provider]
     if world.lake is None:
         return
     try:
-        world.lake.assume(found.vendor_role_arn, found.role_arn, found.external_id)
+        world.lake.assume(found.vendor_role_arn, found.role_arn, found.external_id, region)
     except LakeRefused as refused:
         raise Refusal(400, str(refused), code="bad_request", pointer="/spec/config/provider_integration_id") from None
 
@@ -134,7 +134,7 @@ def _found(call: Call, cluster: Cluster) -> CatalogIntegration:
 
 
 ROUTES: Final = (
-    Route(TABLEFLOW, "POST", _PATH, create),
+    Route(TABLEFLOW, "POST", _PATH, create, {404: 403}),
     Route(TABLEFLOW, "GET", _PATH, listing),
     Route(TABLEFLOW, "GET", _PATH + "/{id}", read),
     Route(TABLEFLOW, "PATCH", _PATH + "/{id}", update),

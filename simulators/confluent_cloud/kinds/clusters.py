@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from simulators.confluent_cloud import access, crn
+from simulators.confluent_cloud import access, crn, regions
 from simulators.confluent_cloud.calls import CONTROL, Answer, Call, Plane, Route
 from simulators.confluent_cloud.fields import Fields
 from simulators.confluent_cloud.kinds import schema_registries
@@ -26,6 +26,7 @@ _TYPES: Final = ("Basic", "Standard")
 @attrs.define
 class Cluster(Resource):
     environment: str
+    region: str
     name: str
     availability: str
     type: str
@@ -56,7 +57,7 @@ def document(world: World, cluster: Cluster) -> dict[str, Any]:
         "display_name": cluster.name,
         "availability": cluster.availability,
         "cloud": CLOUD,
-        "region": world.region,
+        "region": cluster.region,
         "config": config,
         "deletion_protection": cluster.protected,
         "environment": reference(world, environment, "/org/v2/environments"),
@@ -80,14 +81,14 @@ def create(call: Call) -> Answer:
     if len(within(world, environment.id)) >= world.quotas.clusters_per_environment:
         raise over_quota("clusters_per_environment", world.quotas.clusters_per_environment)
     spec.choice("cloud", [CLOUD])
-    spec.choice("region", [world.region])
+    region = spec.choice("region", regions.KAFKA)
     kind, max_ecku = _config(spec)
     name = spec.text("display_name", required=True, pattern=r".{1,64}")
     availability = _AVAILABILITY[spec.choice("availability", _AVAILABILITY)]
     new, now = world.new_id("lkc"), world.clock.now()
     own_crn = f"{environment.crn}/cloud-cluster={new}/kafka={new}"
     protected = spec.flag("deletion_protection")
-    cluster = Cluster(new, own_crn, now, now, environment.id, name, availability, kind, max_ecku, protected)
+    cluster = Cluster(new, own_crn, now, now, environment.id, region, name, availability, kind, max_ecku, protected)
     world.clusters[new] = cluster
     world.clock.after(world.delays.cluster, lambda: _provisioned(world, cluster))
     return Answer(202, document(world, cluster))
@@ -105,7 +106,7 @@ def _provisioned(world: World, cluster: Cluster) -> None:
     """With its first cluster, an environment that asked for Stream Governance gets its Schema Registry."""
     if cluster.id in world.clusters and cluster.environment in world.environments:
         cluster.phase = "PROVISIONED"
-        schema_registries.appear(world, world.environments[cluster.environment])
+        schema_registries.appear(world, world.environments[cluster.environment], cluster.region)
 
 
 def listing(call: Call) -> Answer:
@@ -123,7 +124,7 @@ def update(call: Call) -> Answer:
     if "availability" in spec and _AVAILABILITY.get(spec.text("availability")) != cluster.availability:
         raise immutable("/spec/availability")
     spec.keep("cloud", CLOUD)
-    spec.keep("region", call.world.region)
+    spec.keep("region", cluster.region)
     if "config" in spec:
         kind, max_ecku = _config(spec)
         if (cluster.type, kind) == ("Standard", "Basic"):

@@ -10,6 +10,7 @@ from simulators.confluent_cloud import access
 from simulators.confluent_cloud.calls import CONTROL, Answer, Call, Plane, Route
 from simulators.confluent_cloud.fields import Fields
 from simulators.confluent_cloud.refusals import conflict, not_found
+from simulators.confluent_cloud.regions import FLINK
 from simulators.confluent_cloud.resources import Kind, Resource, reference
 from simulators.confluent_cloud.world import CLOUD, World
 
@@ -22,6 +23,7 @@ _SIZES: Final = (5, 10, 20, 30, 40, 50)
 @attrs.define
 class ComputePool(Resource):
     environment: str
+    region: str
     name: str
     max_cfu: int
     default: bool
@@ -34,7 +36,7 @@ def document(world: World, pool: ComputePool) -> dict[str, Any]:
     spec = {
         "display_name": pool.name,
         "cloud": CLOUD,
-        "region": world.region,
+        "region": pool.region,
         "max_cfu": pool.max_cfu,
         "default_pool": pool.default,
         "environment": reference(world, environment, "/org/v2/environments"),
@@ -47,13 +49,13 @@ def create(call: Call) -> Answer:
     world, spec = call.world, Fields(call.body).inside("spec")
     environment = access.environment_of_body(call, spec)
     spec.choice("cloud", [CLOUD])
-    spec.choice("region", [world.region])
+    region = spec.choice("region", FLINK)
     name, max_cfu = spec.text("display_name", required=True, pattern=_NAME), spec.whole("max_cfu", among=_SIZES)
     default = spec.flag("default_pool")
     _require_one_default(world, environment.id, default)
     new, now = world.new_id("lfcp"), world.clock.now()
-    crn = f"{environment.crn}/flink-region=aws.{world.region}/compute-pool={new}"
-    pool = ComputePool(new, crn, now, now, environment.id, name, max_cfu, default)
+    crn = f"{environment.crn}/flink-region=aws.{region}/compute-pool={new}"
+    pool = ComputePool(new, crn, now, now, environment.id, region, name, max_cfu, default)
     world.compute_pools[new] = pool
 
     def provisioned() -> None:
@@ -69,11 +71,9 @@ def _require_one_default(world: World, environment: str, wanted: bool) -> None:
 
 
 def listing(call: Call) -> Answer:
-    environment, region = access.environment_of_query(call), call.query.get("spec.region", call.world.region)
-    here = region == call.world.region
-    return KIND.page(
-        call, [each for each in call.world.compute_pools.values() if here and each.environment == environment.id], document
-    )
+    environment, region = access.environment_of_query(call), call.query.get("spec.region", "")
+    pools = [each for each in call.world.compute_pools.values() if each.environment == environment.id]
+    return KIND.page(call, [each for each in pools if region in ("", each.region)], document)
 
 
 def read(call: Call) -> Answer:
@@ -84,7 +84,7 @@ def update(call: Call) -> Answer:
     spec = Fields(call.body).inside("spec")
     pool = _found(call, access.environment_of_body(call, spec).id)
     spec.keep("cloud", CLOUD)
-    spec.keep("region", call.world.region)
+    spec.keep("region", pool.region)
     name, max_cfu = spec.text("display_name", pool.name, pattern=_NAME), spec.whole("max_cfu", pool.max_cfu, among=_SIZES)
     default = spec.flag("default_pool", pool.default)
     if max_cfu < pool.max_cfu:
@@ -105,17 +105,18 @@ def delete(call: Call) -> Answer:
 
 
 def regions(call: Call) -> Answer:
-    world, query = call.world, call.query
-    only = Resource(f"aws.{world.region}", f"{world.crn}/flink-region=aws.{world.region}", 0, 0)
-    wanted = query.get("cloud", CLOUD) == CLOUD and query.get("region_name", world.region) == world.region
-    return REGION.page(call, [only] if wanted else [], _region)
+    wanted = call.query.get("region_name", "")
+    named = FLINK if call.query.get("cloud", CLOUD) == CLOUD else ()
+    found = [Resource(f"aws.{name}", f"{call.world.crn}/flink-region=aws.{name}", 0, 0) for name in named if wanted in ("", name)]
+    return REGION.page(call, found, _region)
 
 
 def _region(world: World, region: Resource) -> dict[str, Any]:
+    name = region.id.removeprefix("aws.")
     return REGION.header(world, region) | {
-        "display_name": f"Simulated ({world.region})",
+        "display_name": f"Simulated ({name})",
         "cloud": CLOUD,
-        "region_name": world.region,
+        "region_name": name,
         "http_endpoint": world.addresses[Plane.FLINK],
     }
 

@@ -161,16 +161,19 @@ def _found(call: Call) -> Connector:
     return connector
 
 
+_DENIED: Final = {403: 401}
+_ACT: Final = {**_DENIED, 400: 500}
+_CREATE: Final = {**_DENIED, 404: 400, 409: 400}
 ROUTES: Final = (
-    Route(CONNECT, "POST", _PATH + "/connectors", create),
-    Route(CONNECT, "GET", _PATH + "/connectors", listing),
-    Route(CONNECT, "GET", _ONE, read),
-    Route(CONNECT, "DELETE", _ONE, delete),
-    Route(CONNECT, "GET", _ONE + "/config", config_of),
-    Route(CONNECT, "PUT", _ONE + "/config", put_config),
-    Route(CONNECT, "GET", _ONE + "/status", status_of),
-    Route(CONNECT, "PUT", _ONE + "/pause", pause),
-    Route(CONNECT, "PUT", _ONE + "/resume", resume),
-    Route(CONNECT, "GET", _PATH + "/connector-plugins", plugins),
-    Route(CONNECT, "PUT", _PATH + "/connector-plugins/{plugin}/config/validate", validate),
+    Route(CONNECT, "POST", _PATH + "/connectors", create, _CREATE),
+    Route(CONNECT, "GET", _PATH + "/connectors", listing, _DENIED),
+    Route(CONNECT, "GET", _ONE, read, _DENIED),
+    Route(CONNECT, "DELETE", _ONE, delete, _DENIED),
+    Route(CONNECT, "GET", _ONE + "/config", config_of, _DENIED),
+    Route(CONNECT, "PUT", _ONE + "/config", put_config, _DENIED),
+    Route(CONNECT, "GET", _ONE + "/status", status_of, _DENIED),
+    Route(CONNECT, "PUT", _ONE + "/pause", pause, _ACT),
+    Route(CONNECT, "PUT", _ONE + "/resume", resume, _ACT),
+    Route(CONNECT, "GET", _PATH + "/connector-plugins", plugins, _DENIED),
+    Route(CONNECT, "PUT", _PATH + "/connector-plugins/{plugin}/config/validate", validate, _ACT),
 )

@@ -11,7 +11,7 @@ from simulators.confluent_cloud import access
 from simulators.confluent_cloud.authorization import may_bind
 from simulators.confluent_cloud.calls import ROLE_BINDINGS, Answer, Call, Route
 from simulators.confluent_cloud.fields import Fields
-from simulators.confluent_cloud.refusals import Refusal, conflict, not_found
+from simulators.confluent_cloud.refusals import Refusal, conflict, forbidden
 from simulators.confluent_cloud.resources import Kind, Resource
 from simulators.confluent_cloud.world import World
 
@@ -88,11 +88,11 @@ def delete(call: Call) -> Answer:
 def _found(call: Call) -> RoleBinding:
     if found := call.world.role_bindings.get(call.parameters["id"]):
         return found
-    raise not_found("Role binding", call.parameters["id"])
+    raise forbidden(f"Role binding {call.parameters['id']} not found or access is denied")
 
 
 ROUTES: Final = (
-    Route(ROLE_BINDINGS, "POST", "/iam/v2/role-bindings", create),
+    Route(ROLE_BINDINGS, "POST", "/iam/v2/role-bindings", create, {422: 400}),
     Route(ROLE_BINDINGS, "GET", "/iam/v2/role-bindings", listing),
     Route(ROLE_BINDINGS, "GET", "/iam/v2/role-bindings/{id}", read),
     Route(ROLE_BINDINGS, "DELETE", "/iam/v2/role-bindings/{id}", delete),

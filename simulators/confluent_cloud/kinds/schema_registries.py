@@ -22,6 +22,7 @@ KIND: Final = Kind("srcm/v3", "Cluster", "/srcm/v3/clusters")
 @attrs.define
 class SchemaRegistry(Resource):
     environment: str
+    region: str
     phase: str = "PROVISIONING"
     schemas: Schemas = attrs.Factory(Schemas)
 
@@ -33,12 +34,12 @@ def of_environment(world: World, environment: str) -> SchemaRegistry | None:
     return next((each for each in world.schema_registries.values() if each.environment == environment), None)
 
 
-def appear(world: World, environment: Environment) -> None:
+def appear(world: World, environment: Environment, region: str) -> None:
     """Looks before it makes: an environment has one, and none without Stream Governance."""
     if of_environment(world, environment.id) or not environment.package:
         return
     new, now = world.new_id("lsrc"), world.clock.now()
-    registry = SchemaRegistry(new, f"{environment.crn}/schema-registry={new}", now, now, environment.id)
+    registry = SchemaRegistry(new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region)
     world.schema_registries[new] = registry
 
     def provisioned() -> None:
@@ -56,7 +57,7 @@ def document(world: World, registry: SchemaRegistry) -> dict[str, Any]:
         "http_endpoint": address,
         "catalog_http_endpoint": address,
         "cloud": CLOUD,
-        "region": world.region,
+        "region": registry.region,
         "environment": reference(world, environment, "/org/v2/environments"),
     }
     header = KIND.header(world, registry, f"?environment={environment.id}")

@@ -101,7 +101,8 @@ def create(call: Call) -> Answer:
     _require_assignable(call, principal)
     pool, properties = spec.text("compute_pool_id", required=True), dict(call.body["spec"].get("properties") or {})
     now = world.clock.now()
-    crn = f"{world.environments[environment].crn}/flink-region=aws.{world.region}/statement={name}"
+    region = call.key.resource.partition(".")[2]
+    crn = f"{world.environments[environment].crn}/flink-region={region}/statement={name}"
     new_id = str(uuid.UUID(int=world.random.getrandbits(128), version=4))
     statement = Statement(new_id, crn, now, now, environment, name, sql, properties, pool, principal)
     world.statements[environment, name] = statement
@@ -188,9 +189,10 @@ def _environment(call: Call) -> str:
     environment = call.world.environments.get(call.parameters["environment"])
     if call.parameters["organization"] != call.world.organization_id or environment is None:
         raise not_found("Environment", call.parameters["environment"])
-    if call.key.resource != f"{environment.id}.aws.{call.world.region}":
+    named, _, region = call.key.resource.partition(".")
+    if named != environment.id:
         raise Refusal(401, "invalid API key for this environment and region", code="unauthorized")
-    if not allowed(call.world, call.principal, "flink", f"{environment.crn}/flink-region=aws.{call.world.region}"):
+    if not allowed(call.world, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
         raise forbidden()
     return environment.id
 
@@ -203,10 +205,10 @@ def _found(call: Call) -> Statement:
 
 
 ROUTES: Final = (
-    Route(FLINK, "POST", _PATH, create),
+    Route(FLINK, "POST", _PATH, create, {404: 403}),
     Route(FLINK, "GET", _PATH, listing),
     Route(FLINK, "GET", _ONE, read),
-    Route(FLINK, "PUT", _ONE, replace),
+    Route(FLINK, "PUT", _ONE, replace, {422: 400}),
     Route(FLINK, "DELETE", _ONE, delete),
     Route(FLINK, "GET", _ONE + "/results", results),
     Route(FLINK, "GET", _ONE + "/exceptions", exceptions),

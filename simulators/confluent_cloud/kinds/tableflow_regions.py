@@ -1,10 +1,11 @@
-"""The regions that Tableflow is in (tableflow/v1/regions): one here. Clients ask for them to see whether a key works."""
+"""The regions of Tableflow (tableflow/v1/regions), which are those of Flink. Clients list them to see whether a key works."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from simulators.confluent_cloud.calls import TABLEFLOW, Answer, Call, Route
+from simulators.confluent_cloud.regions import FLINK
 from simulators.confluent_cloud.resources import Kind, Resource
 from simulators.confluent_cloud.world import CLOUD, World
 
@@ -12,13 +13,13 @@ KIND: Final = Kind("tableflow/v1", "Region", "/tableflow/v1/regions")
 
 
 def listing(call: Call) -> Answer:
-    world = call.world
-    only = Resource(f"aws.{world.region}", f"{world.crn}/tableflow-region=aws.{world.region}", 0, 0)
-    return KIND.page(call, [only] if call.query.get("cloud", CLOUD) == CLOUD else [], _document)
+    named = FLINK if call.query.get("cloud", CLOUD) == CLOUD else ()
+    found = [Resource(f"aws.{name}", f"{call.world.crn}/tableflow-region=aws.{name}", 0, 0) for name in named]
+    return KIND.page(call, found, _document)
 
 
 def _document(world: World, region: Resource) -> dict[str, Any]:
-    return KIND.header(world, region) | {"cloud": CLOUD, "region": world.region}
+    return KIND.header(world, region) | {"cloud": CLOUD, "region": region.id.removeprefix("aws.")}
 
 
 ROUTES: Final = (Route(TABLEFLOW, "GET", "/tableflow/v1/regions", listing),)

@@ -62,7 +62,7 @@ def document(world: World, topic: TableflowTopic) -> dict[str, Any]:
     storage: dict[str, Any] = {"kind": "Managed"}
     if topic.integration:
         storage = {"kind": "ByobAws", "bucket_name": topic.bucket, "provider_integration_id": topic.integration}
-        storage["bucket_region"] = world.region
+        storage["bucket_region"] = cluster.region
     spec = {
         "display_name": topic.id,
         "suspended": topic.suspended,
@@ -100,13 +100,13 @@ def create(call: Call) -> Answer:
     cluster = _cluster_of_body(call, spec)
     if (cluster.id, name) in world.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
-    kafka_topic = visible(world, cluster, name)
-    if kafka_topic is None or kafka_topic.visible + world.delays.tableflow_sees_topic > world.clock.now():
-        raise Refusal(404, "topic not found", code="resource_not_found")
     config, (bucket, integration) = _config(spec, {}), _storage(call, spec)
     _formats(spec)
     if spec.flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
+    kafka_topic = visible(world, cluster, name)
+    if kafka_topic is None or kafka_topic.visible + world.delays.tableflow_sees_topic > world.clock.now():
+        raise Refusal(404, "topic not found", code="resource_not_found")
     mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
     now, crn = world.clock.now(), f"{cluster.inside('topic', name)}/tableflow=iceberg"
     topic = TableflowTopic(name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode)
@@ -120,7 +120,10 @@ def create(call: Call) -> Answer:
 
 
 def _cluster_of_body(call: Call, spec: Fields) -> Cluster:
-    return access.cluster(call, spec.reference("kafka_cluster"), spec.reference("environment"))
+    name, environment = spec.reference("kafka_cluster"), spec.reference("environment")
+    if name not in call.world.clusters or call.world.clusters[name].environment != environment:
+        raise forbidden("Kafka cluster not found or access is denied")
+    return access.cluster(call, name, environment)
 
 
 def _storage(call: Call, spec: Fields) -> tuple[str, str]:

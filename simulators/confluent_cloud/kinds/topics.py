@@ -188,10 +188,10 @@ def _found(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
 
 
 ROUTES: Final = (
-    Route(KAFKA, "POST", _PATH, create),
-    Route(KAFKA, "GET", _PATH, listing),
+    Route(KAFKA, "POST", _PATH, create, {404: 403}),
+    Route(KAFKA, "GET", _PATH, listing, {404: 403}),
     Route(KAFKA, "GET", _PATH + "/{topic}", read),
-    Route(KAFKA, "PATCH", _PATH + "/{topic}", grow),
+    Route(KAFKA, "PATCH", _PATH + "/{topic}", grow, {404: 400}),
     Route(KAFKA, "DELETE", _PATH + "/{topic}", delete),
     Route(KAFKA, "GET", _PATH + "/{topic}/configs", settings_of),
     Route(KAFKA, "GET", _PATH + "/{topic}/configs/{name}", setting_of),
