@@ -12,6 +12,7 @@ import attrs
 from simulators.confluent_cloud import crn
 from simulators.confluent_cloud.calls import Plane
 from simulators.confluent_cloud.clock import Clock
+from simulators.confluent_cloud.regions import FLINK
 
 if TYPE_CHECKING:
     from simulators.confluent_cloud.flink_engine import Engine
@@ -87,6 +88,8 @@ class World:
         lake: Lake | None = None,
     ) -> None:
         self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
+        #: Where Flink is, and so Tableflow.
+        self.flink_regions = FLINK
         self.delays, self.quotas = delays or Delays(), quotas or Quotas()
         self.random = rng
         self.organization_id = str(uuid.UUID(int=self.random.getrandbits(128), version=4))

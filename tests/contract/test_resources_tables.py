@@ -8,9 +8,9 @@ import pytest
 
 from lambdas import contract
 from lambdas.core.documents import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
-from lambdas.core.errors import NotFound, Transient
+from lambdas.core.errors import NotFound, Refused
 from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks, Direction
+from lambdas.core.stacks import CloudFormationStacks
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
 
 
 def test_a_table_that_is_gone_is_told(aws):
-    with pytest.raises(Transient, match="ResourceNotFoundException"):
+    with pytest.raises(Refused, match="ResourceNotFoundException"):
         DynamoDocuments(aws.client("dynamodb"), "no-such-table").read("a")
 
 
@@ -65,5 +65,6 @@ def test_a_secret_is_filled_once_per_version(aws):
 def test_a_stack_that_is_not_there_goes_nowhere(aws):
     stacks = CloudFormationStacks(aws.client("cloudformation"))
     stack = aws.arn("cloudformation", "stack/none/11111111-2222-3333-4444-555555555555")
-    assert stacks.direction(stack) is Direction.UNKNOWN
+    with pytest.raises(Refused, match="ValidationError"):
+        stacks.is_forward(stack)
     assert not stacks.is_creating(stack, "Toy")

@@ -287,11 +287,11 @@ def test_the_environment_that_the_file_names_must_be_there_by_that_name(here):
 
 @pytest.fixture
 def elsewhere(worlds):
-    """Confluent is in another region only."""
+    """Flink and Tableflow are in another region only."""
     world = worlds.cloud._simulation.world
-    before, world.region = world.region, "us-west-2"
+    before, world.flink_regions = world.flink_regions, ("us-west-2",)
     yield
-    world.region = before
+    world.flink_regions = before
 
 
 @pytest.mark.usefixtures("elsewhere")

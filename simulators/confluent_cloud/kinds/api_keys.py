@@ -12,7 +12,6 @@ from simulators.confluent_cloud.authorization import allowed
 from simulators.confluent_cloud.calls import CONTROL, Answer, Call, KeyKind, Plane, Route
 from simulators.confluent_cloud.fields import Fields
 from simulators.confluent_cloud.refusals import forbidden, invalid, over_quota
-from simulators.confluent_cloud.regions import FLINK
 from simulators.confluent_cloud.resources import Kind, Resource
 from simulators.confluent_cloud.world import World
 
@@ -113,7 +112,7 @@ def _target(world: World, given: Any) -> tuple[KeyKind, str, str]:
 
 
 def _flink_region(world: World, fields: Fields, name: str) -> tuple[KeyKind, str, str]:
-    if name.removeprefix("aws.") not in FLINK:
+    if name.removeprefix("aws.") not in world.flink_regions:
         raise invalid("/spec/resource/id", f"resource {name} does not exist")
     environment = world.environments.get(fields.text("environment", required=True))
     if environment is None:

@@ -10,7 +10,6 @@ from simulators.confluent_cloud import access
 from simulators.confluent_cloud.calls import CONTROL, Answer, Call, Plane, Route
 from simulators.confluent_cloud.fields import Fields
 from simulators.confluent_cloud.refusals import conflict, not_found
-from simulators.confluent_cloud.regions import FLINK
 from simulators.confluent_cloud.resources import Kind, Resource, reference
 from simulators.confluent_cloud.world import CLOUD, World
 
@@ -49,7 +48,7 @@ def create(call: Call) -> Answer:
     world, spec = call.world, Fields(call.body).inside("spec")
     environment = access.environment_of_body(call, spec)
     spec.choice("cloud", [CLOUD])
-    region = spec.choice("region", FLINK)
+    region = spec.choice("region", world.flink_regions)
     name, max_cfu = spec.text("display_name", required=True, pattern=_NAME), spec.whole("max_cfu", among=_SIZES)
     default = spec.flag("default_pool")
     _require_one_default(world, environment.id, default)
@@ -106,7 +105,7 @@ def delete(call: Call) -> Answer:
 
 def regions(call: Call) -> Answer:
     wanted = call.query.get("region_name", "")
-    named = FLINK if call.query.get("cloud", CLOUD) == CLOUD else ()
+    named = call.world.flink_regions if call.query.get("cloud", CLOUD) == CLOUD else ()
     found = [Resource(f"aws.{name}", f"{call.world.crn}/flink-region=aws.{name}", 0, 0) for name in named if wanted in ("", name)]
     return REGION.page(call, found, _region)
 

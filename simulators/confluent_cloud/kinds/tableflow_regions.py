@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from simulators.confluent_cloud.calls import TABLEFLOW, Answer, Call, Route
-from simulators.confluent_cloud.regions import FLINK
 from simulators.confluent_cloud.resources import Kind, Resource
 from simulators.confluent_cloud.world import CLOUD, World
 
@@ -13,7 +12,7 @@ KIND: Final = Kind("tableflow/v1", "Region", "/tableflow/v1/regions")
 
 
 def listing(call: Call) -> Answer:
-    named = FLINK if call.query.get("cloud", CLOUD) == CLOUD else ()
+    named = call.world.flink_regions if call.query.get("cloud", CLOUD) == CLOUD else ()
     found = [Resource(f"aws.{name}", f"{call.world.crn}/tableflow-region=aws.{name}", 0, 0) for name in named]
     return KIND.page(call, found, _document)
 
