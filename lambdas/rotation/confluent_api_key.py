@@ -85,6 +85,11 @@ class ConfluentApiKey:
     def is_spoiled(self, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
 
+    def is_outdated(self, held: Holdings, pending: Version) -> bool:
+        own = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
+        key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
+        return with_key({**own, **held.current.fields}, key) != pending.fields
+
     def revoke(self, held: Holdings) -> Revoked:
         ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
         gone = [key.id for key in ring if key.id not in _ids(held.current, held.pending)]

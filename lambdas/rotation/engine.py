@@ -8,7 +8,7 @@ stays alive; the next rotation revokes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import attrs
 
@@ -94,6 +94,8 @@ class Engine:
     def finish(self, held: Holdings, acting: Strategy, event: Mapping[str, Any]) -> str:
         """Proves the key once more: nobody promises that the step before was this one's."""
         pending = _with_value(held)
+        if acting.is_outdated(held, pending):
+            self._give_up(held, acting, pending)
         self._prove(held, acting, pending)
         if held.needs_mark(pending):
             held.versions.mark(held.token, held.now())
@@ -106,8 +108,13 @@ class Engine:
 
     def _kept(self, held: Holdings, acting: Strategy, pending: Version) -> str:
         """A value is never made twice for a version. Where nothing can come of it, the version is given up."""
-        if not acting.is_spoiled(pending):
-            return "created before"
+        if acting.is_spoiled(pending) or acting.is_outdated(held, pending):
+            self._give_up(held, acting, pending)
+        return "created before"
+
+    def _give_up(self, held: Holdings, acting: Strategy, pending: Version) -> NoReturn:
+        """The current version stays as it is. The next rotation starts from its fields."""
+        acting.abandon(held, pending.fields)
         held.versions.give_up(held.token)
         raise Refused(error_rows.DISCARDED, f"version {held.token} of secret {held.described.name}")
 

@@ -89,7 +89,7 @@ NOT_THERE: Final = ErrorRow(
 DISCARDED: Final = ErrorRow(
     "ROT-DISCARDED",
     "An unfinished rotation was given up",
-    "Its key was removed by hand, or can't be used.",
+    "Its key was removed by hand, or can't be used, or a deployment changed the secret's other fields meanwhile.",
     "Rotate again, or wait for the schedule; the current key stays as it is.",
 )
 NOT_STORED: Final = ErrorRow(

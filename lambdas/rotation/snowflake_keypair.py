@@ -18,25 +18,16 @@ from lambdas.rotation import error_rows
 from lambdas.rotation.holdings import Holdings
 from lambdas.rotation.strategy import LiveKey, Revoked
 from lambdas.rotation.versions import Version
-from lambdas.snowflake import keypair, secret_fields, soundness, sql
+from lambdas.snowflake import key_slots, keypair, secret_fields, soundness, sql
 from lambdas.snowflake.client import Login, Snowflake
+from lambdas.snowflake.key_slots import SET, SLOTS, UNSET
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import ACCOUNT, PASSPHRASE, PRIVATE_KEY, USER, Connection
 
-SLOTS: Final = ("RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2")
 _DESC: Final = "DESC USER {name}"
-_SET: Final = {
-    "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
-    "RSA_PUBLIC_KEY_2": "ALTER USER {name} SET RSA_PUBLIC_KEY_2={key}",
-}
-_UNSET: Final = {
-    "RSA_PUBLIC_KEY": "ALTER USER {name} UNSET RSA_PUBLIC_KEY",
-    "RSA_PUBLIC_KEY_2": "ALTER USER {name} UNSET RSA_PUBLIC_KEY_2",
-}
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has, and that may do nothing: it proves the key alone.
 _ANYBODY: Final = "PUBLIC"
-_EMPTY: Final = ("", "null")
 
 #: From the text of a private key and its passphrase. Raises UnusableKey.
 Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
@@ -103,8 +94,7 @@ class SnowflakeKeyPair:
             pair = soundness.require_sound(self.make())
         except UnusableKey as unusable:
             raise Refused(error_rows.BAD_KEY, f"a new key pair: {unusable}") from None
-        kept = {name: value for name, value in held.current.fields.items() if name != PASSPHRASE}
-        return {**kept, **secret_fields.fields(pair, _connection(held.current))}
+        return {**secret_fields.without_key(_kept(held.current)), **secret_fields.fields(pair, _connection(held.current))}
 
     def abandon(self, held: Holdings, fields: Mapping[str, str]) -> None:
         """Nobody but this process ever saw it."""
@@ -113,7 +103,7 @@ class SnowflakeKeyPair:
         user, pair = self._user(held), self._keys.of(pending)
         if pair.fingerprint not in user.slots.values():
             slot = self._slot_for_new(held, user.slots)
-            user.client.run(sql.statement(_SET[slot], name=_name(held), key=sql.literal(pair.public)))
+            user.client.run(sql.statement(SET[slot], name=_name(held), key=sql.literal(pair.public)))
 
     def works(self, version: Version) -> bool:
         client = self.connect(_login(version, _ANYBODY), self._keys.of(version))
@@ -129,13 +119,16 @@ class SnowflakeKeyPair:
         """A key that was taken out of its slot can be set again; one that can't be read, never."""
         return self._keys.readable(pending) is None
 
+    def is_outdated(self, held: Holdings, pending: Version) -> bool:
+        return secret_fields.without_key(_kept(held.current)) != secret_fields.without_key(pending.fields)
+
     def revoke(self, held: Holdings) -> Revoked:
         kept = {self._keys.fingerprint(version) for version in (held.current, held.pending)}
         user = self._user(held)
         others = set(user.slots.values()) - kept - {""}
         ours = {each for each in others if each == self._keys.fingerprint(held.previous) or self._was_ours(held, each)}
         for slot in [slot for slot, found in user.slots.items() if found in ours]:
-            user.client.run(sql.statement(_UNSET[slot], name=_name(held)))
+            user.client.run(sql.statement(UNSET[slot], name=_name(held)))
         return Revoked(sorted(ours), sorted(others - ours))
 
     def live(self, held: Holdings) -> list[LiveKey]:
@@ -155,16 +148,14 @@ class SnowflakeKeyPair:
                 denied = denied or error.what
                 continue
             found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
-            slots = {slot: found.get(f"{slot}_FP", "") for slot in SLOTS}
             since = {slot: found.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
-            return _User(client, {slot: "" if text in _EMPTY else text for slot, text in slots.items()}, since)
+            return _User(client, key_slots.fingerprints(found), since)
         raise Refused(error_rows.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, held: Holdings, slots: Mapping[str, str]) -> str:
         """An empty one, otherwise the one that the current key is not in, if what it holds may go. Raises Refused."""
-        for slot, found in slots.items():
-            if not found:
-                return slot
+        if slot := key_slots.empty(slots):
+            return slot
         current, whose = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
         if current not in slots.values():
             raise Refused(error_rows.FOREIGN_KEY, f"neither slot of {whose} holds the current key")
@@ -198,6 +189,11 @@ def _rotation_role(held: Holdings) -> str:
 def _connection(version: Version) -> Connection:
     names = ("account", "user", "host", "role", "warehouse", "namespace")
     return Connection(**{name: version.text(name) for name in names})
+
+
+def _kept(version: Version) -> dict[str, str]:
+    """The fields that a new version takes over, among them those by which drivers connect."""
+    return {**version.fields, **secret_fields.about(_connection(version))}
 
 
 def _name(held: Holdings) -> sql.Sql:

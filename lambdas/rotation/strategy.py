@@ -49,7 +49,7 @@ class Strategy(Protocol):
         """The fields of a new credential. Raises Refused, with nothing changed, where there is no room for one."""
 
     def abandon(self, held: Holdings, fields: Mapping[str, str]) -> None:
-        """Undoes `fresh`: its fields could not be stored."""
+        """Undoes `fresh`: its fields could not be stored, or will never be current."""
 
     def install(self, held: Holdings, pending: Version) -> None:
         """Makes the vendor accept what is pending."""
@@ -62,6 +62,9 @@ class Strategy(Protocol):
 
     def is_spoiled(self, pending: Version) -> bool:
         """Whether nothing can come of what is pending."""
+
+    def is_outdated(self, held: Holdings, pending: Version) -> bool:
+        """Whether the current version has got other fields since `fresh` copied them, its key aside."""
 
     def revoke(self, held: Holdings) -> Revoked:
         """Removes every key of ours but those that are current and pending, in grace or not."""

@@ -49,6 +49,13 @@ FOREIGN: Final = ErrorRow(
     "Somebody else made it: the comment that we give our objects is not on it.",
     "Choose another name, or drop or rename the object if nobody needs it; we neither change nor drop it.",
 )
+SLOTS_TAKEN: Final = ErrorRow(
+    "SNF-KEY-SLOTS",
+    "Both key slots of a user hold other keys than the secret's",
+    "An older version of the secret was restored by hand, or somebody else set a key of the user.",
+    "Put the version back whose key is in one of the slots, or empty the slot that nobody uses: ALTER USER … UNSET "
+    "RSA_PUBLIC_KEY, or RSA_PUBLIC_KEY_2. Then deploy again.",
+)
 IN_USE: Final = ErrorRow(
     "SNF-IN-USE",
     "The object is still used",
@@ -167,7 +174,7 @@ LINK: Final = ErrorRow(
 )
 
 ERRORS: Final = (
-    AUTH, NETWORK, ROLE, PRIVILEGE, MISSING, EXISTS, FOREIGN, IN_USE, INVALID, WAREHOUSE, RATE, UNAVAILABLE, UNEXPECTED,
-    TRUNCATED, KEY_NOT_READY, TRUST_PRINCIPAL, TRUST_EXTERNAL_ID, TRUST_ROLE, TRUST_STORAGE, TRUST_CATALOG, TRUST_REGION,
-    TRUST_NAMESPACE, TABLE_MISSING, EQUALITY_DELETES, REFRESH, LINK,
+    AUTH, NETWORK, ROLE, PRIVILEGE, MISSING, EXISTS, FOREIGN, SLOTS_TAKEN, IN_USE, INVALID, WAREHOUSE, RATE, UNAVAILABLE,
+    UNEXPECTED, TRUNCATED, KEY_NOT_READY, TRUST_PRINCIPAL, TRUST_EXTERNAL_ID, TRUST_ROLE, TRUST_STORAGE, TRUST_CATALOG,
+    TRUST_REGION, TRUST_NAMESPACE, TABLE_MISSING, EQUALITY_DELETES, REFRESH, LINK,
 )  # fmt: skip

@@ -23,6 +23,9 @@ USER: Final = "user"
 PRIVATE_KEY: Final = "privateKey"
 PUBLIC_KEY: Final = "publicKey"
 PASSPHRASE: Final = "passphrase"  # noqa: S105  (the name of a field)
+_OF_KEY: Final = (
+    PRIVATE_KEY, PUBLIC_KEY, PASSPHRASE, "fingerprint", "snowflake_rsa_public_key_1_pem", "snowflake_rsa_private_key_1_pem",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -41,7 +44,7 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     """The secret's whole JSON."""
     pem = pair.private_pem.reveal()
     return {
-        **_about(to),
+        **about(to),
         PRIVATE_KEY: pem,
         PUBLIC_KEY: pair.public_pem,
         "fingerprint": pair.fingerprint,
@@ -50,10 +53,15 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     }
 
 
+def without_key(held: Mapping[str, str]) -> dict[str, str]:
+    """Where the key is for, and what somebody added."""
+    return {name: value for name, value in held.items() if name not in _OF_KEY}
+
+
 def is_about(held: Mapping[str, str], to: Connection) -> bool:
     """Whether a secret that was read tells this connection; its key is not looked at."""
-    wanted = _about(to)
-    return all(held.get(name, "") == wanted.get(name, "") for name in _about(_EVERYTHING))
+    wanted = about(to)
+    return all(held.get(name, "") == wanted.get(name, "") for name in about(_EVERYTHING))
 
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
@@ -75,7 +83,7 @@ def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
         raise NotFound(errors.SECRET_SHAPE, f"the private key in secret {secret_id}: {unusable}", patience=0.0) from None
 
 
-def _about(to: Connection) -> dict[str, str]:
+def about(to: Connection) -> dict[str, str]:
     """What is "" is left out."""
     every = {
         ACCOUNT: to.account,

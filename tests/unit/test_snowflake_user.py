@@ -9,7 +9,7 @@ import pytest
 from resource_world import MemorySecrets
 from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
 
-from lambdas.core.errors import BadProperties, NotFound, NotYet, Transient, Vanished
+from lambdas.core.errors import BadProperties, NotFound, NotYet, Refused, Transient, Vanished
 from lambdas.core.redaction import Secret
 from lambdas.core.secret_store import SecretStore
 from lambdas.snowflake import keypair, secret_fields
@@ -173,30 +173,19 @@ def test_the_secret_s_key_may_be_in_either_slot(server, slot):
     [
         ({"RSA_PUBLIC_KEY_FP": "null"}, "RSA_PUBLIC_KEY"),
         ({"RSA_PUBLIC_KEY_FP": "SHA256:a"}, "RSA_PUBLIC_KEY_2"),
-        (
-            {
-                "RSA_PUBLIC_KEY_FP": "SHA256:a",
-                "RSA_PUBLIC_KEY_LAST_SET_TIME": "2026-02-01 00:00:00.000",
-                "RSA_PUBLIC_KEY_2_FP": "SHA256:b",
-                "RSA_PUBLIC_KEY_2_LAST_SET_TIME": "2026-01-01 00:00:00.000",
-            },
-            "RSA_PUBLIC_KEY_2",
-        ),
-        (
-            {
-                "RSA_PUBLIC_KEY_FP": "SHA256:a",
-                "RSA_PUBLIC_KEY_LAST_SET_TIME": "2025-12-31 00:00:00.000",
-                "RSA_PUBLIC_KEY_2_FP": "SHA256:b",
-                "RSA_PUBLIC_KEY_2_LAST_SET_TIME": "2026-01-01 00:00:00.000",
-            },
-            "RSA_PUBLIC_KEY",
-        ),
     ],
 )
-def test_a_key_that_was_taken_away_is_put_back_where_it_hurts_least(server, keys, slot):
+def test_a_key_that_was_taken_away_is_put_back_into_an_empty_slot(server, keys, slot):
     there(server, **{"DESC USER": described(**keys)})
     user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
     assert written(server) == [f"ALTER USER \"{OWN}\" SET {slot}='{pair().public}'"]
+
+
+def test_a_key_in_a_slot_is_never_overwritten(server):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP="SHA256:a", RSA_PUBLIC_KEY_2_FP="SHA256:b")})
+    with pytest.raises(Refused, match=r"SNF-KEY-SLOTS .*SHA256:a and SHA256:b"):
+        user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
+    assert written(server) == []
 
 
 def test_what_else_stands_in_the_secret_follows_the_properties(server):

@@ -51,9 +51,17 @@ def _acl(org, base, given):
 
 def _api_key(org, base, given):
     """The secret holds the key that lives."""
-    found = [(each.owner, each.resource, each.id, each.secret) for each in _new(org, base, "api_keys")]
+    found = [(each.owner, each.resource, each.id, each.secret, each.description) for each in _new(org, base, "api_keys")]
     held = org.secrets.fields(given["secret"])
-    return found, [(given["service_account_id"], given["cluster_id"], held["apiKey"], held["apiSecret"])]
+    return found, [
+        (
+            given["service_account_id"],
+            given["cluster_id"],
+            held["apiKey"],
+            held["apiSecret"],
+            given.get("description", "Made by Lakeferry"),
+        )
+    ]
 
 
 def _topic(org, base, given):

@@ -58,6 +58,23 @@ def test_all_of_a_clients_fields_change_with_the_key_and_the_others_stay():
             assert not any(each in value for value in after.values() for each in spent)
 
 
+@pytest.mark.parametrize("before_step", ["createSecret", "setSecret", "testSecret", "finishSecret"])
+def test_a_deployment_that_changes_the_fields_during_a_rotation_is_not_undone_by_it(world, before_step):
+    version = world.secrets.start("kafka")
+    held = world.secrets.all["kafka"]
+    world.step("kafka", "createSecret", version)
+    for step in STEPS[1 : STEPS.index(before_step)]:
+        world.step("kafka", step, version)
+    value = {**world.fields("kafka"), "bootstrap.servers": "SASL_SSL://moved:9092"}
+    held.versions[held.labelled(CURRENT)][0] = json.dumps(value)
+    with pytest.raises(Refused, match="ROT-DISCARDED"):
+        [world.step("kafka", step, version) for step in STEPS[STEPS.index(before_step) :]]
+    assert world.fields("kafka") == value
+    assert world.ours("kafka") == {value["apiKey"]}
+    world.rotate("kafka")
+    assert world.fields("kafka")["bootstrap.servers"] == "SASL_SSL://moved:9092"
+
+
 def test_r4_a_key_whose_secret_got_lost_is_deleted_and_made_anew(world):
     version = world.secrets.start("kafka")
     put = next(number for number, what in enumerate(walk(world), 1) if what == "PutSecretValue")

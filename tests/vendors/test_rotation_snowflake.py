@@ -277,6 +277,21 @@ def test_after_revoking_the_next_rotation_needs_no_grace(world):
     assert world.accepts(world.fields("snowflake"))
 
 
+def test_a_deployment_that_renames_the_warehouse_during_a_rotation_is_not_undone_by_it(world):
+    version = world.secrets.start("snowflake")
+    for step in STEPS[:3]:
+        world.step("snowflake", step, version)
+    held = world.secrets.all["snowflake"]
+    value = {**world.fields("snowflake"), "warehouse": "RENAMED"}
+    held.versions[held.labelled(CURRENT)][0] = json.dumps(value)
+    with pytest.raises(Refused, match="ROT-DISCARDED"):
+        world.step("snowflake", "finishSecret", version)
+    assert world.fields("snowflake") == value
+    assert world.accepts(value)
+    world.rotate("snowflake")
+    assert world.fields("snowflake")["warehouse"] == "RENAMED"
+
+
 def test_a_pending_key_that_can_not_be_read_is_given_up(world):
     version = world.secrets.start("snowflake")
     for step in STEPS[:2]:

@@ -87,6 +87,8 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise Vanished(errors.VANISHED, f"key {object_id} or its secret is not there")
+    if isinstance(context.previous, Spec) and context.previous.description != spec.description:
+        context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
     wanted = fields(spec.service, live, _connection(context, spec))
     if {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()} != wanted:
         context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")

@@ -12,10 +12,10 @@ from typing import Final
 import attrs
 
 from lambdas.core import errors
-from lambdas.core.errors import Denied, NotYet, Vanished
+from lambdas.core.errors import Denied, NotYet, Refused, Vanished
 from lambdas.core.kind import Outputs
 from lambdas.core.properties import Properties, prop
-from lambdas.snowflake import error_rows, finding, keypair, naming, secret_fields, sql
+from lambdas.snowflake import error_rows, finding, key_slots, keypair, naming, secret_fields, sql
 from lambdas.snowflake.finding import Ctx
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.secret_fields import Connection
@@ -25,17 +25,12 @@ OUTPUTS: Final = ("name", "secret")
 PATIENCE: Final = 1800.0
 _CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
 _ALTER: Final = "ALTER USER {name} SET {settings}"
-_SET_KEY: Final = {
-    "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
-    "RSA_PUBLIC_KEY_2": "ALTER USER {name} SET RSA_PUBLIC_KEY_2={key}",
-}
 _SHOW: Final = "SHOW USERS LIKE {pattern}"
 _DESC: Final = "DESC USER {name}"
 _DROP: Final = "DROP USER IF EXISTS {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has, and that may do nothing.
 _ANYBODY: Final = "PUBLIC"
-_UNSET: Final = ("", "null")
 #: As DESC USER shows what every user of ours is. Without secondary roles, a session can do what its one role can and no more.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
@@ -90,9 +85,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
     pair = _kept_pair(context, spec, object_id)
-    if pair.fingerprint not in (described.get("RSA_PUBLIC_KEY_FP"), described.get("RSA_PUBLIC_KEY_2_FP")):
-        slot = _SET_KEY[_slot(described)]
-        context.vendor.run(sql.statement(slot, name=name, key=sql.literal(pair.public)))
+    slots = key_slots.fingerprints(described)
+    if pair.fingerprint not in slots.values():
+        slot = key_slots.empty(slots)
+        if slot is None:
+            raise Refused(error_rows.SLOTS_TAKEN, f"user {object_id} has {' and '.join(slots.values())}")
+        context.vendor.run(sql.statement(key_slots.SET[slot], name=name, key=sql.literal(pair.public)))
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -141,14 +139,6 @@ def _is(setting: str, described: dict[str, str], spec: Spec) -> bool:
     if setting in _ALWAYS:
         return now.replace(" ", "") == _ALWAYS[setting]
     return sql.split(now) == sql.split(wanted[setting])
-
-
-def _slot(described: dict[str, str]) -> str:
-    """The slot to overwrite: an empty one, otherwise the one that was set longer ago."""
-    for slot in _SET_KEY:
-        if described.get(f"{slot}_FP", "") in _UNSET:
-            return slot
-    return min(_SET_KEY, key=lambda slot: described.get(f"{slot}_LAST_SET_TIME", ""))
 
 
 def _described(context: Ctx, name: str) -> dict[str, str]:
