@@ -27,7 +27,7 @@ from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Incons
 from glue_jobs.expression_guard import require_allowed
 from glue_jobs.job import Job
 from glue_jobs.keys import fetch
-from glue_jobs.reading import require_fields
+from glue_jobs.reading import require_fields, require_same_fields
 from glue_jobs.runs import Clock, Phases, RunRecord
 from glue_jobs.store import Bucket, Services, connect
 from glue_jobs.table_metadata import pin
@@ -149,7 +149,7 @@ def _windows(job: Job, args: Arguments) -> None:
     plan = planning.plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
     job.record.windows_left = plan.left
     if plan.windows:
-        require_allowed(job.spark(), job.contract)
+        require_same_fields(require_allowed(job.spark(), job.contract), job.contract, job.table)
     for window in plan.windows:
         job.record.working_on = window.label
         job.record.save(job.bucket)

@@ -1,6 +1,7 @@
 """The job's own check of a contract's expressions, by Spark's parser: a contract may come from anybody.
 
-`exports.check` tells an author more and earlier; this one decides, because it asks the engine that will run them.
+`exports.check` finds more, and earlier; this one decides, because it asks the engine that will run them. What the parser
+makes of an expression must consist of known kinds of nodes only, so that a way to call code which is not listed is refused.
 """
 
 from __future__ import annotations
@@ -8,32 +9,73 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from pyspark.errors import ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from exports.contract import Contract
 from exports.expressions import CLOCK_WORDS, forbidden, why_forbidden
 from glue_jobs.errors import BadInput
 
+#: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
+#: and the functions that have a syntax of their own.
+_ALLOWED = frozenset(
+    """
+    Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Concat CreateNamedStruct Divide EqualNullSafe
+    EqualTo GreaterThan GreaterThanOrEqual ILike In IntegralDivide IsNotNull IsNotUnknown IsNull IsUnknown LambdaFunction
+    LessThan LessThanOrEqual Like LikeAll LikeAny Literal Lower Multiply Not NotLikeAll NotLikeAny Or Overlay RLike
+    Remainder StringLocate StringTrim StringTrimLeft StringTrimRight Substring Subtract TimestampAdd TimestampDiff UnaryMinus
+    UnaryPositive UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction UnresolvedNamedLambdaVariable
+    """.split()
+)
 _SUBQUERIES = {"InSubquery", "ListQuery", "ScalarSubquery", "Exists"}
-_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export reads one table") | {
+_WHY_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export reads one table") | {
     "WindowExpression": "a window function is not allowed: use [deduplicate] or an aggregate",
     "UnresolvedStar": "name columns one by one: what isn't named doesn't leave",
     "UnresolvedRegex": "name columns one by one: what isn't named doesn't leave",
+    "ExpressionWithUnresolvedIdentifier": "IDENTIFIER() is not allowed: write the name of the field or function itself",
 }
+_TIMES = {"date", "timestamp", "timestamp_ntz"}
+#: A typed literal as it must be written. The words that Spark takes for the clock begin with a letter.
+_FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
 
-#: The parser puts the present moment in place of these words, so the tree no longer tells.
-_CLOCK_LITERAL = re.compile(r"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*['\"]\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
+def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
+    """The fields of the source that the contract's expressions name, as they write them.
 
-def require_allowed(spark: SparkSession, contract: Contract) -> None:
-    """Raises BadInput with every expression that doesn't parse or uses what a contract may not."""
-    mistakes = [
-        f"{place}: {mistake}" for place, text, measure in _expressions(contract) for mistake in _mistakes(spark, text, measure)
-    ]
+    Raises BadInput with every expression that doesn't parse or uses what a contract may not.
+    """
+    fields: list[str] = []
+    mistakes: list[str] = []
+    for place, text, measure in _expressions(contract):
+        try:
+            tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        except ParseException as error:
+            mistakes.append(f"{place}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
+            continue
+        nodes = json.loads(tree.toJSON())
+        mistakes += [f"{place}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
+        if not place.startswith("check "):  # checks see the columns of the file
+            fields += [".".join(_names(node)) for node in nodes if _kind(node) == "UnresolvedAttribute"]
     if mistakes:
         raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract")
+    return list(dict.fromkeys(fields))
+
+
+def require_no_clock(frames: dict[str, DataFrame]) -> None:
+    """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
+
+    It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `frames` are by
+    the key of the contract that computes them.
+    """
+    if places := [place for place, frame in frames.items() if _reads_clock(frame)]:
+        raise BadInput(
+            "EXP-EXPRESSION",
+            f"{', '.join(places)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
+            "would differ from run to run",
+            "Write the time in digits, or use window_start and window_end",
+        )
 
 
 def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool]]:
@@ -48,20 +90,45 @@ def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool]]:
         yield f"check {check.id}", check.each_row or check.overall or "", False
 
 
-def _mistakes(spark: SparkSession, text: str, measure: bool) -> Iterator[str]:
-    try:
-        tree = spark._jsparkSession.sessionState().sqlParser().parseExpression(text).toJSON()
-    except ParseException as error:
-        yield f"not a Spark SQL expression ({str(error).strip().splitlines()[0]})"
-        return
-    for found in _CLOCK_LITERAL.finditer(text):
-        yield f"'{found[1]}' changes with time, so the same rows would differ"
-    for node in json.loads(tree):
-        kind = node["class"].rpartition(".")[2]
-        names = node.get("nameParts", "[]").strip("[]").split(", ")
-        if kind in _REFUSED:
-            yield _REFUSED[kind]
+def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
+    for node in nodes:
+        kind, names = _kind(node), _names(node)
+        if kind not in _ALLOWED:
+            yield _WHY_REFUSED.get(kind, f"{kind} is not among what a contract may use (docs/reference/expressions.md)")
         elif kind == "UnresolvedFunction":
             yield from (why_forbidden(name) for name in forbidden([".".join(names)], aggregate=measure))
         elif kind == "UnresolvedAttribute" and len(names) == 1 and names[0].lower() in CLOCK_WORDS:
             yield f"{names[0]} changes with time or user, so the same rows would differ"
+
+
+def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
+    """The parser itself puts the present moment in place of TIMESTAMP 'now', so only the source still shows the word."""
+    if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
+        return
+    for node in _each(tree):
+        if node.getClass().getSimpleName() == "Literal" and node.dataType().typeName() in _TIMES:
+            origin = node.origin()
+            source = text[origin.startIndex().get() : origin.stopIndex().get() + 1]
+            if not _FIXED_TIME.fullmatch(source):
+                yield f"{source} may change with time, so the same rows would differ. Write it like DATE '2026-01-31'"
+
+
+def _reads_clock(frame: DataFrame) -> bool:
+    rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr]
+    plan = rules.ReplaceExpressions.apply(frame._jdf.queryExecution().analyzed())
+    return not rules.SpecialDatetimeValues.apply(plan).fastEquals(plan)
+
+
+def _each(tree: Any) -> Iterator[Any]:
+    yield tree
+    children = tree.children()
+    for index in range(children.size()):
+        yield from _each(children.apply(index))
+
+
+def _kind(node: dict[str, Any]) -> str:
+    return str(node["class"]).rpartition(".")[2].partition("$")[0]
+
+
+def _names(node: dict[str, Any]) -> list[str]:
+    return str(node.get("nameParts", "[]")).strip("[]").split(", ")

@@ -12,7 +12,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-BUCKET = "_bucket"
+BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
 
@@ -25,7 +25,7 @@ class Layout:
     cuts: tuple[Any, ...]
 
     def spread(self, frame: DataFrame, by: Column) -> DataFrame:
-        """Adds `_bucket` and puts each range of `by` into the partition of its rank. Nulls come first, as in a sort."""
+        """Adds `$bucket` and puts each range of `by` into the partition of its rank. Nulls come first, as in a sort."""
         salts = _salts(self.partitions)
         bucket = F.lit(salts[-1])
         for cut, salt in reversed(list(zip(self.cuts, salts, strict=False))):
@@ -34,11 +34,13 @@ class Layout:
         return frame.withColumn(BUCKET, bucket).repartition(self.partitions, BUCKET)
 
 
-def plan(rows: float, sample: list[Any], parallelism: int) -> Layout:
-    """A layout for about so many rows, from values of the first ordering column; without any, one partition."""
+def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
+    """A layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
     partitions = wanted(rows, parallelism)
     known = sorted(value for value in sample if value is not None)
-    cuts = [known[len(known) * number // partitions] for number in range(1, partitions)] if known else []
+    if not known and partitions > 1:
+        return None
+    cuts = [known[len(known) * number // partitions] for number in range(1, partitions)]
     distinct = tuple(sorted(set(cuts)))
     return Layout(len(distinct) + 1, distinct)
 

@@ -16,6 +16,7 @@ from exports.windows import Window
 from glue_jobs import layout, reading, sampling
 from glue_jobs.delivery import csv_line
 from glue_jobs.errors import SourceProblem
+from glue_jobs.expression_guard import require_no_clock
 from glue_jobs.sampling import DataFile
 from glue_jobs.table_metadata import PinnedTable
 from glue_jobs.transforms import aggregate, columns, fates
@@ -84,16 +85,33 @@ class Pipeline:
                 f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
                 "Correct the type or the expression in the contract, and count up its version",
             )
+        require_no_clock(self._computed())
         return found
+
+    def _computed(self) -> dict[str, DataFrame]:
+        """What the author's expressions compute, each by itself, by the key in the contract."""
+        lines = unfolded(marked(self._source(), None), attrs.evolve(self.contract, filter=[]), F.lit(True))
+        one_row = self.spark.range(1)
+        cells = one_row.select([columns.in_type(F.lit(None), c.type).alias(c.name) for c in self.contract.columns])
+        numbers = [
+            name for c in self.contract.columns if c.numeric for name in (f"sum_{c.name}", f"min_{c.name}", f"max_{c.name}")
+        ]
+        totals = one_row.select([F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]])
+        return (
+            {f"filter[{n}].where": lines.select(F.expr(one.where)) for n, one in enumerate(self.contract.filter)}
+            | {f"column {c.name}": lines.select(columns.raw(c)) for c in self.contract.column if c.expression}
+            | {f"column {c.name}": lines.agg(columns.raw(c)) for c in self.contract.column if c.measure}
+            | {f"check {c.id}": cells.select(F.expr(c.each_row)) for c in self.contract.check if c.each_row}
+            | {f"check {c.id}": totals.select(F.expr(c.overall)) for c in self.contract.check if c.overall}
+        )
 
     def _lines(self, types: StructType, any_text: bool) -> Rows:
         files = self._files()
         rows = sum(file.rows for file in files)
         observed = Observation()
         events = self._countable(observed)
-        if self._ordered_by_key and self._first.field:
-            sample = sampling.values(self.s3, files, self.table.fields[self._first.field].id)
-            plan = layout.plan(rows, sample, self._parallelism)
+        plan = self._plan(files, rows)
+        if plan is not None and self._first.field:
             spread = plan.spread(events, F.col(self._first.field))
             values = self._valued(self._unfolded(self._marked(spread, within=(layout.BUCKET,))), types, any_text)
             partitions = plan.partitions
@@ -101,7 +119,7 @@ class Pipeline:
             partitions = layout.wanted(rows, self._parallelism)
             values = self._valued(self._unfolded(self._marked(self._by_key(events, partitions))), types, any_text)
             values = values.repartitionByRange(partitions, F.col(self._first.name).asc_nulls_first())
-        if not self._key_orders_all:
+        if plan is None or not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
         return Rows(self._finished(values, F.col(_FOREIGN)), partitions, observed)
 
@@ -120,6 +138,13 @@ class Pipeline:
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
         finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
         return Rows(finished, 1 if few else partitions, observed, shown, groups)
+
+    def _plan(self, files: list[DataFile], rows: float) -> layout.Layout | None:
+        """Ranges of the first ordering column; None where they can't hold whole keys, or no file gave a sample of it."""
+        if not self._ordered_by_key or not self._first.field:
+            return None
+        sample = sampling.values(self.s3, files, self.table.fields[self._first.field].id)
+        return layout.plan(rows, sample, self._parallelism)
 
     @property
     def _first(self) -> Column:
@@ -160,7 +185,7 @@ class Pipeline:
         if not self._early:
             return self._source()
         limits = reading.plausible(self.contract, self.table)
-        return self._source().filter(reading.of_interest(self.contract, self.window, limits))
+        return self._source().filter(reading.of_interest(self.contract, self.table, self.window, limits))
 
     def _read_counts(self) -> list[Expression]:
         received = F.col("kafka_timestamp")
@@ -180,11 +205,11 @@ class Pipeline:
     @property
     def _is_undated(self) -> Expression:
         limits = reading.plausible(self.contract, self.table)
-        return F.coalesce(reading.undated(self.contract, limits), F.lit(True))
+        return F.coalesce(reading.undated(self.contract, self.table, limits), F.lit(True))
 
     @property
     def _is_inside(self) -> Expression:
-        return ~self._is_undated & (reading.in_window(self.contract, self.window) if self._early else F.lit(True))
+        return ~self._is_undated & (reading.in_window(self.contract, self.table, self.window) if self._early else F.lit(True))
 
     @property
     def _is_unkeyed(self) -> Expression:
@@ -198,7 +223,7 @@ class Pipeline:
         return marked(events, self.contract.deduplicate, within=within)
 
     def _unfolded(self, events: DataFrame) -> DataFrame:
-        inside = F.lit(True) if self._early else reading.in_window(self.contract, self.window)
+        inside = F.lit(True) if self._early else reading.in_window(self.contract, self.table, self.window)
         return unfolded(events, self.contract, inside)
 
     def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
@@ -218,8 +243,9 @@ class Pipeline:
         return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, value)
 
     def _foreign(self, any_text: bool) -> Expression:
-        """Whether a value of the row can't be hashed because it isn't ASCII."""
-        return _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
+        """Whether a value of a delivered row can't be hashed because it isn't ASCII."""
+        found = _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
+        return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, found).otherwise(F.lit(False))
 
     def _finished(self, values: DataFrame, foreign: Expression) -> DataFrame:
         """What executors write and count: the contract's columns, and those of `fates`."""
@@ -238,7 +264,11 @@ class Pipeline:
         return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
 
     def _files(self) -> list[DataFile]:
-        return sampling.files(self.spark, self.table, self.window if self._early else None, self.contract.source.event_time)
+        if not self._early:
+            return sampling.files(self.spark, self.table, None, self.contract.source.event_time)
+        start, end = (reading.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
+        window = attrs.evolve(self.window, start=start, end=end)
+        return sampling.files(self.spark, self.table, window, self.contract.source.event_time)
 
     @property
     def _parallelism(self) -> int:
@@ -255,7 +285,7 @@ _COUNTED = (
     fates.ITEMS,
     fates.LINES,
 )
-_FOREIGN = "_foreign"
+_FOREIGN = "$foreign"
 
 
 def _untouched(column: Column) -> bool:

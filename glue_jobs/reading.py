@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +18,8 @@ from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
 from glue_jobs.table_metadata import NORMALISED, PinnedTable
 
+#: Iceberg's name of a timestamp without a zone: Avro's local-timestamp-millis and -micros.
+_LOCAL = "timestamp"
 #: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
 _AHEAD = timedelta(days=1)
 
@@ -30,6 +33,7 @@ class Plausible:
 
 
 def plausible(contract: Contract, table: PinnedTable) -> Plausible:
+    """Both bounds are moments, whatever the type of the event time."""
     earliest = datetime.combine(contract.source.earliest, time(), UTC)
     return Plausible(earliest, table.committed_at + _AHEAD)
 
@@ -42,35 +46,61 @@ def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
 
 
-def of_interest(contract: Contract, window: Window, limits: Plausible) -> Column:
+def of_interest(contract: Contract, table: PinnedTable, window: Window, limits: Plausible) -> Column:
     """Events of the window and events that can't be dated: what the file pruning lets through, and what is counted."""
-    return in_window(contract, window) | undated(contract, limits)
+    return in_window(contract, table, window) | undated(contract, table, limits)
 
 
-def in_window(contract: Contract, window: Window) -> Column:
+def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
     moment = F.col(contract.source.event_time)
-    return (moment >= instant(window.start)) & (moment < instant(window.end))
+    return (moment >= _bound(window.start, contract, table)) & (moment < _bound(window.end, contract, table))
 
 
-def undated(contract: Contract, limits: Plausible) -> Column:
+def undated(contract: Contract, table: PinnedTable, limits: Plausible) -> Column:
     moment = F.col(contract.source.event_time)
-    return moment.isNull() | (moment < instant(limits.earliest)) | (moment >= instant(limits.latest))
+    earliest, latest = (_bound(limit, contract, table) for limit in (limits.earliest, limits.latest))
+    return moment.isNull() | (moment < earliest) | (moment >= latest)
+
+
+def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
+    """The moment as the event time holds it, in UTC or, where the field has no zone, as a clock in the window's zone shows it."""
+    if table.fields[contract.source.event_time].type == _LOCAL:
+        return moment.astimezone(ZoneInfo(contract.window.zone)).replace(tzinfo=UTC)
+    return moment
+
+
+def _bound(moment: datetime, contract: Contract, table: PinnedTable) -> Column:
+    literal = instant(as_stored(moment, contract, table))
+    return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == _LOCAL else literal
 
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
     problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
+    if contract.explode and contract.explode.alias in table.columns:
+        problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
+    _require_none(problems, table)
+
+
+def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable) -> None:
+    """Raises SourceProblem where a field is another one of the same name. `paths` are as expressions write them."""
+    read = [table_path(path, contract) for path in paths]
+    inside = [field for field in table.fields for path in read if _is_inside(field, path)]
+    _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
+
+
+def _require_none(problems: list[str], table: PinnedTable) -> None:
     if problems:
         raise SourceProblem(
             "EXP-SCHEMA-CHANGED",
-            f"table {table.database}.{table.name} no longer has what the contract reads: " + "; ".join(problems),
+            f"table {table.database}.{table.name} no longer has what the contract reads: " + "; ".join(dict.fromkeys(problems)),
             "Change the contract (and its version), or put the field back",
         )
 
 
 def named_fields(contract: Contract) -> Iterator[str]:
-    """The fields that the contract names outright, as paths of the table; expressions are left to Spark's analyser."""
+    """The fields that the contract names outright, as paths of the table; what expressions name, Spark's parser knows."""
     yield contract.source.event_time
     if contract.deduplicate:
         yield from contract.deduplicate.key
@@ -99,11 +129,21 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
             return f"{path} was renamed to {renamed}"
         close = difflib.get_close_matches(path, table.fields, n=1)
         return f"{path} is gone" if path in table.former else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
-    if len(table.former[path]) > 1 and path not in contract.source.replaced_fields:
-        return (
-            f"{path} was dropped and added again, so older events would read as null (list it in source.replaced_fields if meant)"
-        )
-    return None
+    return _replaced(path, contract, table)
+
+
+def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
+    """The problem where `path`, or a record or array that it is in, was dropped and added again."""
+    again = [field for field in table.fields if _is_inside(path, field) and len(table.former[field]) > 1]
+    if not again or any(_is_inside(path, meant) for meant in contract.source.replaced_fields):
+        return None
+    return (
+        f"{again[0]} was dropped and added again, so older events would read as null (list it in source.replaced_fields if meant)"
+    )
+
+
+def _is_inside(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((f"{outer}.", f"{outer}[]"))
 
 
 def instant(moment: datetime) -> Column:

@@ -40,7 +40,10 @@ class DataFile:
 
 
 def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
-    """The data files that may hold events of the window; all of them where it is None."""
+    """The data files that may hold events of the window; all of them where it is None.
+
+    The window's bounds are as the event time is stored (`reading.as_stored`).
+    """
     # Iceberg's planning has no other door that doesn't cost a Spark job.
     jvm: Any = spark._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
@@ -49,8 +52,9 @@ def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_
     scan = loaded.newScan().useSnapshot(table.snapshot_id)
     field = loaded.schema().findField(table.fields[event_time].id)
     if window is not None:
-        lower = jvm.Expressions.greaterThanOrEqual(field.name(), _micros(window.start))
-        upper = jvm.Expressions.lessThan(field.name(), _micros(window.end))
+        path = loaded.schema().findColumnName(field.fieldId())  # of a field inside a record, field.name() is its last part
+        lower = jvm.Expressions.greaterThanOrEqual(path, _micros(window.start))
+        upper = jvm.Expressions.lessThan(path, _micros(window.end))
         scan = scan.filter(getattr(jvm.Expressions, "and")(lower, upper)).includeColumnStats()
     planned = scan.planFiles()
     try:
@@ -60,7 +64,9 @@ def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_
 
 
 def values(s3: S3Client, found: list[DataFile], field_id: int) -> list[Any]:
-    """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none."""
+    """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
+    those that have it inside of a record, or aren't Parquet.
+    """
     return [value for file in _spread(found) for value in _column(s3, file, field_id)]
 
 
@@ -111,8 +117,11 @@ def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
         if index is None or not parquet.num_row_groups:
             return []
         column = parquet.read_row_group(parquet.num_row_groups // 2, columns=[index]).column(0)
-    taken: list[Any] = column.take(list(range(0, len(column), len(column) // _VALUES_PER_FILE + 1))).to_pylist()
-    return taken
+    taken = column.take(list(range(0, len(column), len(column) // _VALUES_PER_FILE + 1)))
+    if not pa.types.is_string(taken.type):
+        return list(taken.to_pylist())
+    # A file may hold bytes that are no UTF-8.
+    return [None if raw is None else raw.decode(errors="replace") for raw in taken.cast(pa.binary()).to_pylist()]
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:

@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from exports.contract import Aggregate, Contract
 from glue_jobs.transforms import fates
 
-_IS_EVENT = "_is_event"
-_PEOPLE = "_people"
-_FOREIGN = "_foreign"
-FOREIGN_FOUND = "_foreign_found"
+_IS_EVENT = "$is_event"
+_PEOPLE = "$people"
+_FOREIGN = "$foreign"
+FOREIGN_FOUND = "$foreign_found"
 
 
 def lines_and_events(lines: DataFrame, *, foreign: Column) -> DataFrame:
@@ -44,12 +44,12 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     people = contract.aggregate.people if contract.aggregate else None
     counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")
     # Keys and measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
-    guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("_")}
+    guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
     is_event = F.col(_IS_EVENT)
     return (
         rows.withColumns(guarded)
-        .withColumns({f"_key_{name}": value for name, value in keys.items()})
-        .groupBy(fates.FATE, fates.PARTITION, fates.LINE_STATE, *[F.col(f"_key_{name}").alias(name) for name in keys])
+        .withColumns({f"$key_{name}": value for name, value in keys.items()})
+        .groupBy(fates.FATE, fates.PARTITION, fates.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
         .agg(
             F.count_if(is_event).alias(fates.EVENTS),
             F.count_if(~is_event).alias(fates.LINES),

@@ -7,9 +7,10 @@ from pyspark.sql import functions as F
 
 from exports.contract import Deduplicate
 
-COUNTS = "_counts"
-#: Kafka's own order within and across partitions, so that no two events tie.
-_TIE_BREAKS = ("kafka_timestamp", "kafka_offset", "kafka_partition")
+COUNTS = "$counts"
+#: Kafka's own order, which is that of the offsets: a producer whose clock is behind dates its later event earlier. The rest
+#: only keeps events of several partitions from tying.
+_TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
 
 
 def unkeyed(rule: Deduplicate | None) -> Column:
@@ -21,7 +22,7 @@ def unkeyed(rule: Deduplicate | None) -> Column:
 
 
 def marked(frame: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:
-    """Adds `_counts`: true for the one event of each key that survives.
+    """Adds `$counts`: true for the one event of each key that survives.
 
     `within` names columns that the key determines and by which `frame` is already partitioned, so that no second
     shuffle is needed. Rows come out ordered by `within`, then key.
@@ -29,7 +30,8 @@ def marked(frame: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...
     if rule is None:
         return frame.withColumn(COUNTS, F.lit(True))
     order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
-    directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_last() for column in order]
+    # Nulls come first, so that an event without a value never wins against one that has it.
+    directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order]
     of_key = Window.partitionBy(*within, *rule.key).orderBy(*directed)
     # The last row of each key has no row after it. Cheaper than a rank: nothing is sorted before the shuffle.
     return frame.withColumn(COUNTS, F.lead(F.lit(1)).over(of_key).isNull())

@@ -13,7 +13,7 @@ from glue_jobs.transforms.deduplicate import COUNTS
 
 
 def unfolded(frame: DataFrame, contract: Contract, inside: Column) -> DataFrame:
-    """One row a line, with the fate of its event and its own state. Takes the place of the column `_counts`.
+    """One row a line, with the fate of its event and its own state. Takes the place of the column `$counts`.
 
     `inside` tells events of the window, where that is decided late. An event without lines keeps one row; an event is
     counted on its first.
@@ -25,11 +25,11 @@ def unfolded(frame: DataFrame, contract: Contract, inside: Column) -> DataFrame:
     # Null where the event isn't kept, so that its array is never unfolded.
     items = F.when(fate == fates.KEPT, F.col(contract.explode.array))
     about[fates.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
-    rows = frame.withColumns(about).select("*", F.posexplode_outer(items).alias("_position", contract.explode.alias))
-    first = F.col("_position").isNull() | (F.col("_position") == 0)
+    rows = frame.withColumns(about).select("*", F.posexplode_outer(items).alias("$position", contract.explode.alias))
+    first = F.col("$position").isNull() | (F.col("$position") == 0)
     once = {name: F.when(first, F.col(name)) for name in (fates.FATE, fates.ITEMS)}
-    state = {fates.LINE_STATE: _state(contract, F.col("_position").isNotNull())}
-    return rows.withColumns(once | state).drop(COUNTS, "_position")
+    state = {fates.LINE_STATE: _state(contract, F.col("$position").isNotNull())}
+    return rows.withColumns(once | state).drop(COUNTS, "$position")
 
 
 def _fate(contract: Contract, inside: Column) -> Column:

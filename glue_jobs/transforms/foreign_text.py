@@ -21,7 +21,8 @@ def normalise(text: str, kind: str) -> str:
     if kind == "id":
         return text
     if kind == "phone":
-        return re.sub(r"[^0-9+]", "", text)
+        digits = (str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
+        return re.sub(r"[^0-9+]", "", "".join(digits))
     text = text.lower()
     return text if kind == "email" else _BLANKS.sub(" ", text)
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 _BLOCK = 64
 _BLANKS = " \t\n\r"
-_INNER, _OUTER = "_pad_inner", "_pad_outer"
+_INNER, _OUTER = "$pad_inner", "$pad_outer"
 _PADS = StructType([StructField(_INNER, BinaryType(), nullable=False), StructField(_OUTER, BinaryType(), nullable=False)])
 
 
@@ -46,12 +46,13 @@ def normal(value: Column, kind: str, *, any_text: bool) -> Column:
 
 
 def pseudonym(value: Column, normalised: Column, kind: str) -> Column:
-    """64 hex digits of what `normal` made of `value`; null for nothing, or nothing but blanks.
+    """64 hex digits of what `normal` made of `value`; null for nothing, nothing but blanks, or a telephone without digits.
 
     The kind is hashed too, so that the same text means nothing across kinds.
     """
     message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), normalised.cast("binary"))
-    said = (value > "!") | value.rlike(f"[^{_BLANKS}]")
+    # All telephones like "n/a" would share one pseudonym, as if they were one person's.
+    said = normalised.rlike("[0-9]") if kind == "phone" else (value > "!") | value.rlike(f"[^{_BLANKS}]")
     return F.when(said, F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
 
 

@@ -14,7 +14,7 @@ WEEKLY_SALES = r"""
 WITH latest AS (
     SELECT * FROM orders
     QUALIFY row_number() OVER (
-        PARTITION BY order_id ORDER BY kafka_timestamp DESC, kafka_offset DESC, kafka_partition DESC) = 1
+        PARTITION BY order_id ORDER BY kafka_offset DESC, kafka_timestamp DESC, kafka_partition DESC) = 1
 ), sold AS (
     SELECT *, unnest(order_lines) AS line FROM latest
     WHERE status <> 'cancelled' AND ordered_at >= $1::TIMESTAMP AND ordered_at < $2::TIMESTAMP
@@ -63,7 +63,11 @@ def pseudonym(text: str | None, kind: str, key: bytes = KEY) -> str | None:
         return None
     text = unicodedata.normalize("NFKC", text).strip(" \t\n\r")
     if kind == "phone":
-        text = re.sub("[^0-9+]", "", text)
+        text = "".join(
+            str(unicodedata.digit(sign)) if sign.isdecimal() else sign for sign in text if sign.isdecimal() or sign == "+"
+        )
+        if not text.strip("+"):
+            return None
     elif kind != "id":
         text = text.lower()
     if kind in ("name", "text"):

@@ -85,6 +85,44 @@ def test_columns_that_are_gone_or_others_stop_the_run(lake, told, steps):
     assert told in error.what
 
 
+def replaced(lake, *names):
+    """The fields are other ones of the same names now."""
+    evolve(
+        filled(lake),
+        *[lambda schema, name=name: schema.delete_column(name) for name in names],
+        *[lambda schema, name=name: schema.add_column(name, StringType()) for name in names],
+    )
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"filter": [{"where": "coalesce(name, '') <> 'cancelled'", "reason": "r"}]},
+        {"column": [*SHOWN[:1], column("x", expression="upper(name)", nullable=True)]},
+        {
+            "column": [*SHOWN[:1], column("x", measure="max(name)", nullable=True)],
+            "aggregate": {"without_people": "Numbers only."},
+        },
+    ],
+    ids=["filter", "expression", "measure"],
+)
+def test_a_replaced_field_inside_an_expression_stops_the_run(lake, reading):
+    replaced(lake, "name")
+    text = contract(*SHOWN[:1], **reading)
+    error = refusal(lake, text)
+    assert error.code == "EXP-SCHEMA-CHANGED"
+    assert "name was dropped and added again" in error.what
+    meant = contract(*SHOWN[:1], **reading, source={"replaced_fields": ["name"]})
+    assert lake.export(meant, "--dry-run", "true").state() == "dry_run"
+
+
+def test_a_check_of_a_column_is_no_reading_of_the_field(lake):
+    replaced(lake, "name")
+    check = [{"id": "filled", "severity": "warn", "message": "m", "each_row": "name <> ''"}]
+    text = contract(column("id"), column("name", expression="upper(id)"), check=check)
+    assert lake.export(text, "--dry-run", "true").state() == "dry_run"
+
+
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
     table = lake.flow.catalog.load_table((lake.world.database, "things"))
