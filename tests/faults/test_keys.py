@@ -44,7 +44,9 @@ MALFORMED = {
     "a list": {"SecretString": '["swordfish"]'},
     "a number": {"SecretString": '{"key": 7}'},
     "not base64": {"SecretString": '{"key": "swordfish!"}'},
+    "no key": {"SecretString": "{}"},
     "too short": {"SecretString": key_of(31)},
+    "too long": {"SecretString": json.dumps({"key": base64.b64encode(KEY * 3).decode()})},
     "bytes": {"SecretBinary": KEY},
 }
 

@@ -149,15 +149,6 @@ def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, 
     assert uploads_of(stocked, place) == set()
 
 
-def test_one_changed_byte_is_noticed_when_the_file_is_read_back(stocked, undisturbed, nemesis, place):
-    at = undisturbed.index(b"0007")
-    changed = undisturbed[:at] + b"1" + undisturbed[at + 1 :]
-    nemesis.rule(s3("error", "GET", DATA, status=200, body=changed.decode()))
-    window = stocked.export(LINES, "--prefix", place).window()
-    assert (window["code"], window["exit_code"]) == ("EXP-CHECKSUM", 1)
-    assert_nothing_left(stocked, place)
-
-
 @pytest.mark.parametrize("damage", ["gone", "of another length"])
 def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, place, damage):
     first = stocked.export(LINES, "--prefix", place)
