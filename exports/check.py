@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from exports import contract as contracts
+from exports import expression_types as types
 from exports.contract import Column, Contract
 from exports.expressions import CLOCK_WORDS, KAFKA_FIELDS, WINDOW_FIELDS, forbidden, why_forbidden
 from exports.toml_model import BadFile, Problem, Rule
@@ -47,6 +48,8 @@ def rules(schema: TopicSchema) -> tuple[Rule[Contract], ...]:
         lambda contract: _fields_exist(contract, schema),
         lambda contract: _event_time_is_a_time(contract, schema),
         lambda contract: _expressions_are_sound(contract, schema),
+        lambda contract: _types_fit(contract, schema),
+        lambda contract: _table_can_be_read(contract, schema),
         lambda contract: _personal_fields_are_treated(contract, schema),
     )
 
@@ -95,6 +98,32 @@ def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[
             yield place, f"{path} is neither a field of {schema.topic} nor another name known here"
         for word in _clock_texts(_tree(text), kinds):
             yield place, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
+
+
+def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+    def of_path(path: str) -> str | None:
+        return types.OF_FIELD.get(_kind(path, None, contract, schema) or "")
+
+    def of_column(column: exp.Column) -> str | None:
+        return of_path(_path(column))
+
+    for index, column in enumerate(contract.column):
+        text = column.expression or column.measure
+        if text and any(_mistakes(text, aggregate=True)):
+            continue
+        found = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
+        if wrong := types.misfit(column, found):
+            yield f"column[{index}]", f"{column.name} {wrong}"
+
+
+def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+    if times := [field.path for field in schema.fields.values() if field.kind.startswith("time-")]:
+        yield (
+            "source.topic",
+            f"{', '.join(times)}: a time of day, and Spark can't read an Iceberg table that has one. Send it as text or a number",
+        )
+    if contract.explode and contract.explode.alias in {path.partition(".")[0] for path in schema.fields}:
+        yield "explode.as", f"{schema.topic} has a field {contract.explode.alias}. Give the item another name"
 
 
 def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: TopicSchema) -> str | None:

@@ -46,7 +46,9 @@ def implausible_day(day: date) -> str | None:
 class Source:
     topic: str = setting("The Kafka topic; its Iceberg table has the same name.", pattern=r"[a-z0-9._-]{1,249}")
     event_time: str = setting(
-        "The field that says when the event happened, or kafka_timestamp for when Kafka received it.", pattern=PATH
+        "The field that says when the event happened, or kafka_timestamp for when Kafka received it. A local-timestamp, which "
+        "has no zone, is taken for the time of a clock in the window's zone.",
+        pattern=PATH,
     )
     earliest: date = setting(
         "An event dated before this day (UTC), or more than a day after the table's last commit, counts as undatable.",
@@ -104,7 +106,8 @@ class Deduplicate:
         pattern=PATH,
     )
     order: list[str] = setting(
-        "What decides between events of a key, most important first; Kafka's timestamp, partition and offset break ties.",
+        "What decides between events of a key, most important first; Kafka's offset breaks ties, and an event without a value "
+        "never wins. Name kafka_timestamp where the topic got more partitions: offsets of two partitions can't be compared.",
         default=list,
         pattern=PATH,
     )
@@ -146,6 +149,11 @@ class Column:
     title: str = setting("A short title for people.")
     description: str = setting("What the column means.")
     unit: str | None = setting("The unit or currency of the numbers.", default=None)
+    per: str | None = setting(
+        "The column that holds the unit in each row, such as the currency, where it varies: totals and charts are then per unit.",
+        default=None,
+        pattern=NAME,
+    )
     source: str | None = setting(
         "The source field; the column's own name where nothing is said.", name="from", default=None, pattern=PATH
     )
@@ -195,8 +203,13 @@ class Delivery:
     dialect: Literal["excel", "machine"] = setting(
         "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
     )
+    delimiter: Literal[",", ";", "\t"] = setting(
+        "What separates cells. Excel splits at the list separator of its language: a comma in English, a semicolon in German or "
+        "French. No cell runs as a formula whichever of the three a spreadsheet splits at.",
+        default=",",
+    )
     null_text: str = setting(
-        "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",\r\n]{0,16}'
+        "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",;\t\r\n]{0,16}'
     )
     files: Literal["one", "parts"] = setting("One file, or one for each part of the work.", default="one")
     gzip: bool = setting("Whether files are compressed.", default=False)
@@ -208,11 +221,14 @@ class Chart:
     x: str = setting("The column along the axis.", pattern=NAME)
     y: str = setting("The numeric column that is summed, or rows.", pattern=NAME)
     kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
+    only: str | None = setting("Where y has a unit `per` row: the one unit that the chart shows, such as EUR.", default=None)
 
 
 @attrs.frozen
 class Report:
-    headline: list[str] = setting("Numeric columns whose totals stand on top.", default=list, pattern=NAME)
+    headline: list[str] = setting(
+        "Numeric columns whose totals stand on top, one for each unit where it varies.", default=list, pattern=NAME
+    )
     chart: list[Chart] = setting("Two or three charts.", default=list)
 
 

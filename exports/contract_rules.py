@@ -170,6 +170,39 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
             yield f"report.chart[{index}].y", f"{chart.y} is neither rows nor a delivered numeric column"
 
 
+def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
+    """Euros and dollars have no sum."""
+    delivered = {column.name: column for column in contract.columns}
+    for index, column in enumerate(contract.column):
+        if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):
+            yield f"column[{index}].per", f"{column.per} is not a delivered column of text"
+        if column.per is not None and not column.numeric:
+            yield f"column[{index}].per", f"{column.name} is not a number, so it has no unit. Remove per"
+    for index, name in enumerate(contract.report.headline):
+        if name in delivered and _may_mix(delivered[name], contract):
+            yield f"report.headline[{index}]", _MIXED.format(name)
+    for index, chart in enumerate(contract.report.chart):
+        y = delivered.get(chart.y)
+        if y and _may_mix(y, contract):
+            yield f"report.chart[{index}].y", _MIXED.format(y.name)
+        if y and y.per and chart.only is None:
+            yield f"report.chart[{index}]", f'the unit of {y.name} varies by {y.per}. Choose one, such as only = "EUR"'
+        if chart.only is not None and (y is None or y.per is None):
+            yield f"report.chart[{index}].only", f"the unit of {chart.y} does not vary. Remove only"
+
+
+_MIXED = '{} may add up several currencies. Name the column that holds the currency by per = "…", or give a unit such as EUR'
+
+
+def _may_mix(column: Column, contract: Contract) -> bool:
+    """Whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
+    if column.per is not None:
+        return False
+    if column.unit is None:
+        return decimal_type(column.type) is not None and any("currency" in one.name for one in contract.columns)
+    return re.search(r"\bcurrenc(y|ies)\b", column.unit, re.IGNORECASE) is not None
+
+
 def order_is_given(contract: Contract) -> Iterator[Finding]:
     if not contract.delivery.order_by:
         yield "delivery.order_by", "name at least one column, so that the same rows always give the same file"
@@ -207,6 +240,7 @@ RULES: tuple[Rule[Contract], ...] = (
     personal_is_complete,
     aggregate_is_whole,
     references_exist,
+    units_are_not_mixed,
     order_is_given,
     checks_are_whole,
     window_matches_deduplication,

@@ -220,6 +220,8 @@ def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float
     voice.table(["export", "window", "state", "rows", "totals"], rows)
     for line in (line for record in records for line in exporting.left_out(record)):
         voice.result(line)
+    for note in (note for record in records for note in exporting.notes(record)):
+        voice.result(note)
     voice.result(f"\n{seconds:.0f} s.")
     shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
     if shown:

@@ -29,6 +29,8 @@ def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
     voice.table(["export", "window", "state", "rows", "totals"], exporting.summary(record))
     for line in exporting.left_out(record):
         voice.result(line)
+    for note in exporting.notes(record):
+        voice.result(note)
     if record.windows_left:
         voice.result(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
     for file in files:

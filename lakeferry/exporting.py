@@ -145,6 +145,11 @@ def _left_out(rows: dict[str, Any]) -> list[str]:
     return [f"{what} {count:,}" for count, what in counts if count]
 
 
+def notes(record: RunRecord) -> list[str]:
+    """What a reader should know of each window, as its manifest says it: texts that were cut, bytes that were replaced."""
+    return [f"{record.export} {w['window']}: {note}" for w in record.windows for note in w.get("notes", [])]
+
+
 def trouble(record: RunRecord) -> CommandFailed | None:
     """How a command ends whose run had windows that failed, were kept back or wait."""
     bad = [window for window in record.windows if window.get("exit_code")]
@@ -162,8 +167,14 @@ def _rows(window: dict[str, Any]) -> str:
 
 
 def _headline(window: dict[str, Any]) -> str:
-    shown = [f"{one['title'].lower()} {Decimal(one['total']):,}" for one in window.get("headline", [])]
+    shown = [f"{one['title'].lower()} {Decimal(one['total']):,}{_unit(one)}" for one in window.get("headline", [])]
     return " · ".join(shown)
+
+
+def _unit(number: dict[str, Any]) -> str:
+    """Not where the title says it already."""
+    unit, title = number["unit"], number["title"].lower()
+    return f" {unit}" if unit and unit.lower() not in title else ""
 
 
 @contextmanager

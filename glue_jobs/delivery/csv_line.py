@@ -1,8 +1,9 @@
 """Rows as lines of CSV (RFC 4180), a batch at a time, by Arrow's kernels.
 
-Text is quoted where it must be, and guarded where a spreadsheet would run it: a cell whose first character after blanks
-and quotation marks is one of = + - @ (also full width) or a control character gets an apostrophe in front. `unguarded`
-is the exact reverse: take one apostrophe off where what follows would have been guarded.
+Text is quoted where it must be, and guarded where a spreadsheet would run it. Spreadsheets differ in where they split a
+line (at comma, semicolon or tab, by the language of the machine), and one that splits elsewhere than the file does not
+see its quotation marks. So an apostrophe goes in front of a formula not only at the beginning of a text, but after each
+comma, semicolon, tab or line end in it. `unguarded` is the exact reverse.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ from exports.contract import Column, Delivery, decimal_type
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"
 BYTE_ORDER_MARK: Final = "\ufeff"
-#: Characters of a cell; what is more is cut, and counted. Excel shows no more, and memory stays bounded.
+#: Characters that a cell of Excel holds; in its dialect, what is more is cut, and counted.
 LONGEST_TEXT: Final = 32_767
 #: Arrow writes smaller numbers than this scale with an exponent, so Spark makes text of them.
 PLAIN_SCALE: Final = 6
 
-#: Blanks and quotation marks that spreadsheets look past, then what makes them run a cell.
-GUARDED: Final = "^[ '\"\u00a0\u3000]*[=+\\-@＝＋－＠\\x00-\\x1f]"
-#: A separator, what readers may trim, and nothing at all, which would read as null.
-_QUOTED: Final = '[",\r\n]|^ | $|^$'
+#: What makes a spreadsheet run a cell, and what it looks past before: blanks, quotation marks, control characters that
+#: don't separate cells.
+_FORMULA: Final = "[=+\\-@＝＋－＠]"
+_SKIPPED: Final = " '\"\u00a0\u3000"
+#: The beginning of a text that is guarded: also each control character, which spreadsheets drop.
+GUARDED: Final = f"^[{_SKIPPED}]*(?:{_FORMULA}|[\\x00-\\x1f])"
+#: Where another cell would begin inside a text: the separator, and the formula after it.
+_INSIDE: Final = f"([,;\t\r\n])([{_SKIPPED}\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]*{_FORMULA})"
+_GUARD_INSIDE: Final = r"\1'\2"
+_UNGUARD_INSIDE: Final = _INSIDE.replace(")(", ")'(")
 
 
 @attrs.frozen
@@ -42,31 +49,40 @@ class Lines:
 def header(columns: list[Column], delivery: Delivery) -> bytes:
     """The first record, with the byte order mark where the dialect wants one. Names need no quotes by their form."""
     mark = BYTE_ORDER_MARK if delivery.dialect == "excel" else ""
-    return (mark + ",".join(column.name for column in columns) + RECORD_END).encode()
+    return (mark + delivery.delimiter.join(column.name for column in columns) + RECORD_END).encode()
 
 
 def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
     """The records of `rows`, whose columns have the contract's names and types."""
-    cells, cut, replaced = [], 0, 0
+    cells: list[pa.ChunkedArray] = []
+    cut = replaced = 0
+    is_formula: pa.ChunkedArray | None = None
     for column in columns:
         values = rows[column.name]
         if pa.types.is_string(values.type):
             values, bad = _valid(values)
-            values, long = _short(values)
-            replaced, cut = replaced + bad, cut + long
-        cells.append(_cell(values, column, delivery.null_text))
+            replaced += bad
+            if delivery.dialect == "excel":
+                values, long = _short(values)
+                cut += long
+        cells.append(_cell(values, column, delivery, is_formula))
+        if len(cells) == 1:
+            is_formula = _is_formula(cells[0], column, delivery.null_text)
     cells[-1] = _joined([_filled(cells[-1], delivery.null_text), RECORD_END])
-    joined = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement=delivery.null_text)
+    joined = pc.binary_join_element_wise(*cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text)
     return Lines(_bytes(joined), cut, replaced)
 
 
 def unguarded(cell: str) -> str:
     """The text that was guarded: what a reader who wants the exact value does."""
-    return cell[1:] if cell.startswith("'") and re.search(GUARDED, cell[1:]) else cell
+    if cell.startswith("'") and re.search(GUARDED, cell[1:]):
+        cell = cell[1:]
+    return re.sub(_UNGUARD_INSIDE, r"\1\2", cell)
 
 
 def guarded(text: str) -> str:
-    return f"'{text}" if re.search(GUARDED, text) else text
+    inside = re.sub(_INSIDE, _GUARD_INSIDE, text)
+    return f"'{inside}" if re.search(GUARDED, text) else inside
 
 
 def written_by_spark(column: Column) -> bool:
@@ -75,24 +91,46 @@ def written_by_spark(column: Column) -> bool:
     return size is not None and size[1] > PLAIN_SCALE
 
 
-def _cell(values: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray:
+def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
     if column.type == "timestamp":
         # Without the zone, which is UTC anyway, Arrow is ten times as fast.
         text = values.cast(pa.timestamp("us")).cast(pa.string())
-        return _joined([pc.utf8_replace_slice(text, 10, 11, "T"), "Z"])
+        return _joined([pc.replace_substring(text, " ", "T"), "Z"])
+    if _is_free_text(column):
+        return _text(values, delivery, is_formula)
+    return values.cast(pa.string())
+
+
+def _is_free_text(column: Column) -> bool:
     is_hash = column.personal is not None and column.personal.treatment == "hash"
-    if column.type != "text" or is_hash:
-        return values.cast(pa.string())
-    return _text(values, null_text)
+    return column.type == "text" and not is_hash
 
 
-def _text(values: pa.ChunkedArray, null_text: str) -> pa.ChunkedArray:
-    risky = pc.match_substring_regex(values, GUARDED)
-    if pc.any(risky).as_py():
-        values = pc.if_else(risky, _joined(["'", values]), values)
-    special = pc.match_substring_regex(values, _QUOTED)
-    if null_text:
-        special = pc.or_(special, pc.equal(values, null_text))
+def _is_formula(first: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray | None:
+    """Rows whose first cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
+
+    A spreadsheet that splits elsewhere would make one formula of such a row, were its texts not quoted.
+    """
+    missing = re.match(_FORMULA, null_text) is not None
+    if _is_free_text(column):
+        signed = pc.and_(pc.is_null(first), missing)
+    else:
+        signed = pc.fill_null(pc.match_substring_regex(first, f"^{_FORMULA}"), missing)
+    return signed if pc.any(signed).as_py() else None
+
+
+def _text(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    begins = pc.match_substring_regex(values, GUARDED)
+    if pc.any(pc.match_substring_regex(values, _INSIDE)).as_py():
+        values = pc.replace_substring_regex(values, _INSIDE, _GUARD_INSIDE)
+    if pc.any(begins).as_py():
+        values = pc.if_else(begins, _joined(["'", values]), values)
+    # The delimiter, what readers may trim, and nothing at all, which would read as null.
+    special = pc.match_substring_regex(values, f'["{delivery.delimiter}\r\n]|^ | $|^$')
+    if delivery.null_text:
+        special = pc.or_(special, pc.equal(values, delivery.null_text))
+    if is_formula is not None:
+        special = pc.or_(special, is_formula)
     if not pc.any(special).as_py():
         return values
     return pc.if_else(special, _joined(['"', pc.replace_substring(values, '"', '""'), '"']), values)

@@ -66,7 +66,13 @@ def _resource(contract: Contract, file: File) -> dict[str, Any]:
         "encoding": "utf-8",
         "bytes": file.size,
         "hash": f"sha256:{file.sha256}",
-        "dialect": {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n", "header": True},
+        "dialect": {
+            "delimiter": contract.delivery.delimiter,
+            "quoteChar": '"',
+            "doubleQuote": True,
+            "lineTerminator": "\r\n",
+            "header": True,
+        },
         "schema": _schema(contract),
     }
     return resource | ({"compression": "gz"} if contract.delivery.gzip else {})
@@ -81,7 +87,7 @@ def _field(column: Column, null_text: str) -> dict[str, Any]:
     field = {"name": column.name, "title": column.title, "description": column.description}
     field |= _TYPES["number" if column.type.startswith("decimal") else column.type]
     constraints = _constraints(column, null_text)
-    extras: dict[str, Any] = {"unit": column.unit, "example": column.example, "source": column.field}
+    extras: dict[str, Any] = {"unit": column.unit, "per": column.per, "example": column.example, "source": column.field}
     extras |= {"formula": column.expression or column.measure, "storage": column.type, "nullable": column.nullable}
     extras |= {"personal": _personal(column)}
     told = {name: value for name, value in extras.items() if value is not None}

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from exports.contract import Column, Contract, decimal_type
+from exports.contract import Chart, Column, Contract, decimal_type
 from glue_jobs.delivery.csv_line import RECORD_END, guarded
 from glue_jobs.delivery.decimals import EXACT, plain, zero
 from glue_jobs.delivery.readback import AGAIN, CHUNK, Checked, Readable
@@ -53,14 +53,16 @@ class FileFound:
 class Inspection:
     """`content_sha256` is of header and records, whatever their compression and in however many files.
 
-    `totals` has sum, min and max of each numeric column; `nulls` counts empty cells and `disallowed` values that the
-    contract doesn't list, by column; `series` the value of each chart by the text of its axis.
+    `totals` has sum, min and max of each numeric column, `units` the sums by unit of those whose unit varies; `nulls` counts
+    empty cells and `disallowed` values that the contract doesn't list, by column; `series` the value of each chart by the
+    text of its axis.
     """
 
     files: list[FileFound] = attrs.field(factory=list)
     content_sha256: str = ""
     rows: int = 0
     totals: dict[str, dict[str, Decimal | None]] = attrs.field(factory=dict)
+    units: dict[str, dict[str | None, Decimal]] = attrs.field(factory=dict)
     series: list[dict[str | None, Decimal]] = attrs.field(factory=list)
     first_rows: list[list[str | None]] = attrs.field(factory=list)
     personal: dict[str, int] = attrs.field(factory=dict)
@@ -97,6 +99,7 @@ def inspect(objects: Iterable[Object], contract: Contract, header: bytes) -> Ins
 def _nothing_yet(contract: Contract) -> Inspection:
     return Inspection(
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
+        units={c.name: {} for c in contract.columns if c.per},
         series=[{} for _ in contract.report.chart],
     )
 
@@ -149,12 +152,14 @@ def _take(block: bytes, contract: Contract, found: Inspection) -> None:
         found.nulls[column.name] = found.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
             _add_total(found.totals[column.name], values)
+            if column.per:
+                _add_series(found.units[column.name], table, column.per, column.name)
         elif column.type == "text":
             _search(block, column, values, found.personal)
         if column.allowed:
             found.disallowed[column.name] = found.disallowed.get(column.name, 0) + _others(values, column)
     for chart, series in zip(contract.report.chart, found.series, strict=True):
-        _add_series(series, table, chart.x, chart.y)
+        _add_series(series, _of_unit(table, chart, contract), chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(found.first_rows))).to_pylist():
         found.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
@@ -171,7 +176,9 @@ def _table(block: bytes, contract: Contract) -> pa.Table:
     read = csv.ReadOptions(column_names=names, block_size=len(block) + 1)
     try:
         # A file of one column has an empty line for a missing value.
-        parse = csv.ParseOptions(newlines_in_values=b'"' in block, ignore_empty_lines=False)
+        parse = csv.ParseOptions(
+            delimiter=contract.delivery.delimiter, newlines_in_values=b'"' in block, ignore_empty_lines=False
+        )
         return csv.read_csv(pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options)
     except pa.ArrowInvalid as error:
         raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", AGAIN) from None
@@ -231,6 +238,14 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
         if telling in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
             place = f"{column.name}: {what}"
             personal[place] = personal.get(place, 0) + hits
+
+
+def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
+    """The rows that a chart is about: where the unit of y varies, those of one unit."""
+    if chart.only is None:
+        return table
+    units = next(column.per for column in contract.columns if column.name == chart.y)
+    return table.filter(pc.equal(table[units], guarded(chart.only)))
 
 
 def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> None:

@@ -81,7 +81,7 @@ def manifest(delivered: Delivered, current: Manifest | None, *, fence: Fence, no
         "files": [attrs.asdict(file) for file in delivered.files],
         "content_sha256": delivered.inspection.content_sha256,
         "form": _form(delivered.contract),
-        "headline": [_headline(delivered, name) for name in delivered.contract.report.headline],
+        "headline": headline(delivered),
         "totals": totals_document(delivered.inspection),
         "checks": [attrs.asdict(check) | {"passed": check.passed} for check in delivered.checks],
         "notes": delivered.notes,
@@ -152,9 +152,24 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
         "run_id": manifest["run_id"],
         "contract_version": manifest["contract"]["version"],
         "rows": manifest["rows"]["rows"],
-        "totals": {name: total["sum"] for name, total in manifest["totals"].items()},
+        "totals": _comparable(manifest),
     }
     return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
+
+
+def _comparable(manifest: Manifest) -> dict[str, str | None]:
+    """Sums by column; where a column's unit varies, by column and unit."""
+    per_unit = [number for number in manifest["headline"] if number.get("per")]
+    sums = {name: total["sum"] for name, total in manifest["totals"].items()}
+    mixed = {number["column"] for number in per_unit}
+    return {name: total for name, total in sums.items() if name not in mixed} | {
+        figure(number): number["total"] for number in per_unit
+    }
+
+
+def figure(number: dict[str, Any]) -> str:
+    """What `previous_window.totals` calls a number of the headline."""
+    return f"{number['column']} {number['unit'] or ''}" if number["per"] else str(number["column"])
 
 
 def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -171,10 +186,14 @@ def notes(contract: Contract, inspection: Inspection, cut: int, replaced: int) -
     if contract.delivery.dialect == "excel" and _many_digits(inspection):
         told.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
-        told.append(f"{cut:,} texts were longer than 32,767 characters and were cut.")
+        told.append(f"{_counted(cut, 'text was', 'texts were')} longer than 32,767 characters, Excel's limit, and cut to it.")
     if replaced:
-        told.append(f"{replaced:,} bytes that are not valid text were replaced by the sign \ufffd.")
+        told.append(f"{_counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
     return told
+
+
+def _counted(amount: int, one: str, more: str) -> str:
+    return f"{amount:,} {one if amount == 1 else more}"
 
 
 def _many_digits(inspection: Inspection) -> bool:
@@ -198,13 +217,20 @@ def _head(delivered: Delivered) -> dict[str, Any]:
 def _form(contract: Contract) -> dict[str, Any]:
     """What the bytes depend on beside the rows."""
     delivery = contract.delivery
-    return {"dialect": delivery.dialect, "files": delivery.files, "gzip": delivery.gzip, "null_text": delivery.null_text}
+    return {name: getattr(delivery, name) for name in ("dialect", "delimiter", "files", "gzip", "null_text")}
 
 
-def _headline(delivered: Delivered, name: str) -> dict[str, str | None]:
-    column = next(column for column in delivered.contract.columns if column.name == name)
-    total = delivered.inspection.totals[name]["sum"]
-    return {"column": name, "title": column.title, "unit": column.unit, "total": f"{total:f}"}
+def headline(delivered: Delivered) -> list[dict[str, Any]]:
+    """Totals in the contract's order, those of a column whose unit varies by unit."""
+    columns = {column.name: column for column in delivered.contract.columns}
+    found: list[dict[str, Any]] = []
+    for name in delivered.contract.report.headline:
+        column = columns[name]
+        by_unit = delivered.inspection.units[name] if column.per else {column.unit: delivered.inspection.totals[name]["sum"]}
+        about = {"column": name, "title": column.title, "per": column.per}
+        ordered = sorted(by_unit.items(), key=lambda item: item[0] or "")
+        found += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
+    return found
 
 
 def _source(delivered: Delivered) -> dict[str, Any]:

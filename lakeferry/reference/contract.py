@@ -44,6 +44,8 @@ _RULES = {
     "`window_end` and `run_id` of its own, so no other column has these names.",
     "references_exist": "`delivery.order_by`, `report.headline` and the charts name delivered columns; "
     "headlines and `y` name numeric ones, or `rows`.",
+    "units_are_not_mixed": "A headline or chart over amounts in several currencies needs `per` on its column, "
+    "and the chart `only`.",
     "order_is_given": "`delivery.order_by` names at least one column.",
     "checks_are_whole": "Each check has an id of its own, and exactly one of `each_row` and `overall`.",
     "window_matches_deduplication": '`applies = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`.',
@@ -135,7 +137,7 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
     many = get_origin(bare) is list
     bare = get_args(bare)[0] if many else bare
     if get_origin(bare) is Literal:
-        choices = ", ".join(code(str(choice)) for choice in get_args(bare))
+        choices = ", ".join(code(str(choice).replace("\t", "\\t")) for choice in get_args(bare))
         return f"list of {choices}" if many else choices
     return ("list of " if many else "") + _KINDS[bare] + _limits(field)
 

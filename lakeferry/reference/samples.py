@@ -85,7 +85,9 @@ def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] |
 def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> Delivered:
     totals: dict[str, Decimal | None] = {"sum": Decimal("1142546.38"), "min": Decimal("0.96"), "max": Decimal("1204.50")}
     columns = {column.name: totals for column in contract.columns if column.numeric}
-    inspection = Inspection(content_sha256=_SHA256, rows=rows, totals=columns)
+    by_currency: dict[str | None, Decimal] = {"EUR": Decimal("574011.92"), "USD": Decimal("568534.46")}
+    units = {column.name: by_currency for column in contract.columns if column.per}
+    inspection = Inspection(content_sha256=_SHA256, rows=rows, totals=columns, units=units)
     check = contract.check[0]
     return Delivered(
         contract=contract,
@@ -97,7 +99,7 @@ def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any
         offsets={"0": [1097, 2380]},
         inspection=inspection,
         checks=[CheckResult(check.id, check.severity, check.message, 0)],
-        notes=["2 texts were longer than 32,767 characters and were cut."],
+        notes=["2 texts were longer than 32,767 characters, Excel's limit, and cut to it."],
         files=[File("data", f"{_FOLDER}weekly_sales_2026-W46.csv", 4985960, _SHA256, rows)],
         key_version="5f3a4c1e-9d0b-4c7a-8a44-0c8f6f1d2b3e" if contract.hashed else None,
         previous_window=previous,

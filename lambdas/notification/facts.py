@@ -43,12 +43,13 @@ class Facts:
     manifest: Mapping[str, Any] = attrs.Factory(dict)
     last: Mapping[str, Any] = attrs.Factory(dict)
 
-    def change(self, column: str, total: str) -> tuple[Decimal, str] | None:
-        """By how many percent a total differs from the window's before, and which that was."""
+    def change(self, number: Mapping[str, Any]) -> tuple[Decimal, str] | None:
+        """By how many percent a number of the headline differs from the window's before, and which that was."""
         before = self.manifest.get("previous_window") or {}
-        old = (before.get("totals") or {}).get(column) or "0"
+        figure = f"{number.get('column')} {number.get('unit') or ''}" if number.get("per") else str(number.get("column"))
+        old = (before.get("totals") or {}).get(figure) or "0"
         try:
-            return (Decimal(total) / Decimal(old) - 1) * 100, before["window"]
+            return (Decimal(str(number["total"])) / Decimal(old) - 1) * 100, before["window"]
         except (InvalidOperation, ZeroDivisionError):
             return None
 

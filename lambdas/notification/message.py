@@ -89,7 +89,7 @@ def _numbers(news: News, facts: Facts) -> Iterator[str]:
 
 
 def _change(facts: Facts, number: Mapping[str, Any]) -> str:
-    found = facts.change(str(number.get("column")), str(number["total"]))
+    found = facts.change(number)
     return f" ({found[0]:+.1f} % against {foreign(found[1])})" if found else ""
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from decimal import Decimal
 
 import pytest
 from lake import MONDAY, column, contract, topic_of
+from oracles import pseudonym
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from glue_jobs.delivery.csv_line import LONGEST_TEXT, unguarded
@@ -67,32 +69,36 @@ TEXTS = [
         "＠x",
         "\u00a0=1",
         "=cmd|' /C x'!A0",
+        "x;=1+1",
+        "x\t@SUM(A1)",
+        "a,-1\n+1",
     ),
     *("1e5", "0123", "1/2", "#N/A", "TRUE", "é", "e\u0301", "ﬁ", "x" * LONGEST_TEXT),
 ]
 NOTES = topic_of(("text", ["null", "string"], None))
 
 
-@pytest.mark.parametrize(("dialect", "null_text"), [("machine", ""), ("excel", "NULL")])
-def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text):
+@pytest.mark.parametrize(("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")])
+def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text, delimiter):
     lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
     columns = column("id"), column("text", nullable=True)
-    run = lake.export(contract(*columns, delivery={"dialect": dialect, "null_text": null_text}))
+    run = lake.export(contract(*columns, delivery={"dialect": dialect, "null_text": null_text, "delimiter": delimiter}))
     raw = run.csv()
     assert raw.startswith(b"\xef\xbb\xbfid") == (dialect == "excel")
-    assert [unguarded(cell) for cell in run.column("text")] == [*TEXTS, null_text]
-    assert not [
-        cell
-        for cell in run.column("text")
-        if cell.lstrip(" \"'\u00a0\u3000")[:1] in set("=+-@＝＋－＠\t\r\n\x00") and cell[0] != "'"
-    ]
+    whole = io.StringIO(raw.decode("utf-8-sig"), newline="")
+    cells = [row[1] for row in csv.reader(whole, delimiter=delimiter, strict=True)][1:]
+    assert [unguarded(cell) for cell in cells] == [*TEXTS, null_text]
+    for split in ",;\t":
+        seen = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), delimiter=split)
+        runs = [cell for row in seen for cell in row if re.match('[ "\u00a0\u3000\x00-\x1f]*[=+@＝＋－＠-]', cell)]
+        assert runs == [], split
     # Only quotation marks tell a text that looks like a missing value from one.
-    assert raw.endswith(f"{len(TEXTS):03},{null_text}\r\n".encode())
-    assert f'{TEXTS.index(null_text):03},"{null_text}"\r\n'.encode() in raw
+    assert raw.endswith(f"{len(TEXTS):03}{delimiter}{null_text}\r\n".encode())
+    assert f'{TEXTS.index(null_text):03}{delimiter}"{null_text}"\r\n'.encode() in raw
     assert run.manifest()["notes"] == []
 
 
-def test_huge_and_invalid_texts_are_cut_or_mended_and_counted(lake):
+def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
     lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})
     table = f"lake.`{lake.world.database}`.things"
@@ -106,12 +112,16 @@ def test_huge_and_invalid_texts_are_cut_or_mended_and_counted(lake):
     for id_, text in texts.items():
         lake.spark.table(table).filter("id = 'seed'").withColumns({"id": F.lit(id_), "text": text}).writeTo(table).append()
     hashed = {"treatment": "hash", "kind": "text"}
-    run = lake.export(contract(column("id"), column("text"), column("pseudonym", **{"from": "text"}, personal=hashed)))
+    columns = column("id"), column("text"), column("pseudonym", **{"from": "text"}, personal=hashed)
+    machine = lake.export(contract(*columns, name="machine"))
+    assert [len(line.decode().split(",")[1]) for line in machine.csv().split(b"\r\n")[1:3]] == [10_000_000, 40_000]
+    assert "and cut" not in " ".join(machine.manifest()["notes"])
+    run = lake.export(contract(*columns, delivery={"dialect": "excel"}))
     cells = run.column("text")
     assert cells[:2] == ["y" * LONGEST_TEXT, "\u00e9" * LONGEST_TEXT]
     assert [cell.replace("\ufffd", "") for cell in cells[2:]] == ["ab", "", "", "fine"]
     notes = " ".join(run.manifest()["notes"])
-    assert "2 texts were longer than 32,767 characters" in notes
+    assert "2 texts were longer than 32,767 characters, Excel's limit, and cut" in notes
     assert f"{sum(cell.count(chr(0xFFFD)) for cell in cells) - 1} bytes that are not valid text" in notes
 
 
@@ -212,12 +222,14 @@ def test_what_has_no_exact_value_stops_the_run(limits, code, columns, ids, more)
 
 def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limits):
     kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
+    hashed = {"expression": "cast(4611686018427387904 div whole as string)", "personal": {"treatment": "hash", "kind": "id"}}
+    who = pseudonym("1", "id")
     shares = [column("share", "integer", expression="4611686018427387904 div whole"), column("real", "decimal(12,2)")]
-    lines = limits.export(contract(column("id"), *shares, name="lines", filter=kept))
-    assert [list(row.values()) for row in lines.cells()] == [["big too", "1", "1.00"]]
+    lines = limits.export(contract(column("id"), column("who", **hashed), *shares, name="lines", filter=kept))
+    assert [list(row.values()) for row in lines.cells()] == [["big too", who, "1", "1.00"]]
     sums = [column("total", "integer", measure="sum(4611686018427387904 div whole)")]
-    groups = limits.export(contract(column("id"), *sums, name="groups", filter=kept, aggregate=SUMMED))
-    assert [list(row.values()) for row in groups.cells()] == [["big too", "1"]]
+    groups = limits.export(contract(column("id"), column("who", **hashed), *sums, name="groups", filter=kept, aggregate=SUMMED))
+    assert [list(row.values()) for row in groups.cells()] == [["big too", who, "1"]]
 
 
 def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):

@@ -15,27 +15,28 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 
-def by_python(data: bytes, names: list[str], null_text: str) -> list[list[str]]:
-    header, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+def by_python(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list[str]]:
+    header, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True, delimiter=delimiter)
     assert header == names
     return rows
 
 
-def by_pandas(data: bytes, names: list[str], null_text: str) -> list[list[str]]:
+def by_pandas(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list[str]]:
     # Its other engine ends a text at NUL.
-    frame = pandas.read_csv(io.BytesIO(data), dtype=str, na_filter=False, engine="python", encoding="utf-8-sig")
+    form = {"engine": "python", "encoding": "utf-8-sig", "sep": delimiter}
+    frame = pandas.read_csv(io.BytesIO(data), dtype=str, na_filter=False, **form)
     assert list(frame.columns) == names
     return frame.to_numpy().tolist()
 
 
-def by_arrow(data: bytes, names: list[str], null_text: str) -> list[list[str | None]]:
+def by_arrow(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list[str | None]]:
     kept = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         null_values=[null_text],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    parsed = arrow_csv.ParseOptions(newlines_in_values=True)
+    parsed = arrow_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter)
     table = arrow_csv.read_csv(io.BytesIO(data), convert_options=kept, parse_options=parsed)
     assert table.column_names == names
     return [list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
@@ -44,14 +45,14 @@ def by_arrow(data: bytes, names: list[str], null_text: str) -> list[list[str | N
 def by_duckdb(folder: Path, types: dict[str, str] | None = None):
     """A reader that takes the file from `folder`; it reads text, or the types that are given by column."""
 
-    def read(data: bytes, names: list[str], null_text: str) -> list[list]:
+    def read(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list]:
         file = folder / "read.csv"
         file.write_bytes(data)
         with duckdb.connect() as connection:
             found = connection.read_csv(
                 str(file),
                 header=True,
-                sep=",",
+                sep=delimiter,
                 quotechar='"',
                 escapechar='"',
                 na_values=null_text,
@@ -63,3 +64,9 @@ def by_duckdb(folder: Path, types: dict[str, str] | None = None):
             return [list(row) for row in found.fetchall()]
 
     return read
+
+
+def by_spreadsheet(data: bytes, delimiter: str) -> list[list[str]]:
+    """The cells of a spreadsheet that splits lines at `delimiter`, whatever the file's: a quotation mark counts only where a
+    cell begins, and a line ends at CR or LF outside of quotation marks."""
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=False, delimiter=delimiter))

@@ -26,6 +26,16 @@ def region_rows() -> list[dict]:
         }
         for region, lines in (("North", 410), ("South", 388), ("West", 201), (None, 55))
         for channel in ("app", "store", "web")
+    ] + [
+        {
+            "region": "West",
+            "channel": "web",
+            "currency": "USD",
+            "order_lines": 90,
+            "pieces": 270,
+            "sales": Decimal("3366.90"),
+            "discounted_lines": 12,
+        }
     ]
 
 

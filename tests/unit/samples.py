@@ -151,7 +151,7 @@ def weekly_sales(orders: int = 400, **changes) -> Delivered:
     fates["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
         "books": fates,
-        "previous_window": previous("2026-W45", 1_154, line_total="61274.20", quantity="3411"),
+        "previous_window": previous("2026-W45", 1_154, **{"line_total EUR": "61274.20", "quantity": "3411"}),
     }
     return delivered(contracts.load("weekly_sales"), rows, **known | changes)
 
@@ -161,7 +161,7 @@ def sales_by_region(**changes) -> Delivered:
     fates = books(1_500, aggregated=True)
     fates["lines"] |= {"of_kept_events": 3_200, "delivered": 3_162, "suppressed": 38}
     fates["groups"] = {"shown": 12, "suppressed": 2}
-    before = previous("2026-W45", 12, sales="118290.42", pieces="0", discounted_lines="1")
+    before = previous("2026-W45", 12, **{"sales EUR": "118290.42", "pieces": "0", "discounted_lines": "1"})
     return delivered(
         contracts.load("weekly_sales_by_region"), region_rows(), **{"books": fates, "previous_window": before} | changes
     )

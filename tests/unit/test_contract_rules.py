@@ -46,6 +46,12 @@ description = "Amount."
 order_by = ["id"]
 """
 COLUMN = '[[column]]\nname = "{name}"\ntype = "{type}"\ntitle = "T"\ndescription = "D"\n{more}\n'
+MONEY = (
+    BASE
+    + COLUMN.format(name="currency", type="text", more="")
+    + COLUMN.format(name="sales", type="decimal(12,2)", more='unit = "order currency"')
+)
+SALES_CHART = '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "sales"\n'
 AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "count(*)"') + '[aggregate]\npeople = "person"\n'
 
 
@@ -155,6 +161,17 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
         (BASE + '[report]\nheadline = ["x"]\n', "report.headline[0]", "x is not a delivered numeric column"),
         (BASE + '[[report.chart]]\ntitle = "t"\nx = "x"\ny = "rows"\n', "report.chart[0].x", "x is not a delivered column"),
         (BASE + '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "id"\n', "report.chart[0].y", "id is neither rows nor"),
+        (
+            MONEY + '[report]\nheadline = ["sales"]\n',
+            "report.headline[0]",
+            "sales may add up several currencies. Name the column that holds the currency by per",
+        ),
+        (MONEY.replace('unit = "order currency"\n', "") + '[report]\nheadline = ["sales"]\n', "report.headline[0]", "may add up"),
+        (MONEY + SALES_CHART, "report.chart[0].y", "sales may add up several currencies"),
+        (MONEY + 'per = "currency"\n' + SALES_CHART, "report.chart[0]", 'varies by currency. Choose one, such as only = "EUR"'),
+        (MONEY.replace("order currency", "EUR") + SALES_CHART + 'only = "EUR"\n', "report.chart[0].only", "does not vary"),
+        (MONEY + 'per = "nothing"\n', "column[3].per", "nothing is not a delivered column of text"),
+        (MONEY + 'per = "amount"\n', "column[3].per", "amount is not a delivered column of text"),
         (BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\n', "check[0]", "needs exactly one of"),
         (
             BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\neach_row = "id > 1"\noverall = "rows > 0"\n',

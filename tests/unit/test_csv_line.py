@@ -7,6 +7,7 @@ import io
 import random
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import csv_readers
 import pandas
@@ -20,6 +21,7 @@ from pyarrow import csv as arrow_csv
 from exports.contract import Column, Delivery, Personal, decimal_type
 from glue_jobs.delivery import csv_line
 
+ROOT = Path(__file__).resolve().parents[2]
 #: Signs that mean something to readers, spreadsheets or encodings.
 NASTY = [
     *",\"'=+-@\r\n\t \x00\x01\x1a\x1f\\#;|NUL0aé\u00a0\u3000\u2028\x85\ufeff\ufffd＝＋－＠🚀\U0010ffff",
@@ -31,14 +33,15 @@ PIECES = st.one_of(st.sampled_from(NASTY), st.characters(exclude_categories=["Cs
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 NULLS = ["", "NULL", "-", "n/a", "\\N"]
 DIALECTS = ["excel", "machine"]
+DELIMITERS = [",", ";", "\t"]
 
 
 def column(name: str, type_: str = "text", **more) -> Column:
     return Column(name=name, type=type_, title=name, description=name, **more)
 
 
-def delivery(dialect: str = "machine", null_text: str = "") -> Delivery:
-    return Delivery(order_by=["a"], dialect=dialect, null_text=null_text)
+def delivery(dialect: str = "machine", null_text: str = "", delimiter: str = ",") -> Delivery:
+    return Delivery(order_by=["a"], dialect=dialect, null_text=null_text, delimiter=delimiter)
 
 
 def written(columns: list[Column], table: pa.Table, form: Delivery) -> bytes:
@@ -72,12 +75,12 @@ def expected(rows: list[list], null_text: str, tells_nulls: bool) -> list[list]:
     return [[None if cell is None or csv_line.guarded(cell) == null_text else cell for cell in row] for row in rows]
 
 
-def assert_reads_back(folder, rows: list[list[str | None]], dialect: str, null_text: str) -> None:
+def assert_reads_back(folder, rows: list[list[str | None]], dialect: str, null_text: str, delimiter: str = ",") -> None:
     columns = [column("a", nullable=True), column("b", nullable=True)]
-    form = delivery(dialect, null_text)
+    form = delivery(dialect, null_text, delimiter)
     data = written(columns, texts_table(rows), form)
     for name, (read, tells_nulls) in by_all(folder).items():
-        found = read_back(read(data, ["a", "b"], null_text), null_text, tells_nulls)
+        found = read_back(read(data, ["a", "b"], null_text, delimiter), null_text, tells_nulls)
         assert found == expected(rows, null_text, tells_nulls), name
 
 
@@ -86,9 +89,10 @@ def assert_reads_back(folder, rows: list[list[str | None]], dialect: str, null_t
     rows=st.lists(st.lists(st.none() | TEXTS | st.sampled_from(NULLS), min_size=2, max_size=2)),
     dialect=st.sampled_from(DIALECTS),
     null_text=st.sampled_from(NULLS),
+    delimiter=st.sampled_from(DELIMITERS),
 )
-def test_every_text_is_read_back_by_every_reader(tmp_path_factory, rows, dialect, null_text):
-    assert_reads_back(tmp_path_factory.getbasetemp(), rows, dialect, null_text)
+def test_every_text_is_read_back_by_every_reader(tmp_path_factory, rows, dialect, null_text, delimiter):
+    assert_reads_back(tmp_path_factory.getbasetemp(), rows, dialect, null_text, delimiter)
 
 
 def test_a_hundred_thousand_texts_are_read_back_by_every_reader(tmp_path):
@@ -125,11 +129,64 @@ def would_run(text: str) -> bool:
     return bool(seen) and (seen[0] in "=+-@＝＋－＠" or ord(seen[0]) < 32)
 
 
+def runs(cell: str) -> bool:
+    """Whether a spreadsheet takes the cell for a formula: an apostrophe in front makes it a text."""
+    seen = cell.lstrip(' "\u00a0\u3000' + "".join(map(chr, range(32))))
+    return seen.startswith(tuple("=+-@＝＋－＠"))
+
+
 @given(TEXTS)
-def test_what_a_spreadsheet_would_run_has_an_apostrophe_and_nothing_else_has(text):
+def test_what_a_spreadsheet_would_run_has_an_apostrophe(text):
     cell = csv_line.guarded(text)
-    assert cell == (f"'{text}" if would_run(text) else text)
+    assert cell.startswith("'") == (would_run(text) or text.startswith("'"))
     assert csv_line.unguarded(cell) == text
+    if not any(sign in text for sign in "=+-@＝＋－＠"):
+        assert cell.removeprefix("'" * would_run(text)) == text
+
+
+SPLITTING = [*NASTY, *("=", "+", "-", "@"), *(",", ";", "\t", "\r", "\n", '"', "'", " "), "x;=1+1", "x\t@SUM(A1)", "a,-1"]
+
+
+@configured(max_examples=300)
+@given(
+    rows=st.lists(st.lists(st.none() | st.lists(st.sampled_from(SPLITTING), max_size=6).map("".join), min_size=2, max_size=2)),
+    delimiter=st.sampled_from(DELIMITERS),
+    null_text=st.sampled_from(["", "NULL"]),
+)
+def test_no_cell_runs_wherever_a_spreadsheet_splits(rows, delimiter, null_text):
+    form = delivery("excel", null_text, delimiter)
+    data = written([column("a", nullable=True), column("b", nullable=True)], texts_table(rows), form)
+    for split in DELIMITERS:
+        assert [cell for row in csv_readers.by_spreadsheet(data, split) for cell in row if runs(cell)] == [], split
+
+
+def test_a_formula_without_its_guard_runs_wherever_a_spreadsheet_splits():
+    """So that the test above means something: the same texts as a plain writer writes them."""
+    for delimiter in DELIMITERS:
+        for split in DELIMITERS:
+            data = delimiter.join(["a", f'"x{split}=1+1"', "b"]).encode() if split != delimiter else f"a{split}=1+1".encode()
+            assert any(runs(cell) for row in csv_readers.by_spreadsheet(data, split) for cell in row)
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_a_negative_number_and_the_text_after_it_are_no_formula(delimiter):
+    """A spreadsheet with decimal commas that splits at semicolons would see -5,1+SUM(A1) as one cell."""
+    form = delivery(null_text="-", delimiter=delimiter)
+    columns = [column("n", "integer", nullable=True), column("t", nullable=True)]
+    table = pa.table({"n": [-5, 5, None], "t": ["1+SUM(A1)", "1+SUM(A1)", "1+SUM(A1)"]})
+    lines = bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|")
+    assert lines == '-5|"1+SUM(A1)"\r\n5|1+SUM(A1)\r\n-|"1+SUM(A1)"\r\n'
+    table, columns = pa.table({"t": [None, "x"], "u": ["1+SUM(A1)", "y"]}), [column("t", nullable=True), column("u")]
+    assert bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|") == '-|"1+SUM(A1)"\r\nx|y\r\n'
+
+
+def test_the_documented_reverse_is_the_reverse():
+    page = (ROOT / "docs" / "how-to" / "read-the-result.md").read_text(encoding="utf-8")
+    code = page.split("## The exact text")[1].split("```python\n")[1].split("```")[0]
+    exec(code, names := {})
+    dice = random.Random(7)
+    texts = ["".join(dice.choices(SPLITTING, k=dice.randrange(7))) for _ in range(5_000)]
+    assert [text for text in texts if names["exact"](csv_line.guarded(text)) != text] == []
 
 
 @given(st.lists(TEXTS, min_size=1))
@@ -149,8 +206,10 @@ def test_the_guard_is_the_same_in_the_file(texts):
 def test_known_formulas_are_guarded_and_come_back(text):
     text = text.replace("_", " ")
     data = written([column("a")], pa.table({"a": [text]}), delivery())
-    assert csv_readers.by_python(data, ["a"], "") == [["'" + text]]
-    assert csv_line.unguarded("'" + text) == text
+    ((cell,),) = csv_readers.by_python(data, ["a"], "")
+    assert cell.startswith("'")
+    assert not any(runs(seen) for split in DELIMITERS for row in csv_readers.by_spreadsheet(data, split) for seen in row)
+    assert csv_line.unguarded(cell) == text
 
 
 def test_numbers_times_and_pseudonyms_are_never_guarded():
@@ -210,12 +269,15 @@ def test_any_bytes_become_text(values):
 
 
 @pytest.mark.parametrize(("sign", "cut"), [("x", 0), ("x", 1), ("é", 0), ("🚀", 0), ("🚀", 1), ("=", 1)])
-def test_a_text_that_is_too_long_is_cut_and_counted(sign, cut):
+def test_a_text_that_is_too_long_for_excel_is_cut_and_counted(sign, cut):
     text = sign * (csv_line.LONGEST_TEXT + cut)
-    lines = csv_line.lines(pa.table({"a": [text, "short", None]}), [column("a", nullable=True)], delivery())
+    table, columns = pa.table({"a": [text, "short", None]}), [column("a", nullable=True)]
+    lines = csv_line.lines(table, columns, delivery("excel"))
     assert (lines.cut, lines.replaced) == (cut, 0)
     first = bytes(lines.data).decode().splitlines()[0]
     assert csv_line.unguarded(first) == sign * csv_line.LONGEST_TEXT
+    whole = csv_line.lines(table, columns, delivery("machine"))
+    assert (whole.cut, csv_line.unguarded(bytes(whole.data).decode().splitlines()[0])) == (0, text)
 
 
 def ends(precision: int, scale: int) -> list[Decimal | None]:
@@ -285,6 +347,15 @@ def test_days_and_times_at_the_ends_of_the_calendar_are_read_as_such(tmp_path):
     assert arrow_csv.read_csv(io.BytesIO(data), convert_options=types).to_pydict() == {"a": days, "b": times}
     rows = list(csv.reader(io.StringIO(data.decode(), newline="")))[1:]
     assert [(date.fromisoformat(day), datetime.fromisoformat(time)) for day, time in rows] == list(zip(days, times, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("micros", "text"),
+    [(253_402_300_800_000_000, "10000-01-01T00:00:00.000000Z"), (-62_198_755_200_000_000, "-0001-01-01T00:00:00.000000Z")],
+)
+def test_times_beyond_the_calendar_are_still_whole(micros, text):
+    table = pa.table({"a": pa.array([micros], pa.int64()).cast(pa.timestamp("us", "UTC"))})
+    assert written([column("a", "timestamp")], table, delivery()) == f"a\r\n{text}\r\n".encode()
 
 
 def test_truth():

@@ -235,6 +235,7 @@ def test_the_dictionary_tells_what_the_contract_tells():
         "bareNumber": True,
         "constraints": {"required": True},
         "unit": "order currency",
+        "per": "currency",
         "formula": "line.quantity * line.unit_price * (1 - line.discount)",
         "storage": "decimal(18,2)",
         "nullable": False,

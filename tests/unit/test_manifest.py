@@ -12,7 +12,7 @@ import attrs
 import pytest
 import samples
 from lake import ROOT
-from sample_rows import sales_rows, trade_rows
+from sample_rows import region_rows, sales_rows, trade_rows
 
 from exports.contract import Contract
 from glue_jobs.delivery import manifest, report
@@ -52,6 +52,14 @@ def test_says_what_was_delivered_and_from_what():
     assert document["source"]["offsets"] == {"0": {"min": 100, "max": 731}}
     assert (document["files"][0]["sha256"], document["files"][0]["size"]) == (hashlib.sha256(content).hexdigest(), len(content))
     assert document["content_sha256"] == hashlib.sha256(content).hexdigest()
+    total = sum(row["line_total"] for row in sales_rows(400))
+    assert document["headline"][0] == {
+        "column": "line_total",
+        "title": "Line total",
+        "per": "currency",
+        "unit": "EUR",
+        "total": f"{total:f}",
+    }
     assert document["totals"]["line_total"]["sum"] == f"{sum(row['line_total'] for row in rows):f}"
     assert document["pseudonyms"] == {"key_version": "7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11"}
 
@@ -112,6 +120,18 @@ def test_a_later_window_compares_itself_with_the_one_before_and_the_last_that_wa
     assert full["previous_window"]["window"] == "3"
 
 
+def test_a_total_whose_unit_varies_is_told_and_compared_by_unit():
+    document = made(samples.sales_by_region())
+    totals = {unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}" for unit in ("EUR", "USD")}
+    assert [(one["unit"], one["total"]) for one in document["headline"] if one["column"] == "sales"] == list(totals.items())
+    compared = manifest.previous_document(document)["totals"]
+    assert (compared["sales EUR"], compared["sales USD"], compared["pieces"]) == (
+        *totals.values(),
+        document["totals"]["pieces"]["sum"],
+    )
+    assert "sales" not in compared
+
+
 def test_nothing_but_empty_windows_have_no_last_one_with_rows():
     assert manifest.previous_document(week("2", 0, week("1", 0, None)))["last_with_rows"] is None
 
@@ -150,8 +170,8 @@ def test_notes_tell_what_the_file_can_not_say():
     assert told[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert told[1].startswith("Some numbers have more than 15 digits")
     assert told[2:] == [
-        "1,200 texts were longer than 32,767 characters and were cut.",
-        "3 bytes that are not valid text were replaced by the sign \ufffd.",
+        "1,200 texts were longer than 32,767 characters, Excel's limit, and cut to it.",
+        "3 bytes that are not valid text became the character \ufffd.",
     ]
     assert manifest.notes(machine, long, 0, 0) == []
     fits = Inspection(rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}})

@@ -41,7 +41,8 @@ def test_success_says_how_many_where_and_how_to_open_it():
     assert one(world.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
     body = one(world.topics.bodies())
     assert body.startswith("Weekly sales, 2026-W46: complete.\n")
-    assert "Line total: 1,142,546.38 order currency (" in body
+    assert "Line total: 574,011.92 EUR (" in body
+    assert "Line total: 568,534.46 USD (" in body
     assert "% against 2026-W45)" in body
     assert f"https://eu-west-1.console.aws.amazon.com/s3/object/lake-bucket?region=eu-west-1&prefix={KEY}\n" in body
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body

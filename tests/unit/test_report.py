@@ -8,7 +8,7 @@ import attrs
 import page_reader
 import pytest
 import samples
-from sample_rows import sales_rows
+from sample_rows import region_rows, sales_rows
 
 from glue_jobs.delivery import report
 
@@ -42,17 +42,33 @@ def test_headline_numbers_tell_their_unit_and_their_change():
     cards = [card.text for card in page(samples.weekly_sales()).one("dl", class_="cards").all("div")]
     assert cards == [
         "Rows (one row per order line) 798 −356 (−30.8 %) against week 45 of 2026",
-        "Line total (order currency) 60,071.66 −1,202.54 (−2.0 %) against week 45 of 2026",
+        "Line total (EUR) 60,071.66 −1,202.54 (−2.0 %) against week 45 of 2026",
         "Quantity (pieces) 2,133 −1,278 (−37.5 %) against week 45 of 2026",
     ]
+
+
+def test_amounts_in_several_currencies_are_never_added_up():
+    """Neither on top nor in a chart: the sums of the rows by currency, made here, are what the page shows."""
+    found = page(samples.sales_by_region())
+    by_currency = {unit: sum(row["sales"] for row in region_rows() if row["currency"] == unit) for unit in ("EUR", "USD")}
+    cards = [card.text for card in found.one("dl", class_="cards").all("div") if card.text.startswith("Sales")]
+    assert [card.split(" ")[:3] for card in cards] == [
+        ["Sales", f"({unit})", f"{by_currency[unit]:,}"] for unit in ("EUR", "USD")
+    ]
+    assert "the same as in week 45" in cards[0]
+    assert "no figure for week 45" in cards[1]
+    west = sum(row["sales"] for row in region_rows() if (row["region"], row["currency"]) == ("West", "EUR"))
+    chart = found.all("figure")[0].text
+    assert f"West {west:,}" in chart
+    assert f"{by_currency['EUR'] + by_currency['USD']:,}" not in found.text
 
 
 def test_headline_numbers_without_anything_to_compare_with():
     cards = page(samples.sales_by_region()).one("dl", class_="cards").text
     assert "the same as in week 45" in cards
-    assert "+9,486; it was 0 in week 45 of 2026" in cards
+    assert "+9,756; it was 0 in week 45 of 2026" in cards
     assert "no figure for week 45 of 2026" in cards
-    assert "3,162 no earlier window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
+    assert "3,252 no earlier window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
 
 
 def test_an_empty_window_says_so_and_has_nothing_to_draw():

@@ -63,7 +63,11 @@ def figure(place: int, contract: Contract, inspection: Inspection, items: int) -
 def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, inspection: Inspection) -> Series:
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
-    whole = inspection.totals[y.name]["sum"] if y else Decimal(inspection.rows)
+    if y and chart.only is not None:
+        whole = inspection.units[y.name].get(chart.only)
+        y = attrs.evolve(y, unit=chart.only)
+    else:
+        whole = inspection.totals[y.name]["sum"] if y else Decimal(inspection.rows)
     known = {label: value for label, value in values.items() if label is not None}
     axis = axis_of(columns[chart.x], known)
     rest = EXACT.subtract(whole or Decimal(0), _sum(values.values()))

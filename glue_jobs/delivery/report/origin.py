@@ -33,8 +33,9 @@ def left_out(delivered: Delivered, limits: Limits) -> Section:
 def opening(delivered: Delivered, limits: Limits) -> Section:
     delivery = delivered.contract.delivery
     files = sum(file.role == "data" for file in delivered.files)
-    steps = [_excel() if delivery.dialect == "excel" else _machine(), *_packing(delivery.gzip, files)]
-    steps += [prose("Columns are separated by commas, decimals have a point, and no number has thousands separators.")]
+    separator = _SEPARATORS[delivery.delimiter]
+    steps = [_excel(separator) if delivery.dialect == "excel" else _machine(separator), *_packing(delivery.gzip, files)]
+    steps += [prose(f"Columns are separated by {separator}s, decimals have a point, and no number has thousands separators.")]
     steps += [prose("Days are written as 2026-11-09 and times as 2026-11-09T13:05:00.000000Z, where Z means UTC.")]
     steps += [_missing(delivery.null_text), _guard(), _order(delivered.contract, limits)]
     return Section("opening", "How to open the file", [bullets(steps)])
@@ -122,18 +123,21 @@ def _groups(delivered: Delivered, text: int) -> Html:
     return tag("p", prose(f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown."))
 
 
-def _excel() -> Html:
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+
+
+def _excel(separator: str) -> Html:
     return prose(
         "In Excel, open the file with a double click; a mark at its beginning tells Excel that it is UTF-8. Where everything "
-        "lands in one column, because your Excel expects semicolons, choose Data, From Text/CSV, comma, and the region "
-        "English (United States). There you can also make columns text, so that Excel keeps leading zeros."
+        f"lands in one column, because your Excel expects another separator, choose Data, From Text/CSV, {separator}, and the "
+        "region English (United States). There you can also make columns text, so that Excel keeps leading zeros."
     )
 
 
-def _machine() -> Html:
+def _machine(separator: str) -> Html:
     return prose(
         "The file is UTF-8 without a mark at its beginning, as programs want it. In Excel, choose Data, From Text/CSV, "
-        "the origin 65001: Unicode (UTF-8), and comma."
+        f"the origin 65001: Unicode (UTF-8), and {separator}."
     )
 
 
@@ -156,8 +160,9 @@ def _missing(null_text: str) -> Html:
 def _guard() -> Html:
     return said(
         "A text that a spreadsheet might run as a formula has an apostrophe ({sign}) in front. That is one that begins, after "
-        "blanks and quotation marks, with {signs} (also in full width) or with a control character. For the exact text, take "
-        "one apostrophe away where such a text follows it. Numbers are never changed.",
+        "blanks and quotation marks, with {signs} (also in full width) or with a control character. The same goes for what "
+        "follows a comma, semicolon, tab or line end inside a text, because some spreadsheets begin a cell there. For the exact "
+        "text, take one apostrophe away where such a text follows it. Numbers are never changed.",
         sign=tag("code", prose("'")),
         signs=joined([tag("code", prose(sign)) for sign in "=+-@"], " "),
     )

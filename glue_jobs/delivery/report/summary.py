@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
+from glue_jobs.delivery import manifest
 from glue_jobs.delivery.manifest import CheckResult, Delivered
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.markup import Html, bullets, joined, named, prose, said, tag, verbatim
@@ -33,12 +35,11 @@ def header(delivered: Delivered, limits: Limits) -> Html:
 
 
 def numbers(delivered: Delivered, limits: Limits) -> Section:
-    columns = {column.name: column for column in delivered.contract.columns}
     heading = said("Rows ({grain})", grain=prose(delivered.contract.grain, 80))
     cards = [_card(heading, prose(wording.number(delivered.inspection.rows)), _since(delivered, None))]
-    for name in delivered.contract.report.headline[: min(limits.items, _HEADLINES)]:
-        column, total = columns[name], delivered.inspection.totals[name]["sum"]
-        cards.append(_card(named(column.title, column.unit), verbatim(wording.number(total or 0), 160), _since(delivered, name)))
+    for number in manifest.headline(delivered)[: min(limits.items, _HEADLINES)]:
+        total = verbatim(wording.number(Decimal(number["total"])), 160)
+        cards.append(_card(named(number["title"], number["unit"]), total, _since(delivered, number)))
     return Section("numbers", "In numbers", [tag("dl", *cards, class_="cards")])
 
 
@@ -105,14 +106,15 @@ def _before(delivered: Delivered) -> str:
     return f" The window before it, {wording.label(before['window'])}, had {wording.count(before['rows'], 'row')}."
 
 
-def _since(delivered: Delivered, figure: str | None) -> Html:
+def _since(delivered: Delivered, number: dict[str, Any] | None) -> Html:
+    """How a number of the headline, or the count of rows, differs from the window's before."""
     before = delivered.previous_window
     if before is None:
         return prose("no earlier window")
-    now = delivered.inspection.totals[figure]["sum"] if figure else delivered.inspection.rows
-    then = before["totals"].get(figure) if figure else before["rows"]
+    now = Decimal(number["total"]) if number else delivered.inspection.rows
+    then = before["totals"].get(manifest.figure(number)) if number else before["rows"]
     when = wording.label(before["window"])
-    return verbatim(wording.change(now or 0, None if then is None else Decimal(then), when), 300)
+    return verbatim(wording.change(now, None if then is None else Decimal(then), when), 300)
 
 
 def _card(heading: Html, value: Html, since: Html) -> Html:

@@ -1,0 +1,103 @@
+"""The type that Spark gives to an expression, as far as a topic's schema tells it: None where only Spark knows.
+
+Just enough to refuse, before anything runs, what the job would refuse: sums of doubles, numbers as text, and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from exports.contract import Column, Personal, decimal_type
+
+#: How Tableflow's tables hold an Avro type, or a field of Kafka's metadata.
+OF_FIELD: Final = {
+    **dict.fromkeys(("int", "long", "kafka_partition", "kafka_offset"), "integer"),
+    **dict.fromkeys(("float", "double"), "double"),
+    **dict.fromkeys(("string", "enum", "kafka_topic"), "text"),
+    **dict.fromkeys(("timestamp-millis", "timestamp-micros", "kafka_timestamp", "window_start", "window_end"), "timestamp"),
+    **dict.fromkeys(("local-timestamp-millis", "local-timestamp-micros"), "timestamp without a zone"),
+    **dict.fromkeys(("record", "array", "map", "union"), "nested"),
+    **{kind: kind for kind in ("boolean", "date", "decimal", "bytes", "fixed")},
+}
+_OF_CAST = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "double"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "text"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ"), "timestamp"),
+    "DECIMAL": "decimal",
+    "DATE": "date",
+    "BOOLEAN": "boolean",
+}
+_FITTING = {"text": {"text"}, "integer": {"integer"}, "date": {"date"}, "timestamp": {"timestamp"}, "boolean": {"boolean"}}
+_GENERALISED = {
+    "year": {"date", "timestamp"},
+    "month": {"date", "timestamp"},
+    "prefix": {"text"},
+    "bucket": {"integer", "decimal"},
+}
+
+
+def misfit(column: Column, found: str | None) -> str | None:
+    """Why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
+    if found is None or not column.delivered or found in _accepted(column, column.personal):
+        return None
+    if found == "nested":
+        return "is a record, array, map or union; name a field inside it, or unfold an array with [explode]"
+    if found == "double" and column.measure and decimal_type(column.type):
+        return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
+    if column.personal and column.personal.treatment in ("hash", "mask"):
+        return f"is {found}; {column.personal.treatment} needs text: cast it"
+    return f"is {found} in the topic, {column.type} in the contract"
+
+
+def _accepted(column: Column, personal: Personal | None) -> set[str]:
+    if personal and personal.treatment in ("hash", "mask"):
+        return {"text"}
+    if personal and personal.treatment == "generalise":
+        return _GENERALISED[personal.to or ""]
+    if decimal_type(column.type):
+        return {"decimal", "integer"} if column.measure else {"decimal", "integer", "double"}
+    return _FITTING[column.type]
+
+
+def type_of(node: exp.Expression, of_column: Callable[[exp.Column], str | None]) -> str | None:
+    """The type of an expression by Spark's rules for arithmetic and aggregates."""
+
+    def of(child: exp.Expression) -> str | None:
+        return type_of(child, of_column)
+
+    found = None
+    match node:
+        case exp.Column():
+            found = of_column(node)
+        case exp.Cast():
+            found = _OF_CAST.get(node.to.this.name)
+        case exp.Literal():
+            found = "text" if node.is_string else _number(node.this)
+        case exp.Count() | exp.CountIf():
+            found = "integer"
+        case exp.Paren() | exp.Neg() | exp.Sum() | exp.Min() | exp.Max() | exp.Filter():
+            found = of(node.this)
+        case exp.Avg():
+            found = {"decimal": "decimal", "integer": "double", "double": "double"}.get(of(node.this) or "")
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
+            found = _arithmetic(of(node.left), of(node.right), divides=isinstance(node, exp.Div))
+    return found
+
+
+def _number(text: str) -> str:
+    if "e" in text.lower():
+        return "double"
+    return "decimal" if "." in text else "integer"
+
+
+def _arithmetic(left: str | None, right: str | None, *, divides: bool) -> str | None:
+    types = {left, right}
+    if not types <= {"integer", "decimal", "double"}:
+        return None
+    if "double" in types or (divides and types == {"integer"}):
+        return "double"
+    return "decimal" if "decimal" in types else "integer"
