@@ -11,13 +11,14 @@ from typing import Final
 from sqlglot import exp
 
 from exports.contract import Column, Personal, decimal_type
+from exports.expressions import WINDOW_FIELDS
 
 #: How Tableflow's tables hold an Avro type, or a field of Kafka's metadata.
 OF_FIELD: Final = {
     **dict.fromkeys(("int", "long", "kafka_partition", "kafka_offset"), "integer"),
     **dict.fromkeys(("float", "double"), "double"),
     **dict.fromkeys(("string", "enum", "kafka_topic"), "text"),
-    **dict.fromkeys(("timestamp-millis", "timestamp-micros", "kafka_timestamp", "window_start", "window_end"), "timestamp"),
+    **dict.fromkeys(("timestamp-millis", "timestamp-micros", "kafka_timestamp", *WINDOW_FIELDS), "timestamp"),
     **dict.fromkeys(("local-timestamp-millis", "local-timestamp-micros"), "timestamp without a zone"),
     **dict.fromkeys(("record", "array", "map", "union"), "nested"),
     **{kind: kind for kind in ("boolean", "date", "decimal", "bytes", "fixed")},

@@ -15,7 +15,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from exports.contract import Contract
-from exports.expressions import CLOCK_WORDS, forbidden, why_forbidden
+from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbidden
 from glue_jobs.errors import BadInput
 
 #: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
@@ -74,7 +74,7 @@ def require_no_clock(frames: dict[str, DataFrame]) -> None:
             "EXP-EXPRESSION",
             f"{', '.join(places)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
             "would differ from run to run",
-            "Write the time in digits, or use window_start and window_end",
+            f"Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}",
         )
 
 

@@ -25,8 +25,10 @@ _MEANINGS = {
 }
 _INTRO = """\
 Expressions are Spark SQL under ANSI rules: what overflows, divides by zero or can't be cast is an error, not a null. The
-session's zone is UTC. An expression is one condition or value; subqueries, window functions, `*`, user-defined functions and
-anything that isn't listed here are refused, by `lakeferry export check` when you write and by the job before it runs."""
+session's zone is UTC. Spark's operators, CASE, CAST, IN, BETWEEN, LIKE, lambda functions and the functions below are allowed. A
+text such as 'now' or 'today' that becomes a date or a timestamp is refused: it is the time of the run. An expression is one
+condition or value; subqueries, window functions, `*`, user-defined functions and anything that isn't listed are refused, by
+`lakeferry export check` when you write and by the job before it runs."""
 _WHERE = [
     ("filter.where", "source fields, Kafka's and the window's; with `on = \"lines\"` also the item's, by its alias", "no"),
     ("column.expression", "source fields, Kafka's and the window's; after `[explode]` also the item's, by its alias", "no"),

@@ -17,7 +17,13 @@ from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
 TOPIC = topic_of(("who", "string"), ("n", "int"))
-CONTRACT = contract(column("id"), column("who", personal={"treatment": "hash", "kind": "email"}), column("n", "integer"))
+CONTRACT = contract(
+    column("id"),
+    column("who", personal={"treatment": "hash", "kind": "email"}),
+    column("n", "integer"),
+    column("long", expression="rpad(id, 32768, 'x')"),
+    delivery={"dialect": "excel"},
+)
 ADDRESS = "somebody@example.org"
 
 
