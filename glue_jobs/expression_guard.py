@@ -114,7 +114,8 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
 
 
 def _reads_clock(frame: DataFrame) -> bool:
-    rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr]
+    jvm: Any = frame.sparkSession._jvm
+    rules = jvm.org.apache.spark.sql.catalyst.optimizer
     plan = rules.ReplaceExpressions.apply(frame._jdf.queryExecution().analyzed())
     return not rules.SpecialDatetimeValues.apply(plan).fastEquals(plan)
 

@@ -226,7 +226,9 @@ def headline(delivered: Delivered) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name in delivered.contract.report.headline:
         column = columns[name]
-        by_unit = delivered.inspection.units[name] if column.per else {column.unit: delivered.inspection.totals[name]["sum"]}
+        by_unit: dict[str | None, Decimal | None] = {column.unit: delivered.inspection.totals[name]["sum"]}
+        if column.per:
+            by_unit = dict(delivered.inspection.units[name])
         about = {"column": name, "title": column.title, "per": column.per}
         ordered = sorted(by_unit.items(), key=lambda item: item[0] or "")
         found += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]

@@ -111,7 +111,7 @@ def _since(delivered: Delivered, number: dict[str, Any] | None) -> Html:
     before = delivered.previous_window
     if before is None:
         return prose("no earlier window")
-    now = Decimal(number["total"]) if number else delivered.inspection.rows
+    now = Decimal(number["total"] if number else delivered.inspection.rows)
     then = before["totals"].get(manifest.figure(number)) if number else before["rows"]
     when = wording.label(before["window"])
     return verbatim(wording.change(now, None if then is None else Decimal(then), when), 300)
