@@ -204,8 +204,7 @@ class Delivery:
         "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
     )
     delimiter: Literal[",", ";", "\t"] = setting(
-        "What separates cells. Excel splits at the list separator of its language: a comma in English, a semicolon in German or "
-        "French. No cell runs as a formula whichever of the three a spreadsheet splits at.",
+        "What separates cells: Excel expects a comma in English, a semicolon in German or French. No cell runs in any.",
         default=",",
     )
     null_text: str = setting(
@@ -226,9 +225,7 @@ class Chart:
 
 @attrs.frozen
 class Report:
-    headline: list[str] = setting(
-        "Numeric columns whose totals stand on top, one for each unit where it varies.", default=list, pattern=NAME
-    )
+    headline: list[str] = setting("Numeric columns whose totals (one per unit) stand on top.", default=list, pattern=NAME)
     chart: list[Chart] = setting("Two or three charts.", default=list)
 
 

@@ -91,12 +91,13 @@ class Pipeline:
     def _computed(self) -> dict[str, DataFrame]:
         """What the author's expressions compute, each by itself, by the key in the contract."""
         lines = unfolded(marked(self._source(), None), attrs.evolve(self.contract, filter=[]), F.lit(True))
-        one_row = self.spark.range(1)
-        cells = one_row.select([columns.in_type(F.lit(None), c.type).alias(c.name) for c in self.contract.columns])
+        cells = self.spark.range(1).select([columns.in_type(F.lit(None), c.type).alias(c.name) for c in self.contract.columns])
         numbers = [
             name for c in self.contract.columns if c.numeric for name in (f"sum_{c.name}", f"min_{c.name}", f"max_{c.name}")
         ]
-        totals = one_row.select([F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]])
+        totals = self.spark.range(1).select(
+            [F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]]
+        )
         return (
             {f"filter[{n}].where": lines.select(F.expr(one.where)) for n, one in enumerate(self.contract.filter)}
             | {f"column {c.name}": lines.select(columns.raw(c)) for c in self.contract.column if c.expression}
