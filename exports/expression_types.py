@@ -64,10 +64,10 @@ def _accepted(column: Column, personal: Personal | None) -> set[str]:
     return _FITTING[column.type]
 
 
-def type_of(node: exp.Expression, of_column: Callable[[exp.Column], str | None]) -> str | None:
+def type_of(node: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> str | None:
     """The type of an expression by Spark's rules for arithmetic and aggregates."""
 
-    def of(child: exp.Expression) -> str | None:
+    def of(child: exp.Expr) -> str | None:
         return type_of(child, of_column)
 
     found = None
