@@ -77,7 +77,9 @@ DEFAULT_ARGUMENTS: Final = {
     "accept-fewer-events": "false",
 }
 
-#: Settings of every session. Glue gets them through `--conf`, a laptop through the session's builder.
+#: Settings of every session, everywhere: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only
+#: a master, jars, memory and an end point. No value holds a blank: Glue splits what it gets as `--conf`, and AWS does not
+#: document how.
 SPARK_SETTINGS: Final = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
@@ -103,6 +105,20 @@ SPARK_SETTINGS: Final = {
     # A task writes parts of the file: two at once would be waste at best.
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    # The job counts its partitions itself, because parts of a file are numbered by them, and sees no skew that it could split.
+    # Replanning after each shuffle then only costs time.
+    "spark.sql.adaptive.enabled": "false",
+    # Spark logs the values that an expression failed on. The job names causes itself, without values.
+    "spark.log.level": "FATAL",
+    # `spark.log.level` reaches the driver only (Spark 3.5). Executors take a configuration that is in Spark's own jars and has
+    # its level from a system property, so no file must reach them before they log.
+    "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=beeline-log4j2.properties",
+    "spark.executor.extraJavaOptions": "-Dhive.log.level=FATAL",
+    # Case beyond ASCII follows the language of the machine: in Turkish, I is not the capital of i.
+    "spark.executorEnv.LC_ALL": "C.UTF-8",
+    "spark.executorEnv.TZ": "UTC",
+    "spark.driver.defaultJavaOptions": "-Duser.language=en",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 

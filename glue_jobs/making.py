@@ -32,7 +32,7 @@ def make(job: Job, window: Window, status: str, previous: Manifest | None) -> tu
     uploaded, rows = _uploaded(job, window)
     with job.phase(window, "verify"):
         inspection = _inspected(job, uploaded)
-        books = _books(job, window, rows, uploaded.report, inspection)
+        books = _books(job, window, uploaded.report, inspection)
         checks = _checks(job, uploaded.report, inspection)
     _require_clean(window, inspection, checks)
     counted = uploaded.report
@@ -104,17 +104,13 @@ def _inspected(job: Job, uploaded: Uploaded) -> Inspection:
         return inspect(objects(), job.contract, csv_line.header(job.contract.columns, job.contract.delivery))
 
 
-def _books(job: Job, window: Window, rows: Rows, counted: PartitionReport, inspection: Inspection) -> dict[str, Any]:
+def _books(job: Job, window: Window, counted: PartitionReport, inspection: Inspection) -> dict[str, Any]:
     pipeline = job.pipeline(window)
     read = Read(
         in_table=pipeline.count_table() if job.table.records is None else job.table.records,
         whole_table=job.contract.window.applies == "after_deduplication",
-        **rows.observed.get,
+        **pipeline.count_read(),
     )
-    if read.inside - read.unkeyed != sum(counted.events.values()):
-        # Spark counts again what it computes again, after the loss of an executor. Then only a count of its own decides.
-        counted_again = pipeline.count_read()
-        read = Read(in_table=read.in_table, whole_table=read.whole_table, **counted_again)
     books = reconcile.books(read, counted, inspection, aggregated=job.contract.aggregate is not None)
     reconcile.require_valid(read, job.contract.source.max_invalid_percent, window.label)
     return books

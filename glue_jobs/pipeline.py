@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -34,11 +34,10 @@ _FEW_GROUPS = 500_000
 
 @attrs.frozen
 class Rows:
-    """What `upload` needs. `observed` yields, once the rows were computed, how many events were read, by kind."""
+    """What `upload` needs."""
 
     frame: DataFrame
     partitions: int
-    observed: Observation
     #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
     groups: DataFrame | None = None
     persisted: DataFrame | None = None
@@ -67,8 +66,22 @@ class Pipeline:
         return self._groups(types, any_text) if self.contract.aggregate else self._lines(types, any_text)
 
     def count_read(self) -> dict[str, int]:
-        """What `observed` tells, by a query of its own."""
-        return dict(self._of_interest().agg(*self._read_counts()).collect()[0].asDict())
+        """Counts the events as they are read: `inside`, `undated`, `undated_received` and `unkeyed` of `reconcile.Read`.
+
+        A query of its own, not an `Observation` on the rows: adaptive execution drops the observing node from a plan whose
+        shuffle is empty, and `Observation.get` then waits for ever (SPARK-54620); and what Spark computes again after the
+        loss of an executor is observed twice.
+        """
+        received = F.col("kafka_timestamp")
+        in_time = (received >= reading.instant(self.window.start)) & (received < reading.instant(self.window.end))
+        counts = {
+            "inside": self._is_inside,
+            "undated": self._is_undated,
+            "undated_received": self._is_undated & in_time,
+            "unkeyed": self._is_inside & self._is_unkeyed,
+        }
+        totals = self._of_interest().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
+        return dict(totals.collect()[0].asDict())
 
     def count_table(self) -> int:
         return self._source().count()
@@ -109,8 +122,7 @@ class Pipeline:
     def _lines(self, types: StructType, any_text: bool) -> Rows:
         files = self._files()
         rows = sum(file.rows for file in files)
-        observed = Observation()
-        events = self._countable(observed)
+        events = self._countable()
         plan = self._plan(files, rows)
         if plan is not None and self._first.field:
             spread = plan.spread(events, F.col(self._first.field))
@@ -122,13 +134,12 @@ class Pipeline:
             values = values.repartitionByRange(partitions, F.col(self._first.name).asc_nulls_first())
         if plan is None or not self._key_orders_all:
             values = values.sortWithinPartitions(*self._total_order())
-        return Rows(self._finished(values, F.col(_FOREIGN)), partitions, observed)
+        return Rows(self._finished(values, F.col(_FOREIGN)), partitions)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
         partitions = layout.wanted(sum(file.rows for file in self._files()), self._parallelism)
         self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        observed = Observation()
-        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(observed), partitions))))
+        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(), partitions))))
         keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
         measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
         rows = aggregate.lines_and_events(lines, foreign=self._foreign(any_text))
@@ -138,7 +149,7 @@ class Pipeline:
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
         finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
-        return Rows(finished, 1 if few else partitions, observed, shown, groups)
+        return Rows(finished, 1 if few else partitions, shown, groups)
 
     def _plan(self, files: list[DataFile], rows: float) -> layout.Layout | None:
         """Ranges of the first ordering column; None where they can't hold whole keys, or no file gave a sample of it."""
@@ -177,27 +188,15 @@ class Pipeline:
         frame = reading.events(self.spark, self.table)
         return frame.withColumns({name: reading.instant(moment) for name, moment in bounds})
 
-    def _countable(self, observed: Observation) -> DataFrame:
-        """The events that deduplication sees; those that can't be dated or name nothing are counted and set aside."""
-        counted = self._of_interest().observe(observed, *self._read_counts())
-        return counted.filter(self._is_inside & ~self._is_unkeyed)
+    def _countable(self) -> DataFrame:
+        """The events that deduplication sees. `count_read` counts those that have no valid time or no key."""
+        return self._of_interest().filter(self._is_inside & ~self._is_unkeyed)
 
     def _of_interest(self) -> DataFrame:
         if not self._early:
             return self._source()
         limits = reading.plausible(self.contract, self.table)
         return self._source().filter(reading.of_interest(self.contract, self.table, self.window, limits))
-
-    def _read_counts(self) -> list[Expression]:
-        received = F.col("kafka_timestamp")
-        in_time = (received >= reading.instant(self.window.start)) & (received < reading.instant(self.window.end))
-        counts = {
-            "inside": self._is_inside,
-            "undated": self._is_undated,
-            "undated_received": self._is_undated & in_time,
-            "unkeyed": self._is_inside & self._is_unkeyed,
-        }
-        return [F.count_if(condition).alias(name) for name, condition in counts.items()]
 
     @property
     def _early(self) -> bool:

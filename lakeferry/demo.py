@@ -50,6 +50,7 @@ class Wishes:
     export: str | None
     as_of: datetime | None
     out: Path
+    master: str
 
 
 @attrs.frozen
@@ -72,7 +73,7 @@ def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
     sources = _own_events(wishes) if own else _generated(voice)
     chosen = _contracts(wishes, sources)
     require_writable(wishes.out)
-    with exporting.spark(voice):
+    with exporting.spark(voice, wishes.master):
         records = _published(voice, wishes, sources, chosen)
     return _told(voice, wishes, records, time.monotonic() - started)
 

@@ -17,10 +17,10 @@ from lakeferry.bootstrap import ROOT
 from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
 
 
-def run(voice: Voice, words: list[str], out: Path | None) -> dict[str, Any]:
+def run(voice: Voice, words: list[str], out: Path | None, master: str) -> dict[str, Any]:
     if out:
         world.require_writable(out)
-    with world.current() as here, exporting.spark(voice):
+    with world.current() as here, exporting.spark(voice, master):
         voice.say(f"Working in {here.source}")
         record = exporting.run(voice, here, words, "export")
         files = exporting.download(here, record, out) if out else []

@@ -21,6 +21,7 @@ from glue_jobs.store import Bucket, told
 from lakeferry import class_archive, local_spark
 from lakeferry.console import FAILED, KEPT_BACK, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.world import World
+from stacks.assets import BuildFailed, glue_zip
 
 _EXIT = {1: FAILED, 2: WRONG_INPUT, 7: KEPT_BACK}
 #: What a window's state means, in words.
@@ -37,11 +38,14 @@ STATES = {
 
 
 @contextmanager
-def spark(voice: Voice) -> Iterator[None]:
-    """A block that may run exports. Raises CommandFailed."""
+def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
+    """A block that may run exports on this Spark master. Raises CommandFailed."""
     try:
-        java_home = local_spark.prepare()
-    except local_spark.NotSetUp as error:
+        java_home = local_spark.prepare(master=master, code=glue_zip() if local_spark.is_cluster(master) else None)
+    except local_spark.BadMaster as error:
+        hint = "Give --master as Spark writes it: local[2], local-cluster[2,1,1024], spark://HOST:PORT, k8s://URL or yarn"
+        raise CommandFailed(WRONG_INPUT, "SPARK-MASTER", str(error), hint) from None
+    except (local_spark.NotSetUp, BuildFailed) as error:
         raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
     try:
         with logged(voice):

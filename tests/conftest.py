@@ -1,12 +1,16 @@
 """How Hypothesis searches: the same examples each time, so that a failure is one of the code and not of the day.
 
 `pytest --hypothesis-profile=search` looks for others. And the lake of the tests that run the real job: one embedded AWS
-and one Spark session for all of them.
+and one Spark session for all of them. Tests marked `cluster` run a second time, on executors that are processes of their own,
+as Glue's are, and that import the job from the zip that ships. The whole Spark suite runs there with
+
+    pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 
 import boto3
 import pytest
@@ -17,6 +21,7 @@ from xdist.scheduler import LoadScopeScheduling
 from glue_jobs import session
 from lakeferry import local_spark
 from simulators.aws.server import EmbeddedAws
+from stacks.assets import glue_zip
 
 # Neither a slow machine nor a busy one makes a test fail.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -43,13 +48,30 @@ class ByRoom(LoadScopeScheduling):
         file, _, test = nodeid.partition("::")
         if file == "tests/vendors/test_every_fault.py":
             return f"{file}[{test.partition('[')[2]}"
-        return "spark" if file.startswith(_SPARK) else file
+        if file.startswith(_SPARK):
+            return "cluster" if "cluster" in test.partition("[")[2] else "spark"
+        return file
 
 
 def pytest_configure():
     """A shell starts what runs in the background with interrupts ignored, and children inherit that: Ctrl-C would do nothing."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: Two executors with one core and 1 GB each.
+CLUSTER = "local-cluster[2,1,1024]"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--master", help=f"the Spark master of all tests that run the job, like {CLUSTER}")
+
+
+def pytest_generate_tests(metafunc):
+    if (marked := metafunc.definition.get_closest_marker("cluster")) and not metafunc.config.getoption("master"):
+        # None is what a test without this parameter gets too, so that both kinds share a session.
+        masters = {"cluster": CLUSTER} if marked.kwargs.get("only") else {"local": None, "cluster": CLUSTER}
+        metafunc.parametrize("spark", masters.values(), ids=masters, indirect=True, scope="session")
 
 
 def pytest_collection_modifyitems(items):
@@ -70,13 +92,21 @@ def lake_aws():
 
 
 @pytest.fixture(scope="session")
-def spark(lake_aws):
-    """The session of the job, as a laptop runs it."""
-    region = lake_aws.region
-    boto3.client("s3").create_bucket(Bucket="warehouse", CreateBucketConfiguration={"LocationConstraint": region})
-    java_home = local_spark.prepare()
-    yield session.start("s3://warehouse/warehouse")
+def warehouse(lake_aws):
+    """Where tables of ours go."""
+    boto3.client("s3").create_bucket(Bucket="warehouse", CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    return "s3://warehouse/warehouse"
+
+
+@pytest.fixture(scope="session")
+def spark(lake_aws, warehouse, request):
+    """The session of the job. Another master than before ends the former session."""
+    master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
+    path = list(sys.path)
+    java_home = local_spark.prepare(master=master, code=glue_zip() if local_spark.is_cluster(master) else None)
+    yield session.start(warehouse)
     local_spark.end(java_home)
+    sys.path[:] = path  # the driver's session puts the zip there
 
 
 @pytest.fixture(scope="session")

@@ -31,11 +31,14 @@ def demo(
         str | None, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the files go.")] = Path("out"),
+    master: Annotated[
+        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for executors of their own.")
+    ] = "local[2]",
 ) -> Mapping[str, Any]:
     """Try it without any account: events become Iceberg tables, and the tables become files."""
     from lakeferry import demo as demos  # noqa: PLC0415 - commands load what they need
     from lakeferry import instants  # noqa: PLC0415
 
     moment = instants.parse("--as-of", as_of) if as_of is not None else None
-    wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out)
+    wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
     return demos.demo(call.voice, wishes)

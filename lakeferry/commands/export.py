@@ -48,6 +48,7 @@ def run(
     ] = False,
     table: Annotated[str, typer.Option(help="The table to read, where its name is not the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Copy the files here as well.")] = None,
+    master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
 ) -> Mapping[str, Any]:
     """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
     from lakeferry import export_commands  # noqa: PLC0415 - commands load what they need
@@ -56,7 +57,7 @@ def run(
         raise CommandFailed(WRONG_INPUT, "USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
     words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     words += ["--accept-fewer-events", str(accept_fewer_events).lower()]
-    return export_commands.run(call.voice, words, out)
+    return export_commands.run(call.voice, words, out, master)
 
 
 @frame.command(

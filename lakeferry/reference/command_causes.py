@@ -183,6 +183,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "Something that set-up brings is missing: a jar, or a Java that Spark 3.5 can use.",
         "Run `make setup`.",
     ),
+    "SPARK-MASTER": (
+        "Not a Spark master",
+        "The value of `--master` is not one that Spark knows.",
+        "Write it as Spark does: `local[2]`, `local-cluster[2,1,1024]`, `spark://HOST:PORT`, `k8s://URL` or `yarn`.",
+    ),
     "OUT-FOLDER": (
         "The copies can't be written",
         "The folder that `--out` names can't be written, which is looked at before anything runs; or the disk was full when the "

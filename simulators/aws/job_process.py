@@ -23,7 +23,6 @@ _SPARK: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.sql.adaptive.enabled": "false",
 }
 _MEMORY: Final = "1g"
 _CORES: Final = 2
@@ -107,7 +106,8 @@ def _environment(job: Script) -> dict[str, str]:
         "JAVA_HOME": str(_java(packages)),
         # Not --jars: those load through a class loader of Spark's own, and slowly.
         "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars())),
-        "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments, scratch)),
+        "SPARK_SUBMIT_OPTS": shlex.join(_java_options(scratch)),
+        "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments)),
     }
 
 
@@ -134,15 +134,19 @@ def _worker_python(folder: Path) -> Path:
     return wrapper
 
 
-def _submit(arguments: Mapping[str, str], scratch: Path) -> list[str]:
-    """`--conf` holds several settings, with ` --conf ` between them."""
+def _java_options(scratch: Path) -> list[str]:
+    """Beside those that the job brings in its `--conf`."""
     archive = sorted(settings.JAR_DIR.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
     shared = [*_QUIET, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
-    java = [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
+    return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
+
+
+def _submit(arguments: Mapping[str, str]) -> list[str]:
+    """`--conf` holds several settings, with ` --conf ` between them."""
     given = [setting.strip() for setting in arguments.get("--conf", "").split(" --conf ") if setting.strip()]
     pairs = [*[f"{name}={value}" for name, value in _SPARK.items()], *given]
     return [
-        *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY, "--driver-java-options", " ".join(java)),
+        *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),
         *[word for pair in pairs for word in ("--conf", pair)],
         "pyspark-shell",
     ]

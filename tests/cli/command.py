@@ -17,7 +17,19 @@ from waiting import PATIENCE
 
 from lakeferry.world import World
 
-PARTS = ("app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "simulators", "topics")
+PARTS = (
+    "app.py",
+    "cdk.json",
+    "deployments",
+    "exports",
+    "flink",
+    "glue_jobs",
+    "lakeferry",
+    "lambdas",
+    "simulators",
+    "stacks",
+    "topics",
+)
 _numbers = itertools.count(1)
 
 

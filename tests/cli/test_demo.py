@@ -16,6 +16,8 @@ import pytest
 from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
+from exports import contract as contracts
+
 TOPIC = topic_of(("who", "string"), ("n", "int"))
 CONTRACT = contract(
     column("id"),
@@ -111,6 +113,25 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     assert "No window was over by 2024-03-11 06:00 UTC" in said.out
     assert "lakeferry:time" in said.out
     assert "report of each" not in said.out, "no window was published"
+
+
+def test_the_shipped_exports_run_on_executors_of_their_own(clone):
+    done = clone.run("demo", "--master", "local-cluster[2,1,1024]", "--out", "cluster", "--json")
+    assert done.code == 0, done.err
+    windows = [(run["export"], window) for run in done.document["runs"] for window in run["windows"]]
+    assert {name for name, _ in windows} == set(contracts.shipped())
+    assert {window["state"] for _, window in windows} == {"published"}
+    assert all(window["rows"]["rows"] > 0 for _, window in windows)
+    for name, window in windows:
+        assert (clone.root / "cluster" / name / window["window"] / "report.html").exists()
+
+
+@pytest.mark.parametrize("master", ["", "nonsense", "local[two]", "local-cluster[2]"])
+def test_a_master_that_spark_does_not_know_is_refused(clone, own, master):
+    said = clone.run("demo", *own, "--master", master, "--out", "nowhere")
+    assert said.code == 2
+    assert "SPARK-MASTER" in said.err
+    assert "local-cluster[2,1,1024]" in said.err
 
 
 def test_ctrl_c_stops_all_that_the_demo_started(clone, own):

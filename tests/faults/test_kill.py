@@ -45,6 +45,7 @@ def kill_at(lake, nemesis, point, contract, *words):
     nemesis.clear()
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("point", POINTS)
 def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stocked, undisturbed, nemesis, point):
     call, visible = POINTS[point]
@@ -65,6 +66,7 @@ def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stock
     assert json.loads(stocked.read(dead))["reason"].startswith("EXP-DIED")
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("point", ["before the commit", "after the commit"])
 def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, nemesis, point):
     name = f"counts_{point.split()[0]}"

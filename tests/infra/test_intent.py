@@ -218,6 +218,8 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
         )  # fmt: skip
         conf = Reader(assembly).text(given["--conf"], "exports")
         assert conf.count("--conf ") == len(SPARK_SETTINGS)
+        # How Glue splits the argument is not documented; without blanks in values there is one way.
+        assert not any(" " in word for word in conf.split(" --conf "))
         for name, value in SPARK_SETTINGS.items():
             assert f"{name}={value}" in conf
         assert body["ExecutionProperty"] == {"MaxConcurrentRuns": 1}

@@ -78,6 +78,7 @@ def kept(lake):
     return [tuple(row) for row in rows]
 
 
+@pytest.mark.cluster
 def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     keeping = PEOPLE | {"keep_as_table": True, "smallest_group": 2}
     text = contract(*COLUMNS, window={"from": date(2024, 2, 26)}, aggregate=keeping)

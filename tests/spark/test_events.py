@@ -55,6 +55,7 @@ def mixed(lakes):
     return lake
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
 def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies):
     run = mixed.export(contract(*LINES, name=applies, window={"applies": applies}, source=ANY))
@@ -232,6 +233,7 @@ def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
     assert made[0].count(b"\r\n") == 41
 
 
+@pytest.mark.cluster
 def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     """Enough rows for two partitions, in an order that has nothing to do with the file's; nine in ten have one key."""
     lake.commit(THINGS, thing("seed", -1, MONDAY - timedelta(days=1)))

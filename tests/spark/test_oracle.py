@@ -82,6 +82,7 @@ def _text(value):
     return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else str(value)
 
 
+@pytest.mark.cluster
 def test_two_weeks_of_generated_sales(generated):
     run, file = generated
     with oracles.connect() as database:

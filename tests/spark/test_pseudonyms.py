@@ -48,6 +48,7 @@ def hashed(*kinds):
     ]
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("people", [ASCII, [*ASCII, *FOREIGN]], ids=["native", "with Python"])
 def test_pseudonyms_are_those_of_hmac(lake, people):
     lake.commit(PEOPLE, *({"id": f"{n:02}", "at": MONDAY, "who": who} for n, who in enumerate(people)))

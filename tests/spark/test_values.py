@@ -78,6 +78,7 @@ TEXTS = [
 NOTES = topic_of(("text", ["null", "string"], None))
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")])
 def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text, delimiter):
     lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
@@ -98,6 +99,7 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
     assert run.manifest()["notes"] == []
 
 
+@pytest.mark.cluster
 def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
     lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})

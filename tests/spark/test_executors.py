@@ -1,0 +1,129 @@
+"""Executors that are processes of their own, as Glue's are: what they run, what they log, and what their loss costs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import psutil
+import pytest
+from lake import AS_OF, MONDAY, column, contract, topic_of
+
+from glue_jobs.contract import SPARK_SETTINGS
+from lakeferry import local_spark
+from simulators.nemesis import NemesisClient
+from stacks.assets import glue_zip
+
+pytestmark = pytest.mark.cluster(only=True)
+TEXTS = topic_of(("text", "string"))
+CAST = contract(column("id"), column("number", "integer", expression="cast(text as bigint)"))
+SECRET = "ada.lovelace@example.org"
+
+
+@pytest.mark.cluster
+def test_the_session_has_the_settings_of_the_glue_job(spark):
+    settings = dict(spark.sparkContext.getConf().getAll())
+    # Spark puts the module options that Java 17 needs in front of those for Java.
+    assert [name for name, value in SPARK_SETTINGS.items() if not f" {settings[name]}".endswith(f" {value}")] == []
+    system = spark._jvm.java.lang.System
+    assert (system.getProperty("user.language"), system.getProperty("user.timezone")) == ("en", "UTC")
+
+
+def on_executors(spark, look):
+    """What `look` returns on each of the two; a function inside of another one, which Spark then sends as a whole."""
+    return spark.sparkContext.parallelize(range(4), 4).map(lambda _: look()).collect()
+
+
+def logs():
+    return "".join(file.read_text(errors="replace") for file in local_spark.executor_logs())
+
+
+def test_the_zip_that_ships_is_the_only_code_of_ours_there(spark):
+    def look():
+        import glue_jobs.export
+
+        absent = [name for name in ("lakeferry", "simulators", "stacks", "tests") if importlib.util.find_spec(name) is None]
+        return glue_jobs.export.__file__, absent, "site" in sys.modules
+
+    for file, absent, site in on_executors(spark, look):
+        assert file.endswith(f"{glue_zip().name}/glue_jobs/export.py")
+        assert (absent, site) == (["lakeferry", "simulators", "stacks", "tests"], False)
+
+
+def test_executors_run_in_utc_and_in_no_language_of_the_machine(spark):
+    def look():
+        return os.environ["TZ"], os.environ["LC_ALL"]
+
+    assert set(on_executors(spark, look)) == {("UTC", "C.UTF-8")}
+    asked = spark.range(0, 4, 1, 4).selectExpr(
+        "java_method('java.util.Locale', 'getDefault') AS language",
+        "java_method('java.lang.System', 'getProperty', 'user.country') AS country",
+        "java_method('java.time.ZoneId', 'systemDefault') AS zone",
+    )
+    assert {tuple(row) for row in asked.collect()} == {("en", "null", "UTC")}
+
+
+def level(spark, name):
+    """Sets the level of what logs failed tasks, on the executors."""
+    set_level = "java_method('org.apache.logging.log4j.core.config.Configurator', 'setLevel', 'org.apache.spark', '{}')"
+    spark.range(0, 8, 1, 8).selectExpr(set_level.format(name)).collect()
+
+
+def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
+    lake.commit(TEXTS, {"id": "1", "at": MONDAY, "text": SECRET})
+    before = len(logs())
+    assert "Spark Executor Command" in logs()
+    assert lake.export(CAST).window()["code"] == "EXP-CAST"
+    assert SECRET not in logs()
+    # The control: at another level the very same failure does log it.
+    level(lake.spark, "ERROR")
+    try:
+        assert lake.export(CAST).window()["code"] == "EXP-CAST"
+    finally:
+        level(lake.spark, "FATAL")
+    assert SECRET in logs()[before:]
+
+
+def executors():
+    """The Java processes of a local cluster that this process has started."""
+    family = psutil.Process().children(recursive=True)
+    return [each for each in family if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in each.cmdline()]
+
+
+def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
+    events = [{"id": f"{n:04}", "at": MONDAY, "text": f"text {n}"} for n in range(300)]
+    strange = [{"id": "x", "at": None, "text": ""}, {"id": " ", "at": MONDAY, "text": ""}]
+    for part in range(3):
+        lake.commit(TEXTS, *events[part::3], *strange, at=AS_OF)
+    parts = contract(column("id"), column("text"), delivery={"files": "parts"})
+    undisturbed = lake.export(parts, "--prefix", "undisturbed")
+    nemesis = NemesisClient(lake_aws.url)
+    nemesis.rule({"fault": "hang", "method": "POST", "path": "/lake-*/lost/*/data/*.csv", "query": {"uploadId": "*"}})
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lake.export, parts, "--prefix", "lost")
+        try:
+            while not nemesis.state()["held"]:
+                assert not wait([running], 0.05).done, running.result()
+            lost = executors()
+            assert len(lost) == 2
+            for each in lost:
+                each.kill()
+        finally:
+            nemesis.clear()
+        run = running.result(timeout=300)
+    assert run.record.windows[0]["state"] == "published", run.record.windows
+    before, after = (json_of(lake, prefix) for prefix in ("undisturbed", "lost"))
+    assert undisturbed.record.windows[0]["state"] == "published"
+    assert after["rows"] == before["rows"]
+    assert [file["sha256"] for file in after["files"] if file["role"] == "data"] == [
+        file["sha256"] for file in before["files"] if file["role"] == "data"
+    ]
+    assert {each.pid for each in executors()}.isdisjoint(each.pid for each in lost)
+
+
+def json_of(lake, prefix):
+    (key,) = lake.keys(f"{prefix}/things/manifests/")
+    return json.loads(lake.read(key))
