@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
+#: Each partition may hand the driver up to 10 MiB (see `sinks`); together that stays below spark.driver.maxResultSize, 1 GiB.
+MOST_PARTITIONS = 100
 
 
 @attrs.frozen
@@ -47,7 +49,7 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 def wanted(rows: float, parallelism: int) -> int:
     """How many partitions so many rows are worth."""
-    return max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK)))
+    return min(MOST_PARTITIONS, max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK))))
 
 
 def _salts(partitions: int) -> list[int]:

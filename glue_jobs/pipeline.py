@@ -252,9 +252,17 @@ class Pipeline:
         delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
         broken = flags([foreign, *[rule.bad for rule in row_rules(self.contract)]])
         raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
-        texts = [c.name for c in self.contract.columns if csv_line.written_by_spark(c)]
-        cells = [F.col(c.name).cast("string").alias(c.name) if c.name in texts else F.col(c.name) for c in self.contract.columns]
+        cells = [self._cell(column).alias(column.name) for column in self.contract.columns]
         return values.select(*cells, *[name for name in _COUNTED if name in values.columns], *raised)
+
+    def _cell(self, column: Column) -> Expression:
+        value = F.col(column.name)
+        if column.type == "text" and self.contract.delivery.dialect == "excel":
+            # One character more than fits, by which `csv_line` sees and counts that it is too long. Cut before it goes to
+            # Python: batches are counted in rows, and a text may have megabytes.
+            cut = F.substring(value, 1, csv_line.LONGEST_TEXT + 1)
+            return F.when(F.octet_length(value) > csv_line.LONGEST_TEXT, cut).otherwise(value)
+        return value.cast("string") if csv_line.written_by_spark(column) else value
 
     def _total_order(self) -> list[Expression]:
         rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]

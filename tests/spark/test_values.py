@@ -12,7 +12,12 @@ from lake import MONDAY, column, contract, topic_of
 from oracles import pseudonym
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
+from exports import contract as contracts
+from exports.windows import window_of
 from glue_jobs.delivery.csv_line import LONGEST_TEXT, unguarded
+from glue_jobs.pipeline import Pipeline
+from glue_jobs.store import connect
+from glue_jobs.table_metadata import pin
 
 TEXTS = [
     *(
@@ -125,6 +130,17 @@ def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     notes = " ".join(run.manifest()["notes"])
     assert "2 texts were longer than 32,767 characters, Excel's limit, and cut" in notes
     assert f"{sum(cell.count(chr(0xFFFD)) for cell in cells) - 1} bytes that are not valid text" in notes
+
+
+def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
+    """Batches go to Python by their number of rows, so a few thousand long texts would not fit into its memory."""
+    long = [{"id": f"{n}", "at": MONDAY, "text": letter * (LONGEST_TEXT + 2)} for n, letter in enumerate(("x", "\u00e9"))]
+    lake.commit(NOTES, *long)
+    mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
+    services = connect()
+    table = pin(services, lake.world.database, "things")
+    frame = Pipeline(lake.spark, mine, table, window_of(MONDAY.date(), mine.window), None, services.s3).rows(any_text=False).frame
+    assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
 
 
 NUMBERS = topic_of(

@@ -16,6 +16,7 @@ import pytest
 import samples
 
 from exports.contract import Delivery
+from glue_jobs import layout
 from glue_jobs.delivery import csv_line, upload
 from glue_jobs.delivery.encode import Form, PartitionReport, counted, encoder, read_report
 from glue_jobs.delivery.inspect import Object, inspect
@@ -91,6 +92,14 @@ def test_partitions_of_all_sizes_side_by_side(bucket):
 def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
     stream = io.BytesIO(data)
     return [stream.read(part.size) for part in parts]
+
+
+@pytest.mark.parametrize("rows", [0, 99_999, 40_000_000, 10_000_000_000])
+def test_what_all_partitions_hand_to_the_driver_is_less_than_spark_lets_it_collect(rows):
+    """spark.driver.maxResultSize is 1 GiB; a partition keeps its first two smallest parts at most."""
+    partitions = layout.wanted(rows, parallelism=800)
+    assert partitions >= 1
+    assert partitions * 2 * LEAST_PART < 1 << 30
 
 
 def test_no_rows_are_a_header(bucket):
