@@ -66,16 +66,22 @@ def one(here: Ground, name: str) -> Deployed | None:
         return None
     client = here.client("cloudformation")
     told = client.describe_stacks(StackName=standing.id)["Stacks"][0]
-    body = client.get_template(StackName=standing.id, TemplateStage="Original")["TemplateBody"] if standing.stands else {}
     return Deployed(
         name=name,
         id=standing.id,
         status=standing.status,
         is_protected=standing.is_protected,
-        template=json.loads(body) if isinstance(body, str) else body,
+        template=template(here, standing.id) if standing.stands else {},
         outputs={each["OutputKey"]: each["OutputValue"] for each in told.get("Outputs") or []},
         tags={each["Key"]: each["Value"] for each in told.get("Tags") or []},
     )
+
+
+def template(here: Ground, stack_id: str) -> dict[str, Any]:
+    """As it was deployed last. Raises ClientError, BotoCoreError."""
+    body = here.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
+    found: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
+    return found
 
 
 def part(here: Ground, name: str) -> Deployed:

@@ -178,8 +178,6 @@ def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) 
         if before.get(name) and name not in taken:
             path = context.command_path
             hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` asks nothing"
-            for own in (one for one in context.command.params if f"--{name}" in one.opts):
-                hint = f"Give it after the command: `{path} --{name} {own.metavar}`"
             raise CommandFailed(WRONG_INPUT, "USAGE", f"`{path}` takes no --{name} before it", hint)
 
 

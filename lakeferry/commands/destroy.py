@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import KEPT_BACK, LATER
+from lakeferry.console import KEPT_BACK, LATER, WRONG_INPUT, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -17,6 +17,7 @@ app: Final = frame.commands()
 @frame.command(
     app,
     stage=True,
+    yes=True,
     exits=(LATER, KEPT_BACK),
     says={
         "stage": "Whose it is.",
@@ -35,10 +36,17 @@ def destroy(
     plan: Annotated[bool, typer.Option("--plan", help="Only list what would go and what would stay, and why.")] = False,
     confirmed: Annotated[
         str | None,
-        typer.Option("--yes", metavar="STAGE", help="The stage's name once more, where nobody is there to be asked for it."),
+        typer.Option(
+            "--confirm",
+            metavar="STAGE",
+            help="The stage's name once more, instead of typing it when asked. --yes doesn't confirm.",
+        ),
     ] = None,
 ) -> Mapping[str, Any]:
     """Take a whole deployment down, in order, with what aborted deployments left, and look whether anything is left."""
     from lakeferry import destroy_commands  # noqa: PLC0415 - commands load what they need
 
+    if call.yes:
+        hint = "Name the stage: `lakeferry destroy --confirm STAGE`"
+        raise CommandFailed(WRONG_INPUT, "USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
     return destroy_commands.told(call.voice, call.stage, confirmed=confirmed, plan_only=plan)

@@ -59,7 +59,7 @@ def _tagged(here: Ground, known: Stacks, found: list[Item]) -> Iterator[Item]:
     for page in pages(here, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
         for one in page["ResourceTagMappingList"]:
             arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
-            is_gone = any(kind.is_made(name) for kind in all_kinds(here))  # AWS remembers tags for a while
+            is_gone = any(kind.is_made(name) or kind.is_cut(name) for kind in all_kinds(here))  # AWS remembers tags for a while
             if not is_gone and not {arn, name, arn.split(":", 5)[5]} & seen:
                 yield kept(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
 
@@ -108,6 +108,10 @@ class _Look:
         left = former or left_over("no stack has it")
         if kind.is_made(found.name):
             return None if self._is_anothers(found.tags()) else left
+        if kind.is_cut(found.name):
+            if self._is_anothers(found.tags()):
+                return None
+            return left if former or self._is_tagged(found.tags()) else kept(_LIKE_OURS)
         if kind.is_like_ours(found):
             if (kind.says_so(found) and not kind.rule.needs_tags) or self._is_tagged(found.tags()):
                 return left

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
+from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
 from lakeferry.ground import Ground
+from lambdas.core.aws import error_code
 
 Tags = Mapping[str, str]
 
@@ -28,12 +30,15 @@ class Found:
 
 @attrs.frozen
 class Rule:
-    """`made` are names that only CloudFormation gives, `ours` names that somebody else could have given, too.
+    """`made` are names that only CloudFormation gives; `cut` are such names that are cut, which another deployment may have, too.
+    `ours` are names that anybody could have given.
 
-    A thing with one of `ours` is ours if it says `says` or has our tags. `ends_by_itself`: pending deletion, it is no concern.
+    A thing with a name of `cut` is ours if a stack of ours had it or it has our tags, one with a name of `ours` if it says `says`
+    or has our tags. `ends_by_itself`: pending deletion, it is no concern.
     """
 
     made: str = ""
+    cut: str = ""
     ours: str = ""
     says: str = ""
     needs_tags: bool = False
@@ -51,6 +56,9 @@ class AwsKind:
     def is_made(self, name: str) -> bool:
         return bool(self.rule.made) and re.fullmatch(self.rule.made, name) is not None
 
+    def is_cut(self, name: str) -> bool:
+        return bool(self.rule.cut) and re.fullmatch(self.rule.cut, name) is not None
+
     def is_like_ours(self, found: Found) -> bool:
         return bool(self.rule.ours) and re.fullmatch(self.rule.ours, found.name) is not None
 
@@ -59,14 +67,36 @@ class AwsKind:
 
 
 def generated(deployment: Deployment, *, lower: bool = False) -> str:
-    """Names as CloudFormation makes them up: stack, logical id, a dozen signs; or all of it, cut to the longest."""
-    stack = rf"{re.escape(deployment.prefix)}-(data|confluent|snowflake|exports|operations)"
+    """Names as CloudFormation generates them: stack, logical id, a dozen characters. Another stack's name never looks so."""
     letters = "a-z0-9" if lower else "A-Za-z0-9"
-    return rf"{stack}-[{letters}]+-[{letters}]{{12,13}}|(?=.{{64}}$|.{{80}}$){stack}-[{letters}-]{{30,}}"
+    return rf"{_stack(deployment)}-[{letters}]+-[{letters}]{{12,13}}"
+
+
+def cut(deployment: Deployment) -> str:
+    """The same where the name was too long and was cut to the most characters that the service allows.
+
+    `lake-dev-data-confluent-…`, cut, may be of stack `lake-dev-data` or of stack `lake-dev-data-confluent`, so tags must decide.
+    """
+    return rf"(?=.{{64}}$|.{{80}}$){_stack(deployment)}-[A-Za-z0-9-]{{30,}}"
+
+
+def _stack(deployment: Deployment) -> str:
+    return rf"{re.escape(deployment.prefix)}-(data|confluent|snowflake|exports|operations)"
 
 
 def of_list(tags: Any, key: str = "Key", value: str = "Value") -> dict[str, str]:
     return {one[key]: one[value] for one in tags or []}
+
+
+def tags_of(here: Ground, service: str, operation: str, **asked: Any) -> Mapping[str, Any]:
+    """The service's answer; none for what is gone meanwhile. Raises ClientError."""
+    try:
+        found: Mapping[str, Any] = getattr(here.client(service), operation)(**asked)
+        return found
+    except ClientError as error:
+        if any(sign in error_code(error) for sign in ("NotFound", "NonExistent", "DoesNotExist", "NoSuch")):
+            return {}
+        raise
 
 
 def pages(here: Ground, service: str, operation: str, **asked: Any) -> Iterator[dict[str, Any]]:

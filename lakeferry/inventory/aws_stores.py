@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
 from lakeferry.ground import Ground
-from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages
+from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages, tags_of
 
 
 def kinds(deployment: Deployment) -> list[AwsKind]:
@@ -100,7 +100,13 @@ def _databases(here: Ground) -> Iterator[Found]:
 def _workgroups(here: Ground) -> Iterator[Found]:
     for page in pages(here, "athena", "list_work_groups"):
         for one in page["WorkGroups"]:
-            yield Found(one["Name"], one["Name"], one.get("Description", ""))
+            arn = f"arn:aws:athena:{here.region}:{here.account}:workgroup/{one['Name']}"
+            tags = partial(_of_workgroup, here, arn)
+            yield Found(one["Name"], one["Name"], one.get("Description", ""), tags)
+
+
+def _of_workgroup(here: Ground, arn: str) -> Tags:
+    return of_list(tags_of(here, "athena", "list_tags_for_resource", ResourceARN=arn).get("Tags"))
 
 
 def _queries(here: Ground) -> Iterator[Found]:
@@ -115,7 +121,13 @@ def _queries(here: Ground) -> Iterator[Found]:
 
 def _tables(here: Ground) -> Iterator[Found]:
     for page in pages(here, "dynamodb", "list_tables"):
-        yield from (Found(name, name) for name in page["TableNames"])
+        for name in page["TableNames"]:
+            arn = f"arn:aws:dynamodb:{here.region}:{here.account}:table/{name}"
+            yield Found(name, name, tags=partial(_of_table, here, arn))
+
+
+def _of_table(here: Ground, arn: str) -> Tags:
+    return of_list(tags_of(here, "dynamodb", "list_tags_of_resource", ResourceArn=arn).get("Tags"))
 
 
 def _all_secrets(here: Ground) -> Iterator[Found]:

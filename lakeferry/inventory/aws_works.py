@@ -9,7 +9,8 @@ from typing import Any
 
 from deployments.model import Deployment
 from lakeferry.ground import Ground
-from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages
+from lakeferry.inventory import aws_kinds
+from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, cut, generated, of_list, pages
 from lambdas import contract
 
 _ROLES = "^(Confluent's Tableflow writes tables and shows them in Glue|Snowflake reads the tables that Tableflow writes)$"
@@ -19,21 +20,21 @@ _ALARM_SAYS = r" of {prefix} is above |^A start of an export or a notice|^A reci
 
 
 def kinds(deployment: Deployment) -> list[AwsKind]:
-    prefix, made = re.escape(deployment.prefix), generated(deployment)
+    prefix, made, long = re.escape(deployment.prefix), generated(deployment), cut(deployment)
     return [
-        AwsKind("function", "AWS::Lambda::Function", _functions, Rule(made=made)),
-        AwsKind("state_machine", "AWS::StepFunctions::StateMachine", _machines, Rule(made=made, ours=_WAITER)),
+        AwsKind("function", "AWS::Lambda::Function", _functions, Rule(made=made, cut=long)),
+        AwsKind("state_machine", "AWS::StepFunctions::StateMachine", _machines, Rule(made=made, cut=long, ours=_WAITER)),
         AwsKind(
             "log_group",
             "AWS::Logs::LogGroup",
             _log_groups,
-            Rule(made=rf"(/aws/lambda/)?({made})|/aws-glue/{prefix}/(output|error)"),
+            Rule(made=rf"(/aws/lambda/)?({made})|/aws-glue/{prefix}/(output|error)", cut=rf"(/aws/lambda/)?({long})"),
         ),
         AwsKind(
             "role",
             "AWS::IAM::Role",
             _roles,
-            Rule(ours=rf"{made}|{re.escape(deployment.regional_prefix)}-(tableflow|snowflake)", says=_ROLES),
+            Rule(cut=long, ours=rf"{made}|{re.escape(deployment.regional_prefix)}-(tableflow|snowflake)", says=_ROLES),
         ),
         AwsKind(
             "glue_job",
@@ -48,10 +49,10 @@ def kinds(deployment: Deployment) -> list[AwsKind]:
             Rule(ours=rf"{prefix}-exports", says=r'"JobBookmarksEncryptionMode": "CSE-KMS"'),
         ),
         AwsKind("schedule_group", "AWS::Scheduler::ScheduleGroup", _groups, Rule(ours=prefix)),
-        AwsKind("schedule", "AWS::Scheduler::Schedule", _schedules, Rule(made=made)),
-        AwsKind("event_rule", "AWS::Events::Rule", _rules, Rule(made=made)),
+        AwsKind("schedule", "AWS::Scheduler::Schedule", _schedules, Rule(made=made, cut=long)),
+        AwsKind("event_rule", "AWS::Events::Rule", _rules, Rule(made=made, cut=long)),
         AwsKind("topic", "AWS::SNS::Topic", _topics, Rule(made=made, ours=rf"{prefix}_[a-z][a-z0-9_]*|{prefix}-alarms")),
-        AwsKind("queue", "AWS::SQS::Queue", _queues, Rule(made=made)),
+        AwsKind("queue", "AWS::SQS::Queue", _queues, Rule(made=made, cut=long)),
         AwsKind(
             "alarm",
             "AWS::CloudWatch::Alarm",
@@ -91,7 +92,10 @@ def _log_groups(here: Ground) -> Iterator[Found]:
     prefix = here.deployment.prefix
     for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
         for page in pages(here, "logs", "describe_log_groups", logGroupNamePrefix=beginning):
-            yield from (Found(one["logGroupName"], one["logGroupName"]) for one in page["logGroups"])
+            for one in page["logGroups"]:
+                arn = one["arn"].removesuffix(":*")
+                tags = _mapped(here, "logs", "list_tags_for_resource", "tags", resourceArn=arn)
+                yield Found(one["logGroupName"], one["logGroupName"], tags=tags)
 
 
 def _roles(here: Ground) -> Iterator[Found]:
@@ -105,7 +109,9 @@ def _roles(here: Ground) -> Iterator[Found]:
 def _jobs(here: Ground) -> Iterator[Found]:
     for page in pages(here, "glue", "get_jobs"):
         for one in page["Jobs"]:
-            yield Found(one["Name"], one["Name"], one.get("DefaultArguments", {}).get("--custom-logGroup-prefix", ""))
+            arn = f"arn:aws:glue:{here.region}:{here.account}:job/{one['Name']}"
+            said = one.get("DefaultArguments", {}).get("--custom-logGroup-prefix", "")
+            yield Found(one["Name"], one["Name"], said, _mapped(here, "glue", "get_tags", "Tags", ResourceArn=arn))
 
 
 def _security_configurations(here: Ground) -> Iterator[Found]:
@@ -122,12 +128,14 @@ def _groups(here: Ground) -> Iterator[Found]:
 
 def _schedules(here: Ground) -> Iterator[Found]:
     for page in pages(here, "scheduler", "list_schedules", NamePrefix=f"{here.deployment.prefix}-"):
-        yield from (Found(one["Name"], one["Name"], where=(one["GroupName"],)) for one in page["Schedules"])
+        for one in page["Schedules"]:
+            yield Found(one["Name"], one["Name"], tags=_of_group(here, one["GroupName"]), where=(one["GroupName"],))
 
 
 def _rules(here: Ground) -> Iterator[Found]:
     for page in pages(here, "events", "list_rules", NamePrefix=f"{here.deployment.prefix}-"):
-        yield from (Found(one["Name"], one["Name"]) for one in page["Rules"])
+        for one in page["Rules"]:
+            yield Found(one["Name"], one["Name"], tags=_listed(here, "events", ResourceARN=one["Arn"]))
 
 
 def _topics(here: Ground) -> Iterator[Found]:
@@ -139,13 +147,15 @@ def _topics(here: Ground) -> Iterator[Found]:
 
 def _queues(here: Ground) -> Iterator[Found]:
     for page in pages(here, "sqs", "list_queues", QueueNamePrefix=f"{here.deployment.prefix}-"):
-        yield from (Found(url.rpartition("/")[2], url) for url in page.get("QueueUrls", []))
+        for url in page.get("QueueUrls", []):
+            yield Found(url.rpartition("/")[2], url, tags=_mapped(here, "sqs", "list_queue_tags", "Tags", QueueUrl=url))
 
 
 def _alarms(here: Ground) -> Iterator[Found]:
     for page in pages(here, "cloudwatch", "describe_alarms", AlarmNamePrefix=f"{here.deployment.prefix}-"):
         for one in page["MetricAlarms"]:
-            yield Found(one["AlarmName"], one["AlarmName"], one.get("AlarmDescription", ""))
+            tags = _listed(here, "cloudwatch", ResourceARN=one["AlarmArn"])
+            yield Found(one["AlarmName"], one["AlarmName"], one.get("AlarmDescription", ""), tags)
 
 
 def _dashboards(here: Ground) -> Iterator[Found]:
@@ -166,10 +176,21 @@ def _listed(
     here: Ground, service: str, key: str = "Key", value: str = "Value", operation: str = "list_tags_for_resource", **asked: Any
 ) -> Callable[[], Tags]:
     def ask() -> Tags:
-        found = getattr(here.client(service), operation)(**asked)
+        found = aws_kinds.tags_of(here, service, operation, **asked)
         return of_list(found.get("Tags") or found.get("tags"), key, value)
 
     return ask
+
+
+def _mapped(here: Ground, service: str, operation: str, answer: str, **asked: Any) -> Callable[[], Tags]:
+    """Of the services that answer with a map."""
+    return lambda: dict(aws_kinds.tags_of(here, service, operation, **asked).get(answer) or {})
+
+
+def _of_group(here: Ground, group: str) -> Callable[[], Tags]:
+    """A schedule has no tags of its own: EventBridge Scheduler tags groups only."""
+    arn = f"arn:aws:scheduler:{here.region}:{here.account}:schedule-group/{group}"
+    return _listed(here, "scheduler", ResourceArn=arn)
 
 
 def _of_function(here: Ground, arn: str) -> Callable[[], Tags]:

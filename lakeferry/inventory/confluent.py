@@ -20,6 +20,7 @@ from lambdas.core.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
+_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment, in an environment that isn't ours: it stays"
 _BY_HAND: Final = "made by hand in something of ours: it goes with that"
 
 
@@ -57,10 +58,30 @@ class _Look:
             if id == given:
                 yield kept("the deployment file names it: somebody else made it").item(CONFLUENT, "environment", name, id)
                 yield from self._inside(_Environment(id, None))
+                yield from self._subjects(id)
             elif claim:
                 yield claim.item(CONFLUENT, "environment", name, id)
                 if claim.is_ours:
                     yield from self._inside(_Environment(id, claim))
+
+    def _subjects(self, environment: str) -> Iterator[Item]:
+        """Of Schema Registry, where it isn't ours: Datagen and Flink register them by the topic's name, and no deletion of a
+        connector, a topic or a statement removes them. Somebody else's topic of that name has the same subjects."""
+        topics = self.here.deployment.topics
+        names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
+        names += [f"{topic.name}-key" for topic in topics if topic.statement]
+        if not names or not any(
+            stack.name.endswith("-confluent") for stack in (*self.names.stacks.now, *self.names.stacks.former)
+        ):
+            return
+        secret, why = f"{self.here.deployment.prefix}/confluent/schema_registry", _REGISTERED
+        try:
+            listed = self.vendor.registry(environment, self.here.secrets.read_key(secret)).get("/subjects")
+            there = [name for name in names if isinstance(listed, list) and name in listed]
+        except (NotFound, Denied, Transient):  # the key goes with the deployment, and the subjects don't
+            there, why = names, f"{_REGISTERED}. It may be there: the key to look with, in secret {secret}, is gone"
+        for name in there:
+            yield kept(why).item(CONFLUENT, "subject", name, name, (environment,))
 
     def _inside(self, environment: _Environment) -> Iterator[Item]:
         cloud, query = self.vendor.cloud, {"environment": environment.id}

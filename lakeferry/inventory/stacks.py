@@ -15,7 +15,7 @@ from lakeferry.inventory.items import AWS, Claim, Item, Verdict, left_over
 _FALLEN: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
 _GONE: Final = "DELETE_COMPLETE"
 #: A resource in one of these may still be there, or may have been there before, made by somebody else.
-_GIVEN_UP: Final = (_GONE, "DELETE_SKIPPED", "CREATE_FAILED")
+GIVEN_UP: Final = (_GONE, "DELETE_SKIPPED", "CREATE_FAILED")
 #: How many stacks of a name that are gone are looked into. CloudFormation remembers them for 90 days.
 _FORMER: Final = 3
 KIND: Final = "stack"
@@ -63,7 +63,7 @@ class Stacks:
     def claim(self, resource_type: str, physical_id: str) -> Claim | None:
         """None for what no stack has or had."""
         for stack in self.now:
-            if _has(stack, resource_type, physical_id, _GIVEN_UP):
+            if _has(stack, resource_type, physical_id, GIVEN_UP):
                 return stack.claim()
         if any(_has(stack, resource_type, physical_id) for stack in (*self.now, *self.former)):
             return left_over("its stack has given it up")

@@ -21,9 +21,22 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "The network, a proxy, a region that doesn't exist, or `AWS_ENDPOINT_URL`.",
         "Check them, and run the command again.",
     ),
+    "DESTROY-DIFFERS": (
+        "The deployment file and the deployed stacks disagree about the data",
+        "`on_destroy` was changed in the deployment file and not deployed since. Deleting the stacks would do what they were "
+        "deployed with, and `lakeferry destroy --plan` shows that.",
+        "Set `on_destroy` to what you want, `lakeferry deploy`, then destroy: [Tear down](../how-to/tear-down.md). Nothing was "
+        "removed.",
+    ),
+    "DESTROY-STOPPED": (
+        "Nobody watches the deletion any more",
+        "Ctrl-C. CloudFormation goes on deleting the stacks that the message names; what was deleted so far is gone.",
+        "`lakeferry inventory` lists what is there, and `lakeferry destroy` continues once CloudFormation is done.",
+    ),
     "DESTROY-PROTECTED": (
         "The deployment is protected against deletion",
-        "`on_destroy` is `keep`, so its stacks are protected; or `deletion_protection` of the Kafka cluster is on.",
+        'Its stacks were deployed with `on_destroy = "keep"`, which protects them; or `deletion_protection` of the Kafka '
+        "cluster is on, in the deployed stack or in the file.",
         "Decide about the data, as [Tear down](../how-to/tear-down.md) says: change the key and deploy, or lift the protection "
         "of each stack. Nothing was removed.",
     ),
@@ -43,7 +56,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "NOT-CONFIRMED": (
         "Nobody has said that the deployment may be destroyed",
         "`lakeferry destroy` wants the stage's name once more, and there was nobody to ask for it.",
-        "`lakeferry destroy --stage dev --yes dev`. Nothing was removed.",
+        "`lakeferry destroy --stage dev --confirm dev`. `--yes` is not enough. Nothing was removed.",
     ),
     "STACK-BUSY": (
         "CloudFormation is at work on the deployment",
@@ -218,6 +231,6 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "STOPPED": (
         "The command was stopped",
         "Ctrl-C.",
-        "Run the command again; what an unfinished run left behind is removed first.",
+        "Run the command again. What was done so far stays done: `lakeferry inventory` and `lakeferry status` show it.",
     ),
 }

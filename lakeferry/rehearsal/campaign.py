@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry import destroy, destroy_stacks, inventory
+from lakeferry import destroy, inventory
 from lakeferry.cdk_runs import Cdk, CliFailed
 from lakeferry.console import CommandFailed
 from lakeferry.inventory import Item, Verdict, stacks
@@ -88,7 +88,8 @@ class Life:
         cdk.deploy(tell)
 
     def _destroy(self, tell: Tell) -> None:
-        done = destroy.destroy(self.stage.here, cdk=destroy_stacks.by_cdk, say=tell, tell=tell)
+        here = self.stage.here
+        done = destroy.destroy(here, destroy.plan(here, inventory.take(here)), say=tell, tell=tell)
         teardown.require_nothing_left(done.items)
 
     def _compare(self, name: str) -> None:

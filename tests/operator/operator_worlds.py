@@ -150,6 +150,8 @@ import json, urllib.request
 def handler(event, context):
     given = event["ResourceProperties"]
     refused = event["RequestType"] == "Delete" and given.get("refuses") == "yes"
+    if event["RequestType"] == "Delete" and given.get("waits") == "yes":
+        return
     body = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     body |= {"Status": "FAILED" if refused else "SUCCESS", "Reason": "as the test wants", "PhysicalResourceId": given["id"]}
     sent = urllib.request.Request(event["ResponseURL"], json.dumps(body).encode(), {"Content-Type": ""}, method="PUT")
@@ -171,7 +173,9 @@ class Stacks:
     def client(self):
         return boto3.client("cloudformation")
 
-    def make(self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None):
+    def make(
+        self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None, type="Custom::Lakeferry", **more
+    ):
         """`known` are physical ids of custom resources; those of `refuses` won't be deleted. The name, once it stands."""
         name = f"{self.here.deployment.prefix}-{part}"
         function = {
@@ -188,11 +192,12 @@ class Stacks:
         }
         custom = {
             f"Custom{number}": {
-                "Type": "Custom::Lakeferry",
+                "Type": type,
                 "Properties": {
                     "ServiceToken": {"Fn::GetAtt": ["Answers", "Arn"]},
                     "id": id,
                     "refuses": "yes" if id in refuses else "no",
+                    **more,
                 },
             }
             for number, id in enumerate(known)

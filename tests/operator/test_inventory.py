@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import boto3
 import pytest
-from leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
+from leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws
 from operator_worlds import Planter, Stacks
 
 from lakeferry import inventory
@@ -100,6 +100,48 @@ def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
     kept = {name for _, _, name in named(here, Verdict.KEPT)}
     assert {prefix, f"own-{prefix}"} <= kept
     assert not {name for name in kept if "backup" in name or "by-hand" in name or "somebody-else" in name}
+
+
+def of_stack(name, stage):
+    return [{"Key": "project", "Value": name}, {"Key": "stage", "Value": stage}]
+
+
+@pytest.mark.parametrize("kind", ["queue", "topic", "event_rule", "log_group", "dynamodb_table", "schedule"])
+def test_a_thing_with_a_name_of_ours_and_tags_of_another_deployment_is_that_ones(here, kind):
+    name, tags = f"{here.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}", of_stack("another", "prod")
+    if kind == "queue":
+        boto3.client("sqs").create_queue(QueueName=name, tags={one["Key"]: one["Value"] for one in tags})
+    elif kind == "topic":
+        boto3.client("sns").create_topic(Name=name, Tags=tags)
+    elif kind == "event_rule":
+        boto3.client("events").put_rule(Name=name, EventPattern='{"source": ["aws.glue"]}', Tags=tags)
+    elif kind == "log_group":
+        boto3.client("logs").create_log_group(logGroupName=name, tags={one["Key"]: one["Value"] for one in tags})
+    elif kind == "dynamodb_table":
+        boto3.client("dynamodb").create_table(TableName=name, **LEDGER["Properties"], Tags=tags)
+    else:
+        boto3.client("scheduler").create_schedule_group(Name=f"{here.deployment.prefix}-another", Tags=tags)
+        boto3.client("scheduler").create_schedule(
+            Name=name,
+            GroupName=f"{here.deployment.prefix}-another",
+            ScheduleExpression="rate(1 day)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": "arn:aws:sqs:eu-west-1:000000000000:q", "RoleArn": "arn:aws:iam::000000000000:role/r"},
+        )
+    assert name not in {item.name for item in inventory.take(here)}
+
+
+def test_a_name_that_was_cut_is_ours_only_by_its_tags(worlds):
+    """`lake-dev` has a stack `lake-dev-data`; the deployment `lake-dev`, stage `data`, has `lake-dev-data-confluent`."""
+    here = worlds.deployment()
+    cut = f"{here.deployment.prefix}-data-confluent-" + "A" * 64
+    theirs, ours, untold = (cut[: 80 - 1] + letter for letter in "123")
+    name = here.deployment.deployment.name
+    boto3.client("sqs").create_queue(QueueName=theirs, tags={"project": f"{name}-test", "stage": "data"})
+    boto3.client("sqs").create_queue(QueueName=ours, tags={"project": name, "stage": "test"})
+    boto3.client("sqs").create_queue(QueueName=untold)
+    found = {item.name: item.verdict for item in inventory.take(here) if item.kind == "queue"}
+    assert found == {ours: Verdict.LEFT_OVER, untold: Verdict.KEPT}
 
 
 def test_an_object_of_another_aws_account_is_told_and_not_counted(here, plant):

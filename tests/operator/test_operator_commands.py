@@ -15,7 +15,7 @@ from lakeferry.__main__ import app
 
 def call(*words):
     answer = CliRunner().invoke(app, [*words])
-    return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.stderr
+    return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.output
 
 
 @pytest.mark.usefixtures("dev")
@@ -44,7 +44,7 @@ def test_a_plan_is_one_document_and_changes_nothing(dev):
 
 
 @pytest.mark.usefixtures("dev")
-@pytest.mark.parametrize("words", [(), ("--yes", "prod"), ("--json",)])
+@pytest.mark.parametrize("words", [(), ("--confirm", "prod"), ("--json",)])
 def test_without_the_stages_name_nothing_is_destroyed(words):
     code, _ = call("destroy", "--stage", "dev", *words)
     assert code == 2
@@ -54,15 +54,15 @@ def test_without_the_stages_name_nothing_is_destroyed(words):
 
 @pytest.mark.usefixtures("dev")
 def test_a_destroy_ends_with_an_inventory_without_left_overs():
-    code, document = call("destroy", "--stage", "dev", "--yes", "dev", "--json")
+    code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
     assert (code, [item["kind"] for item in document["removed"]]) == (0, ["snowflake_warehouse"])
     assert {item["verdict"] for item in document["items"]} == {"kept"}
     assert call("inventory", "--stage", "dev", "--json")[0] == 0
 
 
-def test_stacks_are_destroyed_by_the_cdk_command_line(dev):
+def test_stacks_are_destroyed_the_last_deployed_first(dev):
     stacks = [Stacks(dev).make(part, {"Queue": QUEUE}) for part in ("data", "operations")]
-    code, document = call("destroy", "--stage", "dev", "--yes", "dev", "--json")
+    code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
     assert (code, document["code"]) == (0, "DONE")
     assert list(document["stacks"]) == stacks[::-1]
 
