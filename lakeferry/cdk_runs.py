@@ -47,9 +47,10 @@ class Cdk:
     folder: Path
     log: Path = Path(os.devnull)
 
-    def synth(self, tell: Tell, deployments: Path | None = None) -> None:
+    def synth(self, tell: Tell, deployments: Path | None = None, repair: str = "") -> None:
         """`deployments` is the folder of the deployment files, where it is not the project's own."""
         own = ["-c", f"deployments={deployments.resolve()}"] if deployments else []
+        own += ["-c", f"repair={repair}"] if repair else []
         self._run("synth", ["--quiet", *self.here.context(), *own, "--output", str(self.folder)], tell)
 
     def bootstrap(self, tell: Tell) -> None:

@@ -12,19 +12,31 @@ from stacks.assets import AWS, HERE, Platform
 
 @attrs.frozen
 class Surroundings:
-    """What differs between AWS and a rehearsal: addresses of APIs ("" means the vendor's own), and where functions run."""
+    """What differs between AWS and a rehearsal: addresses of APIs ("" means the vendor's own), and where functions run.
+
+    `repairs` are resources, as stack/logical id, whose missing object shall be created again; `repair` is a value that no
+    deployment before had.
+    """
 
     confluent_url: str = ""
     catalog_url: str = ""
     snowflake_url: str = ""
     platform: Platform = AWS
+    repair: str = ""
+    repairs: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, app: App) -> Surroundings:
         """From the app's context, that is `-c` on the command line."""
         names = ("confluent_url", "catalog_url", "snowflake_url")
         given = {name: str(app.node.try_get_context(name) or "") for name in names}
-        return cls(**given, platform=HERE if app.node.try_get_context("functions") == "here" else AWS)
+        repair, _, listed = str(app.node.try_get_context("repair") or "").partition(":")
+        return cls(
+            **given,
+            platform=HERE if app.node.try_get_context("functions") == "here" else AWS,
+            repair=repair,
+            repairs=frozenset(filter(None, listed.split(","))),
+        )
 
 
 class LakeferryStack(Stack):

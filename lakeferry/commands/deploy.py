@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from lakeferry import frame
 from lakeferry.commands.plan import PLANNED
@@ -25,8 +27,14 @@ app: Final = frame.commands()
         "next": "Commands that come next.",
     },
 )
-def deploy(call: Call) -> Mapping[str, Any]:
+def deploy(
+    call: Call,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Also create objects again that are missing at Confluent or Snowflake.")
+    ] = False,
+) -> Mapping[str, Any]:
     """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
     from lakeferry.deploying import flow  # noqa: PLC0415 - commands load what they need
 
-    return flow.told(call.voice, call.stage, yes=call.yes)
+    return flow.told(call.voice, call.stage, yes=call.yes, repair=repair)

@@ -17,8 +17,9 @@ PLANNED: Final = {
     "account": "The AWS account.",
     "region": "The AWS region.",
     "changes": "Each resource that would change: stack, world (AWS, Confluent, Snowflake), what, logical_id, name, action, "
-    "why (property, before, after, does, follows, perhaps) and what the old object takes along (loses).",
+    "why (property is a path; before, after, does, follows, perhaps) and what the old object takes along (loses).",
     "losses": "Of these, those with which something is lost.",
+    "permissions": "Each resource whose policy statements would change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks that would change: stack, what, before, after.",
     "unwanted": "Stacks that are deployed and that the file no longer wants; they stay.",
     "phases": "Each stack's part: minutes from low to high, and seconds of the last time.",

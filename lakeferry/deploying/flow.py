@@ -16,9 +16,11 @@ from lakeferry.console import FAILED, STOPPED, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.deploying import causes, ending, events, preflight
 from lakeferry.deploying.progress import Progress
 from lakeferry.ground import Ground, aws_told
+from lakeferry.inventory import Verdict
 from lakeferry.planning import taking, telling
 from lakeferry.planning.durations import spoken
 from lakeferry.planning.telling import Plan
+from lakeferry.states import drift
 
 Tell = Callable[[str], object]
 _LOG: Final = world.STATE / "deploy.log"
@@ -26,8 +28,11 @@ _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
 
 
-def told(voice: Voice, stage: str, *, yes: bool) -> dict[str, Any]:
-    """Raises CommandFailed where something is missing, nobody agrees, or it fails."""
+def told(voice: Voice, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
+    """`repair` also creates objects again that are missing at the vendors.
+
+    Raises CommandFailed where something is missing, nobody agrees, or it fails.
+    """
     with ground.of(stage) as here:
         with voice.step("Looking whether everything is there"):
             preflight.require(here)
@@ -35,7 +40,7 @@ def told(voice: Voice, stage: str, *, yes: bool) -> dict[str, Any]:
         _LOG.write_text("", encoding="utf-8")
         with cdk_runs.templates_of(here, _LOG) as cdk:
             with voice.step(f"Planning {here.deployment.prefix}") as tell:
-                taking.synthesised(cdk, tell)
+                taking.synthesised(cdk, tell, repair=_to_repair(voice, here) if repair else "")
             return deploy(voice, here, cdk, yes=yes)
 
 
@@ -62,14 +67,34 @@ def deploy(voice: Voice, here: Ground, cdk: Cdk, *, yes: bool) -> dict[str, Any]
     }
 
 
+def _to_repair(voice: Voice, here: Ground) -> str:
+    """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
+    found = drift.missing(here)
+    if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
+        told = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
+        raise CommandFailed(FAILED, "NOT-ASKED", f"not everything could be asked for: {told}", "Fix that, then run it again")
+    for one in found:
+        voice.say(f"missing: {one.world} {one.what} {one.name}")
+    if not found:
+        voice.say("No object is missing at Confluent or Snowflake")
+    return taking.repair_of(here, found)
+
+
 def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> None:
     if yes:
         return
     if not voice.may_ask:
         hint = "Look at the plan, then say it: `--yes`"
         raise CommandFailed(WRONG_INPUT, "DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
-    lost = f"\nWhat stands above is lost for good. Type the stage's name, {here.stage}, to go on"
-    answer = voice.ask(lost if plan.losses else "\nDeploy this? Type yes").lower()
+    if plan.broadened:
+        voice.result("\nMORE WOULD BE ALLOWED:", alarm=True)
+        telling.show_permissions(voice, plan.broadened)
+    if plan.losses:
+        voice.result("\nLOST FOR GOOD:", alarm=True)
+        telling.show_losses(voice, plan)
+    lost = f"\nType the stage's name, {here.stage}, to lose this and go on"
+    question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
+    answer = voice.ask(lost if plan.losses else question).lower()
     if answer != here.stage if plan.losses else answer not in _YES:
         raise CommandFailed(STOPPED, "STOPPED", "stopped; nothing was changed", "Run the command again")
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry import cdk, deployed, node
+from lakeferry import cdk, deployed, doctor, node
 from lakeferry.cdk import NoCommandLine
 from lakeferry.console import LATER, NOT_SET_UP, CommandFailed
+from lakeferry.doctor.asking import Probe
 from lakeferry.ground import Ground, aws_told
 from lakeferry.node import NoNode
 from lambdas.core.aws import error_code
 
-#: Where CDK's bootstrap notes its version, and the oldest that does. A test holds it against the templates.
-BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
-BOOTSTRAP_VERSION: Final = 6
+#: Of the doctor's groups, those in which nothing may be wrong: a deployment would fail after minutes.
+_GROUPS: Final = ("storage", "Confluent", "Snowflake")
 _ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
 _CURRENT: Final = "AWSCURRENT"
 
@@ -30,7 +30,7 @@ class Missing:
 
 def require(here: Ground) -> None:
     """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
-    missing = [*_tools(), *_of_aws(here)]
+    missing = [*_tools(), *_of_aws(here)] or [*_failing(one for one in doctor.probes(here) if one.group.name in _GROUPS)]
     if missing:
         told = "; ".join(one.what for one in missing)
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
@@ -54,25 +54,17 @@ def _of_aws(here: Ground) -> Iterator[Missing]:
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    yield from _bootstrap(here)
+    yield from _failing(probe for probe in doctor.probes(here) if probe.name == "bootstrap")
     for name, fix in _secrets(here):
         yield from _secret(here, name, fix)
 
 
-def _bootstrap(here: Ground) -> Iterator[Missing]:
-    """Who may not ask is left to CDK, which asks with a role of its own."""
-    fix = f"`python -m lakeferry.cdk bootstrap aws://{here.account}/{here.region}`"
-    with aws_told("looking for CDK's bootstrap"):
-        try:
-            found = int(here.client("ssm").get_parameter(Name=BOOTSTRAP)["Parameter"]["Value"])
-        except ClientError as error:
-            if error_code(error) in _ABSENT:
-                yield Missing(f"{here.region} is not bootstrapped for CDK", fix)
-            elif "AccessDenied" not in error_code(error):
-                raise
-        else:
-            if found < BOOTSTRAP_VERSION:
-                yield Missing(f"CDK's bootstrap is of version {found}, and {BOOTSTRAP_VERSION} is needed", fix)
+def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
+    """What the doctor calls wrong. What only is not known is left to the deployment."""
+    for check in doctor.run(list(probes)):
+        if check.is_root:
+            needed = f" (needed: {check.needed})" if check.needed else ""
+            yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)
 
 
 def _secrets(here: Ground) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import Any, Final
 
 import boto3
@@ -12,15 +11,14 @@ from botocore.exceptions import ClientError
 
 from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
-from lakeferry.inventory.stacks import TOOLKIT
 from lambdas.core.aws import error_code
 
 GROUP: Final = Group("AWS")
 #: What a deployment can't do without, of the services that some regions lack.
 _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
-#: CDK's own stack has this version at least: what the templates ask of it, and the role that looks things up.
-BOOTSTRAP: Final = 8
-_VERSION: Final = "BootstrapVersion"
+#: Where CDK's bootstrap notes its version, and the oldest that does. A test holds it against the templates.
+BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
+BOOTSTRAP: Final = 6
 
 
 def identity(here: Ground) -> list[Check]:
@@ -47,33 +45,22 @@ def region(here: Ground) -> list[Check]:
 
 
 def bootstrap(here: Ground) -> list[Check]:
-    place = f"aws://{here.account}/{here.region}"
-    fix = f"Run `{cdk()} bootstrap {place}`"
+    """By the parameter that the templates themselves look at. Raises ClientError."""
+    fix = f"Run `{cdk()} bootstrap aws://{here.account}/{here.region}`"
     try:
-        found: Mapping[str, Any] = here.client("cloudformation").describe_stacks(StackName=TOOLKIT)["Stacks"][0]
+        version = int(here.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
     except ClientError as error:
-        if error_code(error) != "ValidationError":
+        if error_code(error) != "ParameterNotFound":
             raise
-        return [GROUP.fail("bootstrap", f"there is no stack {TOOLKIT} in {here.region}", fix)]
-    return [_standing(str(found["StackStatus"]), _version(found), fix)]
+        return [GROUP.fail("bootstrap", f"{here.region} is not bootstrapped for CDK", fix)]
+    if version < BOOTSTRAP:
+        return [GROUP.fail("bootstrap", f"CDK's bootstrap is of version {version}", fix, f"{BOOTSTRAP} at least")]
+    return [GROUP.ok("bootstrap", f"version {version}")]
 
 
 def cdk() -> str:
     """How the pinned command line is called from here."""
     return f"{min(sys.executable, os.path.relpath(sys.executable), key=len)} -m lakeferry.cdk"
-
-
-def _standing(status: str, version: int, fix: str) -> Check:
-    if not status.endswith("_COMPLETE") or status in ("ROLLBACK_COMPLETE", "DELETE_COMPLETE"):
-        return GROUP.fail("bootstrap", f"stack {TOOLKIT} is {status}", fix)
-    if version < BOOTSTRAP:
-        return GROUP.fail("bootstrap", f"version {version}" if version else "no version is told", fix, f"{BOOTSTRAP} at least")
-    return GROUP.ok("bootstrap", f"version {version}")
-
-
-def _version(stack: Mapping[str, Any]) -> int:
-    told = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-    return int(told[_VERSION]) if str(told.get(_VERSION, "")).isdigit() else 0
 
 
 def _partitions(session: Any) -> list[str]:

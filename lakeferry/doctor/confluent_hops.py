@@ -29,7 +29,10 @@ KEY: Final = "Tableflow key"
 CATALOG: Final = "catalog integration"
 NAMES: Final = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET, KEY, CATALOG)
 _TOPICS: Final = "/tableflow/v1/tableflow-topics"
-_AGAIN: Final = "Take the stack down and deploy it again: CloudFormation doesn't notice what is gone elsewhere"
+_AGAIN: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_OTHER: Final = (
+    "Somebody changed or replaced it. Delete it, then run `lakeferry deploy --repair`: it creates it as the stack wants it"
+)
 _RESUME: Final = "Resume it then in Confluent's console, under Tableflow"
 
 
@@ -95,7 +98,7 @@ def _known(hops: Hops, found: dict[str, Any] | None) -> Check:
         return GROUP.fail(INTEGRATION, f"{hops.part.named('provider_integration')} is not there", _AGAIN)
     role = text(found, "config", "customer_iam_role_arn")
     if role != wanted:
-        return GROUP.fail(INTEGRATION, f"{text(found, 'id')} comes by role {role or '(none)'}", _AGAIN, wanted)
+        return GROUP.fail(INTEGRATION, f"{text(found, 'id')} comes by role {role or '(none)'}", _OTHER, wanted)
     comes = f"as {text(found, 'config', 'iam_role_arn')} with external id {text(found, 'config', 'external_id')}"
     return GROUP.ok(INTEGRATION, f"{text(found, 'id')} comes {comes}")
 

@@ -19,7 +19,10 @@ BUCKET: Final = "bucket"
 _ANY_KEY: Final = "any/key"
 _LISTED: Final = 1000
 _SHOWN: Final = 3
-_DEPLOY: Final = "Take the stacks down and deploy again: `lakeferry destroy`, then `lakeferry deploy`"
+_AGAIN: Final = (
+    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region {region} "
+    "--create-bucket-configuration LocationConstraint={region}`; `lakeferry status --drift` then names the settings that it lacks"
+)
 
 
 def needs(here: Ground, wanted: Mapping[str, tuple[str, ...]], bucket_name: str, database: str) -> dict[str, tuple[str, ...]]:
@@ -35,7 +38,7 @@ def needs(here: Ground, wanted: Mapping[str, tuple[str, ...]], bucket_name: str,
 def bucket(here: Ground, group: Group, name: str) -> Check:
     state = storage.state_of(here, name)
     if state == "absent":
-        return group.fail(BUCKET, f"there is no bucket {name}", _DEPLOY)
+        return group.fail(BUCKET, f"there is no bucket {name}", _AGAIN.format(name=name, region=here.region))
     if state == "foreign":
         told = f"{name} belongs to another account, or its policy keeps even you out"
         return group.fail(BUCKET, told, "Look at its owner and its policy", f"a bucket of account {here.account}")
@@ -43,7 +46,10 @@ def bucket(here: Ground, group: Group, name: str) -> Check:
     region = here.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or "us-east-1"
     if region != here.region:
         return group.fail(
-            BUCKET, f"{name} is in {region}", "Tableflow writes in the cluster's region only. " + _DEPLOY, here.region
+            BUCKET,
+            f"{name} is in {region}",
+            "Tableflow writes in the cluster's region only: move its objects away, delete it and create it again there",
+            here.region,
         )
     return _of_strangers(here, group, name)
 

@@ -36,7 +36,10 @@ NAMES: Final = (
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
 _RUNNING: Final = "RUNNING"
-_AGAIN: Final = "Take the Snowflake stack down and deploy it again: CloudFormation doesn't notice what was changed in Snowflake"
+_AGAIN: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_OTHER: Final = (
+    "Somebody changed or replaced it. DROP it in Snowflake, then run `lakeferry deploy --repair`, which creates it as it was"
+)
 _FOLLOWS: Final = "Snowflake notices within minutes"
 T = TypeVar("T")
 
@@ -151,7 +154,7 @@ def _compared(name: str, side: Side, seen: dict[str, str], wanted: dict[str, str
     """None where nothing differs."""
     for what, value in wanted.items():
         if seen[what] != value:
-            return GROUP.fail(name, f"{side.what} {what} {seen[what] or '(none)'}", _AGAIN, value)
+            return GROUP.fail(name, f"{side.what} {what} {seen[what] or '(none)'}", _OTHER, value)
     return None
 
 
@@ -160,7 +163,7 @@ def _own_id(hops: Hops, name: str, kind: str, side: Side) -> Check:
     wanted = naming.external_id_of(hops.part.origin(kind))
     if side.external_id not in ("", wanted):
         told = f"{side.what} says external id {side.external_id}: somebody made it anew"
-        return GROUP.fail(name, told, _AGAIN, f"{wanted}, which the role asks for")
+        return GROUP.fail(name, told, _OTHER, f"{wanted}, which the role asks for")
     known = side.what.rpartition(" ")[2]
     return GROUP.ok(name, f"{known} comes as {side.principal} with external id {side.external_id or wanted}")
 

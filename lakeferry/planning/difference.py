@@ -18,6 +18,7 @@ from lakeferry.planning import references, rules
 from lakeferry.planning.references import Exports, Place
 from lakeferry.planning.resources import Resource, of_template
 from lakeferry.planning.templates import Wanted
+from lambdas import contract
 from lambdas.core.properties import RESERVED
 from lambdas.core.redaction import redact
 
@@ -109,7 +110,7 @@ class Comparison:
         for logical_id, resource in before.items():
             if logical_id not in after:
                 kept = resource.stays_when_removed
-                yield Change(resource, Action.KEPT if kept else Action.DELETED, loses="" if kept else rules.lost(resource))
+                yield Change(resource, Action.KEPT if kept else Action.DELETED, loses="" if kept else self._lost(resource))
 
     def _old(self, stack: str) -> dict[str, Resource]:
         standing = self.deployed.get(stack)
@@ -137,7 +138,21 @@ class Comparison:
             return None
         action = min((one.does for one in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
-        return Change(pair.after, action, why, rules.lost(pair.before) if action.loses and not stays else "")
+        return Change(pair.after, action, why, self._lost(pair.before) if action.loses and not stays else "")
+
+    def _lost(self, resource: Resource) -> str:
+        """Also which tables read a topic that a statement's undo drops: nothing in the template changes them."""
+        lost = rules.lost(resource)
+        if not lost or resource.kind != "flink_statement":
+            return lost
+        everything = [one for name in self.deployed for one in self._old(name).values()]
+        over = [
+            one for one in everything if one.kind == "tableflow_topic" and resource.logical_id in one.body.get("DependsOn", ())
+        ]
+        topics = {one.properties.get("topic") for one in over}
+        over += [one for one in everything if one.kind == "snowflake_iceberg_table" and one.properties.get("table") in topics]
+        names = ", ".join(f"{one.what} {one.name}" for one in over)
+        return f"{lost}. Tables over the topic that it drops stop following it: {names}" if names else lost
 
     @cached_property
     def _exports(self) -> Exports:
@@ -164,6 +179,8 @@ class _Difference:
         for name in dict.fromkeys([*before.properties, *after.properties]):
             if not (after.kind and name in RESERVED):
                 yield from self._of_property(name)
+        if after.kind and (repair := after.properties.get(contract.REPAIR)) and repair != before.properties.get(contract.REPAIR):
+            yield Why("object", "missing", "created again", Action.CHANGED)
 
     def _of_property(self, name: str) -> Iterator[Why]:
         fallback = rules.default(self.pair.after, name)
@@ -174,8 +191,11 @@ class _Difference:
             return
         rule = rules.of(self.pair.after, self.region)
         does, perhaps = self._effect(name, before, after, rule)
-        why = self._why(name, before, after, does)
-        yield attrs.evolve(why, perhaps=perhaps, follows=f"{follows}, which is replaced" if is_same else "")
+        if is_same:
+            yield attrs.evolve(self._why(name, before, after, does), perhaps=perhaps, follows=f"{follows}, which is replaced")
+            return
+        for path, old, new in _differing(name, before, after):
+            yield attrs.evolve(self._why(path, old, new, does), perhaps=perhaps)
 
     def _effect(self, name: str, before: Any, after: Any, rule: rules.Rule) -> tuple[Action, bool]:
         """What a property's change does, and whether AWS decides about more."""
@@ -196,9 +216,9 @@ class _Difference:
     def _led(self, value: Any) -> Iterator[Place]:
         return references.of(self.pair.after.stack, value, self.given)
 
-    def _why(self, name: str, before: Any, after: Any, does: Action) -> Why:
-        old, new = _differing(before, after)
-        return Why(name, redact(references.shown(old, self.given)), redact(references.shown(new, self.given)), does)
+    def _why(self, path: str, before: Any, after: Any, does: Action) -> Why:
+        old, new = references.both(before, after, self.given)
+        return Why(path, redact(old), redact(new), does)
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
@@ -207,14 +227,22 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _why(name: str, before: Any, after: Any, given: Exports, does: Action) -> Why:
-    old, new = _differing(before, after)
-    return Why(name, redact(references.shown(old, given)), redact(references.shown(new, given)), does)
+def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Every path at which two values differ, with what is there."""
+    if rules.as_text(before) == rules.as_text(after):
+        return
+    if _is_plain(before) and _is_plain(after):
+        for name in dict.fromkeys([*before, *after]):
+            yield from _differing(f"{path}.{name}", before.get(name), after.get(name))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _differing(f"{path}[{number}]", old, new)
+    elif isinstance(before, list) and isinstance(after, list):
+        gone, come = ([each for each in one if each not in other] for one, other in ((before, after), (after, before)))
+        yield path, gone or None, come or None
+    else:
+        yield path, before, after
 
 
-def _differing(before: Any, after: Any) -> tuple[Any, Any]:
-    """Of two maps only what differs: a long list of settings says nothing."""
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or len(before) < 2:
-        return before, after
-    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
-    return {name: before.get(name) for name in names}, {name: after.get(name) for name in names}
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Mapping) and not references.is_function(value)

@@ -14,6 +14,8 @@ Exports = Mapping[str, Place]
 
 _NAMED: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
 _LONGEST: Final = 70
+#: Characters on either side of a difference.
+_AROUND: Final = 15
 #: Of an asset: its beginning tells it from others.
 _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -56,9 +58,42 @@ def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Place]:
         yield from of(stack, value, given)
 
 
+def whole(value: Any, given: Exports) -> str:
+    """A value as people read it, on one line."""
+    return _HASH.sub(lambda found: f"{found[0][:8]}…", " ".join(_text(value, given).split()))
+
+
 def shown(value: Any, given: Exports) -> str:
-    """A value as people read it: on one line, without its middle where it is long."""
-    text = _HASH.sub(lambda found: f"{found[0][:8]}…", " ".join(_text(value, given).split()))
+    """The same without its middle where it is long."""
+    return _short(whole(value, given))
+
+
+def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
+    """Two values that differ. Of long ones, what they have in common is left out, so that the difference is seen."""
+    old, new = whole(before, given), whole(after, given)
+    if len(old) <= _LONGEST and len(new) <= _LONGEST:
+        return old, new
+    begin = _same(old, new)
+    end = _same(old[begin:][::-1], new[begin:][::-1])
+    start = max(0, begin - _AROUND)
+    return tuple(  # type: ignore[return-value]
+        f"{'…' if start else ''}{_short(text[start : len(text) - max(0, end - _AROUND)])}{'…' if end > _AROUND else ''}"
+        for text in (old, new)
+    )
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def is_function(value: Any) -> bool:
+    """Whether CloudFormation computes it."""
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 25]} … {text[-20:]}"
 
 

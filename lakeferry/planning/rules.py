@@ -67,7 +67,7 @@ def same(resource: Resource, name: str, before: Any, after: Any) -> bool:
     """Whether two values of a property mean the same to the kind. CloudFormation makes texts of numbers."""
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
         return flink_sql.normal(str(before or "")) == flink_sql.normal(str(after or ""))
-    return bool(_as_text(before) == _as_text(after))
+    return bool(as_text(before) == as_text(after))
 
 
 def default(resource: Resource, name: str) -> Any:
@@ -115,9 +115,10 @@ def _paths(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple((name,) for name in names)
 
 
-def _as_text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
+    """A value with all numbers and truths as CloudFormation writes them."""
     if isinstance(value, Mapping):
-        return {name: _as_text(each) for name, each in value.items()}
+        return {name: as_text(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_as_text(each) for each in value]
+        return [as_text(each) for each in value]
     return str(value).lower() if isinstance(value, bool) else str(value) if value is not None else None

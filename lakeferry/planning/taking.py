@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +11,11 @@ from lakeferry.cdk_runs import Cdk, CliFailed
 from lakeferry.console import FAILED, CommandFailed
 from lakeferry.deployed import Deployed
 from lakeferry.ground import Ground, aws_told
-from lakeferry.planning import durations, references, templates
+from lakeferry.planning import durations, permissions, references, templates
 from lakeferry.planning.difference import Comparison
 from lakeferry.planning.telling import Plan, Setting
 from lakeferry.planning.templates import Wanted
+from lakeferry.states.drift import Drift
 from lambdas.core.redaction import redact
 
 Tell = Callable[[str], object]
@@ -22,15 +23,21 @@ Tell = Callable[[str], object]
 _LAST_LINES: Final = 5
 
 
-def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None) -> None:
-    """Raises CommandFailed."""
+def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None, repair: str = "") -> None:
+    """`repair` is what `repair_of` makes. Raises CommandFailed."""
     tell("templates")
     try:
-        cdk.synth(lambda _: None, deployments)
+        cdk.synth(lambda _: None, deployments, repair)
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
         hint = "Correct what these lines name; `python -m lakeferry.cdk synth` shows all of them"
         raise CommandFailed(FAILED, "SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
+
+
+def repair_of(here: Ground, missing: Iterable[Drift]) -> str:
+    """As the app takes it: a value that no deployment before had, and the resources whose object is missing."""
+    names = ",".join(f"{one.stack}/{one.name}" for one in missing)
+    return f"{here.clock.time():.0f}:{names}" if names else ""
 
 
 def take(here: Ground, cdk: Cdk, tell: Tell) -> Plan:
@@ -48,6 +55,7 @@ def take(here: Ground, cdk: Cdk, tell: Tell) -> Plan:
         account=here.account,
         region=here.region,
         changes=changes,
+        permissions=permissions.compare(wanted, begun),
         settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(here.plan),

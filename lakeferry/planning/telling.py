@@ -12,6 +12,7 @@ from lakeferry.console import Voice
 from lakeferry.cost import HOURS, Estimate
 from lakeferry.planning.difference import GRAVEST, Action, Change
 from lakeferry.planning.durations import Phase
+from lakeferry.planning.permissions import PermissionChange
 from lakeferry.planning.resources import AWS, CONFLUENT, SNOWFLAKE
 
 #: Of things that are made, so many are named; the others are counted.
@@ -43,6 +44,7 @@ class Plan:
     cost: Estimate
     standing: list[str]
     unwanted: list[str]
+    permissions: list[PermissionChange] = attrs.field(factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -52,15 +54,23 @@ class Plan:
     def losses(self) -> list[Change]:
         return _graver([change for change in self.changes if change.loses])
 
+    @property
+    def broadened(self) -> list[PermissionChange]:
+        """In stacks that are deployed: of a new stack, everything is new."""
+        return [one for one in self.permissions if one.broadens and one.stack in self.standing]
+
     def counts(self, *worlds: str) -> Counter[Action]:
         return Counter(change.action for change in self.changes if not worlds or change.resource.world in worlds)
 
 
 def show(voice: Voice, plan: Plan) -> None:
     voice.result(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
-    _losses(voice, plan)
+    if plan.losses:
+        voice.result("WOULD BE LOST:", alarm=True)
+        show_losses(voice, plan)
     for world in _ORDER:
         _of_world(voice, plan, world)
+    _permissions(voice, plan)
     for one in plan.settings:
         voice.result(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
     for name in plan.unwanted:
@@ -85,6 +95,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
+        "permissions": [attrs.asdict(one) for one in plan.permissions],
         "unwanted": plan.unwanted,
         "phases": [attrs.asdict(phase) for phase in plan.phases],
         "cost": {"currency": "USD", "low": round(plan.cost.low, 2), "high": round(plan.cost.high, 2)},
@@ -96,10 +107,7 @@ def a_day(cost: Estimate) -> str:
     return f"{low:,.0f} to {high:,.0f} USD a day"
 
 
-def _losses(voice: Voice, plan: Plan) -> None:
-    if not plan.losses:
-        return
-    voice.result("WOULD BE LOST:", alarm=True)
+def show_losses(voice: Voice, plan: Plan) -> None:
     for change in plan.losses:
         where = f"{change.resource.world} {change.resource.what} {change.resource.name}"
         voice.result(f"  {where} would be {change.action}, and with it {change.loses}", alarm=True)
@@ -109,6 +117,26 @@ def _losses(voice: Voice, plan: Plan) -> None:
             voice.result("      because the file no longer wants it")
 
 
+def show_permissions(voice: Voice, changes: Iterable[PermissionChange]) -> None:
+    """Whole: a permission that isn't shown can't be approved."""
+    for one in changes:
+        more = " allows more" if one.broadens else ""
+        voice.result(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
+        for line in one.added:
+            voice.result(f"      + {line}")
+        for line in one.removed:
+            voice.result(f"      - {line}")
+
+
+def _permissions(voice: Voice, plan: Plan) -> None:
+    shown = [one for one in plan.permissions if voice.verbose or one.stack in plan.standing]
+    if shown:
+        voice.result("\nPermissions:")
+        show_permissions(voice, shown)
+    if new := len(plan.permissions) - len(shown):
+        voice.result(f"\nPermissions: {new} policies in new stacks (each with --verbose; docs/reference/iam-roles.md lists them)")
+
+
 def _of_world(voice: Voice, plan: Plan, world: str) -> None:
     mine = [change for change in plan.changes if change.resource.world == world]
     if not mine:
@@ -116,7 +144,8 @@ def _of_world(voice: Voice, plan: Plan, world: str) -> None:
     counts = plan.counts(world)
     voice.result(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
     shown = mine if world != AWS or voice.verbose else [change for change in mine if change.action is not Action.MADE]
-    voice.table(["would be", "what", "which", "why"], list(_rows(shown, voice.verbose))) if shown else None
+    if shown:
+        voice.table(["would be", "what", "which", "why"], list(_rows(shown, voice.verbose)))
     if len(shown) < len(mine):
         made = Counter(change.resource.stack for change in mine if change.action is Action.MADE)
         told = ", ".join(f"{count} in {stack}" for stack, count in made.items())

@@ -15,12 +15,13 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 import attrs
 from cattrs import Converter
 
+from lambdas import contract
 from lambdas.core.errors import BadProperties
 
 T = TypeVar("T", bound="Properties")
 
 #: What CloudFormation and the lifecycle themselves put among the properties.
-RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind"})
+RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.REPAIR})
 
 
 @attrs.frozen

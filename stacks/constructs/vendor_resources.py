@@ -77,9 +77,18 @@ class VendorResources(Construct):
             resource_type=contract.resource_type(kind),
             service_token=self._provider.service_token,
             service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
-            properties={"kind": kind, **{k: v for k, v in properties.items() if v is not None}},
+            properties={
+                "kind": kind,
+                **{k: v for k, v in properties.items() if v is not None},
+                **self._repair(name),
+            },
         )
         return Made(kind, resource)
+
+    def _repair(self, name: str) -> dict[str, str]:
+        """An update finds out that the object is missing, and creates it."""
+        wanted = f"{self._stack.stack_name}/{name}" in self._stack.surroundings.repairs
+        return {contract.REPAIR: self._stack.surroundings.repair} if wanted else {}
 
 
 def _check(kind: str, properties: Mapping[str, Any]) -> None:

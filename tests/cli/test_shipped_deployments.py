@@ -149,14 +149,14 @@ def test_what_producers_write_becomes_tables_and_nothing_is_wrong(operator):
 def test_a_protected_deployment_is_destroyed_only_after_its_protection_is_lifted(operator):
     """What the file keeps stays; nothing else does."""
     prefix, file = operator.here.deployment.prefix, operator.clone.root / "deployments" / f"{operator.here.stage}.toml"
-    refused = operator.call("destroy", "--yes", operator.here.stage, code=7).document
+    refused = operator.call("destroy", "--confirm", operator.here.stage, code=7).document
     assert refused["code"] == "DESTROY-PROTECTED"
     file.write_text(file.read_text().replace("deletion_protection = true", "deletion_protection = false"))
     operator.call("deploy", "--yes")
     client = operator.here.client("cloudformation")
     for stack in re.findall(rf"\b{prefix}-[a-z]+\b", refused["message"]):
         client.update_termination_protection(StackName=stack, EnableTerminationProtection=False)
-    done = operator.call("destroy", "--yes", operator.here.stage).document
+    done = operator.call("destroy", "--confirm", operator.here.stage).document
     assert sorted(done["stacks"]) == sorted(operator.here.stacks)
     assert operator.stacks() == {}
     left = inventory.take(operator.here)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from lakeferry.deploying import preflight
+from assembly_kit import synthesise
+
+from deployments import check
+from lakeferry.doctor import aws
 from lakeferry.planning import templates
 
 
 def test_the_bootstrap_that_is_asked_for_is_the_one_that_the_templates_need(dev):
-    assert templates.bootstrap_version(dev.folder) == preflight.BOOTSTRAP_VERSION
+    assert templates.bootstrap_version(dev.folder) == aws.BOOTSTRAP
 
 
 def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
@@ -17,3 +20,18 @@ def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
         assert {one.name.removeprefix(f"{assembly.prefix}-"): one.template for one in wanted} == assembly.templates
         assert {one.is_protected for one in wanted} == {is_protected}
         assert {one.tags["stage"] for one in wanted} == {assembly.prefix.rpartition("-")[2]}
+
+
+def test_a_repair_changes_the_resources_that_it_names_and_nothing_else(dev, tmp_path):
+    named = "1764000000:lakeferry-dev-confluent/StockTradesTopic,lakeferry-dev-snowflake/Warehouse"
+    repaired = synthesise(check.load_stage("dev"), tmp_path, repair=named)
+    assert repaired.failure == ""
+    changed = {}
+    for part, template in repaired.templates.items():
+        for logical_id, body in template["Resources"].items():
+            before = dev.templates[part]["Resources"][logical_id]
+            if body != before:
+                changed[logical_id] = {
+                    name: value for name, value in body["Properties"].items() if value != before["Properties"].get(name)
+                }
+    assert changed == {"StockTradesTopic": {"repair": "1764000000"}, "Warehouse": {"repair": "1764000000"}}

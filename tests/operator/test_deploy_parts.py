@@ -16,6 +16,8 @@ from lakeferry import deployed, logs
 from lakeferry.cdk_runs import Cdk
 from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.deploying import causes, events, preflight
+from lakeferry.doctor import aws
+from lakeferry.inventory import CONFLUENT
 from lakeferry.planning import taking
 from lakeferry.planning.difference import Action
 from lakeferry.states import drift
@@ -87,9 +89,9 @@ def refused(here):
 @pytest.fixture
 def bootstrapped():
     ssm = boto3.client("ssm")
-    ssm.put_parameter(Name=preflight.BOOTSTRAP, Value=str(preflight.BOOTSTRAP_VERSION), Type="String", Overwrite=True)
+    ssm.put_parameter(Name=aws.BOOTSTRAP_PARAMETER, Value=str(aws.BOOTSTRAP), Type="String", Overwrite=True)
     yield ssm
-    ssm.delete_parameter(Name=preflight.BOOTSTRAP)
+    ssm.delete_parameter(Name=aws.BOOTSTRAP_PARAMETER)
 
 
 @pytest.mark.usefixtures("bootstrapped")
@@ -103,14 +105,22 @@ def test_all_that_is_missing_is_told_at_once(worlds):
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
     told = [one["what"] for one in failure.details]
     assert len(told) == 3
-    assert "eu-west-1 is not bootstrapped for CDK" in told
+    assert "AWS: bootstrap: eu-west-1 is not bootstrapped for CDK" in told
     assert f"there is no secret {here.deployment.confluent.cloud_key_secret}" in told
     assert "lakeferry secrets set snowflake --stage test" in failure.hint
 
 
 def test_an_old_bootstrap_is_not_enough(here, bootstrapped):
-    bootstrapped.put_parameter(Name=preflight.BOOTSTRAP, Value="5", Type="String", Overwrite=True)
-    assert "version 5, and 6 is needed" in refused(here).message
+    bootstrapped.put_parameter(Name=aws.BOOTSTRAP_PARAMETER, Value="5", Type="String", Overwrite=True)
+    assert "version 5 (needed: 6 at least)" in refused(here).message
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_what_the_doctor_calls_wrong_stops_a_deployment_before_it_begins(here, broken):
+    broken(CONFLUENT, status=401, shape="json", code="401")
+    failure = refused(here)
+    assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
+    assert "Confluent: Cloud key" in failure.message
 
 
 @pytest.mark.usefixtures("bootstrapped")

@@ -7,6 +7,7 @@ import inspect
 import json
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pytest
 from assembly_kit import dev_templates
 
@@ -14,7 +15,7 @@ from deployments import check
 from lakeferry import cost
 from lakeferry.console import Voice
 from lakeferry.deployed import Deployed
-from lakeferry.planning import durations, references, rules, taking, telling
+from lakeferry.planning import durations, permissions, references, rules, taking, telling
 from lakeferry.planning.difference import Action, Comparison
 from lakeferry.planning.resources import Resource
 from lakeferry.planning.telling import Plan
@@ -107,6 +108,122 @@ def test_another_text_of_a_statement_drops_what_it_writes(templates):
     only = changed(templates, other)["StockTradesWithTotalsStatement"]
     assert only.action is Action.RENEWED
     assert "DROP TABLE" in only.loses
+    assert "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable" in only.loses
+    assert "iceberg table" in only.loses
+
+
+def test_of_a_long_value_the_part_that_differs_is_shown(templates):
+    def other(resources):
+        properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
+        assert len(properties["sql"]) > 100
+        properties["sql"] = properties["sql"].rstrip().removesuffix(";") + " LIMIT 7;"
+
+    (why,) = changed(templates, other)["StockTradesWithTotalsStatement"].why
+    assert ("LIMIT 7" in why.before, "LIMIT 7" in why.after) == (False, True)
+    assert len(why.after) < 80
+
+
+def role_of(resources, words):
+    return next(name for name, body in resources.items() if body["Type"] == "AWS::IAM::Role" and words in name)
+
+
+def permitted(templates, change):
+    """What changes in who may do what, by logical id."""
+    after = copy.deepcopy(templates)
+    change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
+    wanted = [Wanted(name, template) for name, template in after.items()]
+    return {one.logical_id: one for one in permissions.compare(wanted, standing(templates))}
+
+
+def own_statements(resources):
+    return resources["confluent"][role_of(resources["confluent"], "TableflowRole")]["Properties"]["Policies"][0][
+        "PolicyDocument"
+    ]["Statement"]
+
+
+def test_an_action_that_is_added_to_a_role_is_shown_with_what_it_is_on(templates):
+    def more(resources):
+        own_statements(resources)[0]["Action"] = "s3:DeleteBucket"
+
+    (only,) = permitted(templates, more).values()
+    assert only.broadens
+    assert [line.split(" on ")[0] for line in only.added] == ["allow s3:DeleteBucket"]
+    assert all("TableflowBucket" in line for line in (*only.added, *only.removed))
+    (why,) = changed(templates, more)[only.logical_id].why
+    assert why.property.startswith("Policies[0].PolicyDocument.Statement[0].Action")
+    assert "s3:DeleteBucket" in why.after
+
+
+def test_a_condition_that_goes_allows_more_and_one_that_comes_is_shown_as_both(templates):
+    def anybody(resources):
+        role = resources["confluent"][role_of(resources["confluent"], "TableflowRole")]
+        for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]:
+            statement.pop("Condition", None)
+
+    (only,) = permitted(templates, anybody).values()
+    assert only.broadens
+    assert all(" if " not in line for line in only.added)
+    assert any("sts:ExternalId" in line for line in only.removed)
+
+
+def test_less_is_shown_and_is_no_broadening(templates):
+    def less(resources):
+        del own_statements(resources)[0]
+
+    (only,) = permitted(templates, less).values()
+    assert (only.broadens, only.added) == (False, ())
+    assert only.removed
+
+
+def test_a_deny_that_goes_a_managed_policy_and_a_boundary_are_seen(templates):
+    def looser(resources):
+        policy = next(body for body in resources["data"].values() if body["Type"] == "AWS::S3::BucketPolicy")
+        statements = policy["Properties"]["PolicyDocument"]["Statement"]
+        statements.remove(next(one for one in statements if one["Effect"] == "Deny"))
+        role = resources["confluent"][role_of(resources["confluent"], "TableflowRole")]["Properties"]
+        role["ManagedPolicyArns"] = ["arn:aws:iam::aws:policy/AdministratorAccess"]
+
+    found = list(permitted(templates, looser).values())
+    assert [one.broadens for one in found] == [True, True]
+    assert any(line.startswith("deny ") for one in found for line in one.removed)
+    assert any("allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in one.added for one in found)
+
+
+def test_the_same_statements_grouped_otherwise_are_no_change(templates):
+    def grouped(resources):
+        statements = own_statements(resources)
+        statements.reverse()
+        for statement in statements:
+            if isinstance(statement["Action"], list):
+                statement["Action"].reverse()
+
+    assert permitted(templates, grouped) == {}
+
+
+def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_counted(templates, capsys):
+    def more(resources):
+        own_statements(resources)[0]["Action"] = [f"s3:{'Very' * 20}LongAction{number}" for number in range(30)]
+
+    found = list(permitted(templates, more).values())
+    new = permissions.compare([Wanted(name, template) for name, template in templates.items()], {})
+    plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
+    telling.show(Voice(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
+    said = capsys.readouterr().out
+    assert all(f"LongAction{number}" in said for number in range(30))
+    assert "policies in new stacks" in said
+    assert plan.broadened[0] == found[0]
+
+
+def test_a_missing_object_that_is_created_again_is_a_change_and_no_loss_and_later_nothing(templates):
+    def repaired(resources):
+        resources["confluent"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
+
+    (only,) = changed(templates, repaired).values()
+    assert (only.action, only.loses) == (Action.CHANGED, "")
+    assert [str(why) for why in only.why] == ["object: missing → created again"]
+    after = copy.deepcopy(templates)
+    after["lakeferry-dev-confluent"]["Resources"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
+    assert compared(after, templates) == []
 
 
 def test_another_comment_in_a_statement_is_no_change(templates):

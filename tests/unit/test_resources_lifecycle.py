@@ -123,6 +123,18 @@ def test_what_somebody_changed_by_hand_is_repaired(toys):
     assert toys.sizes() == [2]
 
 
+def test_a_missing_object_is_created_again_by_an_update_that_changes_nothing_but_the_repair(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    before = toy.physical_id
+    toys.shop.things.clear()
+    assert toy.update(repair="1764000000")["id"] == "thing-2"
+    assert (toys.sizes(), toy.physical_id) == ([2], before)
+    writes = len(toys.shop.writes())
+    toy.update(repair="1764000001")
+    assert len(toys.shop.writes()) == writes
+
+
 def test_another_shelf_is_another_thing_and_the_old_one_goes_after_the_new_one_works(toys):
     toy = toys.resource(shelf="north")
     toy.create()
