@@ -26,6 +26,8 @@ FUNCTIONS: Final = {
 }
 #: Of a Glue run, below the deployment's own prefix.
 _GLUE: Final = ("output", "error")
+#: Runs that are looked at for the newest: Glue documents no order of them.
+_RUNS: Final = 50
 _STREAMS: Final = 20
 _PAGE: Final = 1000
 #: What the Lambda service writes around each call.
@@ -96,9 +98,10 @@ def _of_functions(here: Ground, name: str) -> Run:
 def _of_export(here: Ground, name: str, last: int) -> Iterator[Run]:
     job, prefix = f"{here.deployment.prefix}-{name}", f"/aws-glue/{here.deployment.prefix}"
     deployed.part(here, "exports")
-    pages = here.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": last})
+    most = max(last, _RUNS)
+    pages = here.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
     runs = [run for page in pages for run in page["JobRuns"]]
-    for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True):
+    for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
         lines = _in_order(line for part in _GLUE for line in _of_run(here, f"{prefix}/{part}", run["Id"]))
         yield Run(run["Id"], run["JobRunState"], run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"), lines, prefix)
 

@@ -107,7 +107,13 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         options |= {"ENDPOINT": endpoint.split("://")[1], "URL_STYLE": "path"}
     listed = ", ".join(f"{name} '{_quoted(value)}'" for name, value in options.items() if value)
     plain = ", USE_SSL false" if endpoint.startswith("http://") else ""
-    connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
+    try:
+        connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
+    except duckdb.Error as error:  # its message may quote the statement, and with it the secret key
+        told = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
+        raise CommandFailed(
+            FAILED, "QUERY-CREDENTIALS", told, "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again"
+        ) from None
 
 
 def _listed(world: World) -> list[tuple[str, str, str]]:

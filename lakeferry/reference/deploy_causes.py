@@ -65,6 +65,11 @@ DEPLOY: Final[dict[str, tuple[str, str, str]]] = {
         "`lakeferry rotate` asks before it does either, and there was nobody to ask.",
         "Say it: `lakeferry rotate SECRET --now --yes`. Nothing was changed.",
     ),
+    "ROTATE-STOPPED": (
+        "Nobody watches the rotation any more",
+        "Ctrl-C. A rotation that has begun goes on in AWS. After `--revoke`, an older key may still be valid.",
+        "`lakeferry rotate` shows the keys. After `--revoke`, run it again: only then is every older key gone.",
+    ),
     "ROTATE-UNKNOWN": (
         "No secret that rotates is called so",
         "The name is misspelt, or is that of a key that you made yourself: those don't rotate. `--revoke` wants one secret.",

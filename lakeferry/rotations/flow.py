@@ -40,8 +40,13 @@ def now(voice: Voice, stage: str, chosen: str | None, *, yes: bool) -> dict[str,
     with ground.of(stage) as here:
         wanted = secrets.of(here, chosen)
         names = ", ".join(one.name for one in wanted)
-        _require_agreed(voice, f"Replace the keys in {names}? Those of before stay valid. Type yes", yes=yes)
-        done = [_turned(voice, here, one) for one in wanted]
+        _require_agreed(voice, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
+        done: list[turning.Turned] = []
+        try:
+            for one in wanted:
+                done.append(_turned(voice, here, one))
+        except KeyboardInterrupt:
+            raise _stopped(here, wanted[len(done)], "its previous key stays valid", f"rotate {wanted[len(done)].name}") from None
         return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(one) for one in done], "revoked": []}
 
 
@@ -55,9 +60,13 @@ def revoke(voice: Voice, stage: str, chosen: str | None, *, yes: bool) -> dict[s
         (secret,) = wanted
         question = f"Readers of {secret.name} that hold an older key fail once, and read the secret again. Type yes to go on"
         _require_agreed(voice, question, yes=yes)
-        first = _revoked(voice, here, secret)
-        turned = _turned(voice, here, secret)
-        second = _revoked(voice, here, secret)
+        try:
+            first = _revoked(voice, here, secret)
+            turned = _turned(voice, here, secret)
+            second = _revoked(voice, here, secret)
+        except KeyboardInterrupt:
+            still = "an older key may still be valid, also one that has leaked"
+            raise _stopped(here, secret, still, f"rotate {secret.name} --revoke") from None
         voice.result(f"Now exactly one key is valid: {second.kept}")
         both = [attrs.asdict(one) for one in (first, second)]
         return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(turned)], "revoked": both}
@@ -89,7 +98,7 @@ def documents(found: Iterable[Age]) -> list[dict[str, Any]]:
 
 def _row(deployment: Deployment, age: Age) -> list[str]:
     live = next((key["id"] for key in age.keys if key["place"] == age.place), "")
-    others = ", ".join(f"{key['id']} ({key['place']})" for key in age.keys if key["id"] != live)
+    others = ", ".join(f"{key['id']} ({key['place'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
     hints = ["not asked ?"] if age.trouble else ["made by hand"] if age.by_hand else []
     told = "; ".join([*troubles(deployment, age), *hints])
@@ -100,7 +109,7 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
 def _turned(voice: Voice, here: Ground, secret: Rotating) -> turning.Turned:
     with voice.step(f"Rotating {secret.name}") as tell:
         done = turning.turn(here, secret, tell)
-    voice.result(f"{secret.name}: a new key is current, after {spoken(done.seconds)}; the one of before stays valid")
+    voice.result(f"{secret.name}: new key active after {spoken(done.seconds)}; the previous key stays valid")
     return done
 
 
@@ -111,6 +120,13 @@ def _revoked(voice: Voice, here: Ground, secret: Rotating) -> turning.Revoked:
     if done.not_ours:
         voice.warn(f"  not ours, and still valid: {', '.join(done.not_ours)}. Look whose they are, and UNSET them in Snowflake")
     return done
+
+
+def _stopped(here: Ground, secret: Rotating, still: str, words: str) -> CommandFailed:
+    """What Secrets Manager and its function have begun goes on, and we don't see how it ends."""
+    message = f"stopped watching {secret.name}; a rotation that has begun goes on in AWS, and {still}"
+    hint = f"`{command()} rotate --stage {here.stage}` shows its keys; `{command()} {words} --stage {here.stage}` finishes it"
+    return CommandFailed(STOPPED, "ROTATE-STOPPED", message, hint, {"secret": secret.name})
 
 
 def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -109,10 +110,16 @@ def _asked(voice: Voice, question: questions.Question, default: str) -> str:
 
 
 def _may_write(voice: Voice, place: Place, text: str | None, difference: str, *, yes: bool) -> bool:
-    """Nothing is written over without a word. Raises CommandFailed where nobody can be asked."""
-    if text is None or yes:
+    """Nothing is written over without a word, with --yes neither. Raises CommandFailed where nobody can be asked."""
+    if text is None:
         return True
     voice.result(difference)
+    if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
+        voice.warn(f"! {comments} lines of comments would be removed from {place.name}")
+    if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
+        voice.warn(f"! exports would be removed from {place.name}: {', '.join(exports)}")
+    if yes:
+        return True
     if voice.may_ask:
         return voice.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
     message = f"{place.name} exists, and the answers change it"

@@ -66,7 +66,8 @@ def _standing(places: Places, export: Export) -> Standing:
     following = cron.parse(export.cron, export.zone).after(now)
     last = look(lambda: _last(places, export.export))
     count = look(lambda: _published(places, export.export))
-    seen = [look(lambda: _late(places, export)), _unheard(places, export)]
+    has_run = isinstance(last, Last)
+    seen = [look(lambda: _late(places, export, has_run=has_run)), _unheard(places, export)]
     return Standing(
         export=export.export,
         last=last if isinstance(last, Last) else None,
@@ -115,13 +116,13 @@ def _of_run(last: Any) -> list[Seen]:
     return [Seen(State.WRONG, told=f"the last run {last.record or last.result.lower()}: {last.reason or 'no reason given'}")]
 
 
-def _late(places: Places, export: Export) -> Seen | None:
+def _late(places: Places, export: Export, *, has_run: bool) -> Seen | None:
     hours = places.results.late(export)
     if hours > 0:
         return Seen(State.WRONG, hours, f"{spoken_hours(hours)} late")
     first = places.results.first_run(export)
     if first and places.here.clock.time() < (first + timedelta(hours=export.late_after_hours)).timestamp():
-        return Seen(State.WAITING, told=f"the first run comes at {first:%Y-%m-%d %H:%M} UTC")
+        return Seen(State.WAITING, told=f"the first {'scheduled ' if has_run else ''}run comes at {first:%Y-%m-%d %H:%M} UTC")
     return None
 
 

@@ -25,8 +25,10 @@ _numbers = itertools.count()
 #: Keeps the secrets of an invocation alive, and so known to `redact`, after the code that read them has dropped them.
 _of_invocation: ContextVar[list[Secret] | None] = ContextVar("secrets of the invocation", default=None)
 
-#: Confluent's API secrets, private keys, credentials in a header or a URL, signed addresses of CloudFormation.
+#: Confluent's API secrets, AWS secret keys and session tokens that are named as such, private keys, credentials in a header or a
+#: URL, signed addresses of CloudFormation.
 _LOOKS_SECRET = (
+    re.compile(r"""(?:secret(?:_?access)?(?:_?key)?|session_?token)["']?\s*[:=(]?\s*["']?[A-Za-z0-9+/=]{40,}""", re.IGNORECASE),
     re.compile(r"\bcflt[A-Za-z0-9+/=_-]{20,}"),
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
     re.compile(r"(?<=\bBasic )[A-Za-z0-9+/=]{8,}|(?<=\bBearer )[\w.~+/=-]{8,}"),

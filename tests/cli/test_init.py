@@ -141,6 +141,13 @@ def test_a_change_leaves_all_else_in_the_file_as_somebody_wrote_it(place):
     ]
 
 
+def test_with_yes_the_difference_is_shown_too_with_what_it_drops(place):
+    said = place.run("init", "--stage", "dev", "--topics", "sales_orders", "--yes")
+    assert said.code == 0, said.err
+    assert "-[[exports]]" in said.out
+    assert "! exports would be removed from deployments/dev.toml: daily_trades" in said.err
+
+
 def test_the_same_answers_again_write_nothing(place):
     assert place.run("init", "--stage", "test", *MINE).code == 0
     again = place.run("init", "--stage", "test", "--json")

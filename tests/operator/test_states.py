@@ -122,6 +122,32 @@ def watched_tables(looking):
     return Tables(lambda: Connection(tableflow._plane, *tableflow._query.values()))
 
 
+@pytest.fixture
+def skipping(looking, stands):
+    """Tableflow skips what can't be written, and forgets it afterwards."""
+    place = {"environment": {"id": stands.place["environment_id"]}, "kafka_cluster": {"id": stands.cluster}}
+    ((_, table),) = stands.world.tableflow_topics.items()
+
+    def handle(mode):
+        spec = {**place, "config": {"error_handling": {"mode": mode}}}
+        Tableflow(looking.here)._plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
+
+    handle("SKIP")
+    yield
+    handle("SUSPEND")
+    messages = stands.world.clusters[stands.cluster].topics[TOPIC].messages
+    messages[:] = [message for message in messages if message.value != b"not avro"]
+    table.taken, table.skipped = len(messages), []
+
+
+@pytest.mark.usefixtures("skipping")
+def test_a_record_that_tableflow_skips_is_counted_by_the_watch(looking, produce):
+    produce(b"not avro")
+    assert watched_tables(looking).stopped(TOPIC) == 0
+    looking.here.clock.sleep(1)
+    assert looking.topics.skipped() == 1
+
+
 def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produce, stands):
     said = produce(b"not avro")
     found = seen(looking)["tableflow"]

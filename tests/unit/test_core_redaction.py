@@ -144,3 +144,21 @@ def test_the_log_holds_no_secret_not_even_in_a_trace():
     assert (entry["message"], entry["kind"], entry["level"]) == ("failed", "topic", "ERROR")
     assert "ValueError" in entry["trace"]
     assert "canary" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE SECRET (TYPE s3, KEY_ID 'AKIAEXAMPLE', SECRET '{}')",
+        "aws_secret_access_key={}",
+        "{{'SecretAccessKey': '{}'}}",
+        '"SessionToken": "{}"',
+        "SESSION_TOKEN '{}'",
+    ],
+)
+def test_an_aws_key_that_is_named_as_such_is_not_shown(text):
+    value = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYEXAMPLEKEY1234"
+    shown = redact(text.format(value))
+    assert SHOWN in shown
+    assert value not in shown
+    assert redact("secret lakeferry-dev/confluent/tableflow of 2026") == "secret lakeferry-dev/confluent/tableflow of 2026"
