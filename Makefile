@@ -2,8 +2,11 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAGE ?= dev
+LAMBDA_PYTHON ?= 3.14
+FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_purge.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair lifecycle sql tables trust user)))
+FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
-.PHONY: demo test rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-functions rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -11,6 +14,13 @@ demo: setup
 test:
 	@$(PYTHON) -m lakeferry.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+
+# The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
+test-functions: setup
+	@$(BIN)/uv venv --quiet --clear --python $(LAMBDA_PYTHON) build/env-functions
+	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --require-hashes --requirement lambdas/requirements.txt
+	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --constraint requirements.txt $(FUNCTION_TEST_PACKAGES)
+	@PYTHONPATH=.:tests build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
 
 rehearse:
 	@$(PYTHON) -m lakeferry.bootstrap flink
@@ -53,7 +63,7 @@ setup:
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.14 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/aws/requirements.in --output-file simulators/aws/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent_cloud/flink_worker/requirements.in --output-file simulators/confluent_cloud/flink_worker/requirements.txt

@@ -49,6 +49,11 @@ class Aws:
     glue_worker_type: Literal["G.1X", "G.2X", "G.4X"] = setting("How large a worker of the export job is.", default="G.1X")
     glue_workers: int = setting("How many workers, the driver among them.", default=2, minimum=2, maximum=100)
     glue_timeout_minutes: int = setting("After how long a run is ended.", default=60, minimum=5, maximum=2880)
+    lambda_python: Literal["3.11", "3.12", "3.13", "3.14"] = setting(
+        "Python of the functions. The default is what all tests run on; AWS supports it until June 2027. The CI templates "
+        "run the functions' own tests on each of the others too.",
+        default="3.11",
+    )
     lambda_memory_mb: int = setting("Memory of the functions.", default=512, minimum=256, maximum=10240)
     lambda_timeout_seconds: int = setting(
         "How long one call of a function may take. Longer work goes on in the next call.", default=120, minimum=90, maximum=840

@@ -50,11 +50,15 @@ class Platform:
         return ["--python-platform", self.system, "--python-version", self.python]
 
 
-AWS: Final = Platform("aarch64-manylinux2014", "3.14")
 HERE: Final = Platform("", "")
 
 
-def lambda_folder(platform: Platform = AWS, build: Path = BUILD) -> Path:
+def aws(python: str) -> Platform:
+    """Lambda on Graviton with this version of Python."""
+    return Platform("aarch64-manylinux2014", python)
+
+
+def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """The folder with all functions' code and what it needs. Raises BuildFailed."""
     place = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
     if not place.exists():

@@ -7,7 +7,6 @@ from aws_cdk import App, CfnOutput, Environment, Stack, Tags
 
 from deployments.check import Plan
 from deployments.model import Deployment
-from stacks.assets import AWS, HERE, Platform
 
 
 @attrs.frozen
@@ -21,7 +20,7 @@ class Surroundings:
     confluent_url: str = ""
     catalog_url: str = ""
     snowflake_url: str = ""
-    platform: Platform = AWS
+    functions_here: bool = False
     repair: str = ""
     repairs: frozenset[str] = frozenset()
 
@@ -33,7 +32,7 @@ class Surroundings:
         repair, _, listed = str(app.node.try_get_context("repair") or "").partition(":")
         return cls(
             **given,
-            platform=HERE if app.node.try_get_context("functions") == "here" else AWS,
+            functions_here=app.node.try_get_context("functions") == "here",
             repair=repair,
             repairs=frozenset(filter(None, listed.split(","))),
         )

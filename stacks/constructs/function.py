@@ -19,8 +19,6 @@ from stacks.base import LakeferryStack
 from stacks.constructs.mail import alarm_topic_name
 from stacks.constructs.statements import Statement, allow, role
 
-RUNTIME = lambda_.Runtime.PYTHON_3_14
-
 
 class OwnFunction(Construct):
     """`statements` are all that the function's role may do, beside writing its own log.
@@ -42,6 +40,7 @@ class OwnFunction(Construct):
     ) -> None:
         super().__init__(stack, name)
         settings = stack.deployment.aws
+        platform = assets.HERE if stack.surroundings.functions_here else assets.aws(settings.lambda_python)
         self.log_group = log_group(self, "Logs", stack)
         self.role = role(
             self,
@@ -53,11 +52,9 @@ class OwnFunction(Construct):
         self.function = lambda_.Function(
             self,
             "Function",
-            code=lambda_.Code.from_asset(
-                str(assets.lambda_folder(stack.surroundings.platform)), exclude=["**/__pycache__", "*.pyc"]
-            ),
+            code=lambda_.Code.from_asset(str(assets.lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]),
             handler=handler,
-            runtime=RUNTIME,
+            runtime=lambda_.Runtime(f"python{settings.lambda_python}", lambda_.RuntimeFamily.PYTHON),
             architecture=lambda_.Architecture.ARM_64,
             dead_letter_queue=dead_letters,
             description=purpose,

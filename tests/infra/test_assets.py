@@ -5,15 +5,19 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import attrs
 import boto3
 import pytest
 from assembly_kit import ROOT
 
+from deployments.model import Aws
 from lakeferry import audit, sbom
 from lambdas import contract
 from stacks import assets
@@ -28,7 +32,11 @@ def files(folder):
     return sorted(file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
 
 
-@pytest.mark.parametrize("platform", [assets.AWS, assets.HERE], ids=["aws", "here"])
+#: What a deployment file may say of the functions.
+PYTHONS = get_args(get_type_hints(Aws)["lambda_python"])
+
+
+@pytest.mark.parametrize("platform", [assets.aws(PYTHONS[0]), assets.HERE], ids=["aws", "here"])
 def test_two_builds_are_the_same_bytes(platform, tmp_path):
     one, other = (assets.lambda_folder(platform, tmp_path / name) for name in ("one", "other"))
     assert one.name == other.name
@@ -54,8 +62,9 @@ def test_a_build_without_uv_says_so(tmp_path, monkeypatch):
         assets.glue_zip(tmp_path / "build")
 
 
-def test_only_wheels_for_the_platform_and_no_bytecode_ship():
-    names = [file.as_posix() for file in files(assets.lambda_folder())]
+@pytest.mark.parametrize("python", PYTHONS)
+def test_only_wheels_for_the_platform_and_no_bytecode_ship(python):
+    names = [file.as_posix() for file in files(assets.lambda_folder(assets.aws(python)))]
     native = [name for name in names if name.endswith(".so")]
     assert native
     assert all("aarch64" in name or "abi3" in name for name in native)
@@ -63,8 +72,19 @@ def test_only_wheels_for_the_platform_and_no_bytecode_ship():
     assert not [name for name in names if "boto" in name.partition("/")[0]], "AWS's runtime has it"
 
 
+def test_functions_ship_for_the_python_that_these_tests_run_on():
+    assert attrs.fields(Aws).lambda_python.default == f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.mark.parametrize("file", [".github/workflows/check.yml", "docs/ci/gitlab-ci.yml"])
+def test_ci_runs_the_tests_of_the_functions_on_every_other_python_that_a_deployment_may_choose(file):
+    """They run on the default anyway."""
+    (listed,) = re.findall(r"(?:LAMBDA_PYTHON|python): (\[[^]]*\])", (ROOT / file).read_text())
+    assert json.loads(listed) == list(PYTHONS[1:])
+
+
 def test_the_folder_is_small():
-    folder = assets.lambda_folder()
+    folder = assets.lambda_folder(assets.aws(PYTHONS[0]))
     assert sum((folder / file).stat().st_size for file in files(folder)) < MEGABYTES * 2**20
 
 
