@@ -44,10 +44,10 @@ lint: setup
 
 synth: setup
 	@$(BIN)/python -m lakeferry.cdk synth --quiet --context stage=$(STAGE)
-	@$(BIN)/python -m lakeferry.sbom
+	@$(BIN)/python -m lakeferry.sbom $(STAGE)
 
 sbom: setup
-	@$(BIN)/python -m lakeferry.sbom
+	@$(BIN)/python -m lakeferry.sbom $(STAGE)
 
 audit: setup
 	@$(BIN)/python -m lakeferry.audit

@@ -17,6 +17,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 
+from deployments import check
 from stacks import assets
 
 FOLDER: Final = assets.BUILD / "sbom"
@@ -32,16 +33,13 @@ class Asset:
     environment: Mapping[str, str]
 
 
-LAMBDA: Final = Asset(
-    "lakeferry-lambda",
-    assets.ROOT / "lambdas" / "requirements.txt",
-    {
-        **_LINUX,
-        "platform_machine": "aarch64",
-        "python_version": assets.AWS.python,
-        "python_full_version": f"{assets.AWS.python}.0",
-    },
-)
+def functions(python: str) -> Asset:
+    """The functions' asset for a version of Python, such as 3.11."""
+    version = {"python_version": python, "python_full_version": f"{python}.0"}
+    lock = assets.ROOT / "lambdas" / "requirements.txt"
+    return Asset("lakeferry-lambda", lock, {**_LINUX, "platform_machine": "aarch64", **version})
+
+
 GLUE: Final = Asset(
     "lakeferry-glue",
     assets.ROOT / "glue_jobs" / "requirements.txt",
@@ -76,8 +74,10 @@ def _component(requirement: Requirement) -> Component:
 
 
 def main() -> None:
+    """The argument is the stage, because its deployment file names the functions' version of Python."""
+    deployment = check.load_stage(sys.argv[1]).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for asset in (LAMBDA, GLUE):
+    for asset in (functions(deployment.aws.lambda_python), GLUE):
         file = FOLDER / f"{asset.name}.cdx.json"
         file.write_text(document(asset) + "\n", encoding="utf-8")
         sys.stdout.write(f"{file.relative_to(assets.ROOT)}\n")

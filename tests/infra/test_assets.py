@@ -172,7 +172,8 @@ def installed(folder):
 def test_each_bill_of_materials_lists_what_is_in_its_asset(tmp_path):
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         archive.extractall(tmp_path)
-    for asset, folder in ((sbom.LAMBDA, assets.lambda_folder()), (sbom.GLUE, tmp_path)):
+    python = PYTHONS[0]
+    for asset, folder in ((sbom.functions(python), assets.lambda_folder(assets.aws(python))), (sbom.GLUE, tmp_path)):
         bill = json.loads(sbom.document(asset))
         assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "1.6", asset.name)
         listed = {(part["name"].lower().replace("_", "-"), part["version"]) for part in bill["components"]}
@@ -183,7 +184,7 @@ def test_each_bill_of_materials_lists_what_is_in_its_asset(tmp_path):
 def test_a_package_that_is_locked_for_another_system_is_not_in_the_bill(tmp_path):
     lock = tmp_path / "requirements.txt"
     lock.write_text("a==1 \\\n    --hash=sha256:00\nb==2 ; sys_platform == 'win32' \\\n    --hash=sha256:00\n# c==3\n")
-    found = sbom.requirements(sbom.Asset("x", lock, sbom.LAMBDA.environment))
+    found = sbom.requirements(sbom.Asset("x", lock, sbom.GLUE.environment))
     assert [requirement.name for requirement in found] == ["a"]
 
 
