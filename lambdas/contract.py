@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 #: A property that no kind reads. Another value makes CloudFormation send an update for a resource whose object is missing.
 REPAIR: Final = "repair"
-
 ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"

@@ -232,7 +232,7 @@ def test_a_topic_that_somebody_deleted_is_created_again_and_nothing_else_changes
     kafka = here.confluent().kafka(outputs["EnvironmentId"], outputs["KafkaClusterId"], key)
     topic = f"/kafka/v3/clusters/{outputs['KafkaClusterId']}/topics/stock_trades"
     kafka.delete(topic)
-    day.three.advance_confluent(120)
+    day.three.advance_confluent(120.0)
     assert kafka.read(topic) is None
     before = Counter((item.kind, item.name, item.id) for item in inventory.take(here))
     repaired = day.document("deploy --repair --yes")
