@@ -39,14 +39,14 @@ _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
 
 
 def region(name: str) -> str | None:
-    return None if name in REGIONS else f"{name[:40]!r} is no AWS region with Glue{_did_you_mean(name, REGIONS)}"
+    return None if name in REGIONS else f"{name[:40]!r} is not an AWS region with Glue{_did_you_mean(name, REGIONS)}"
 
 
 def datagen(name: str) -> str | None:
     if name in (FROM_SCHEMA, *QUICKSTARTS):
         return None
     known = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
-    return f"{name[:40]!r} is no quickstart of the Datagen connector. Use {known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
+    return f"{name[:40]!r} is not a quickstart of the Datagen connector. Use {known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ STATES = {
 def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
     """A block that may run exports on this Spark master. Raises CommandFailed."""
     try:
-        java_home = local_spark.prepare(master=master, code=glue_zip() if local_spark.is_cluster(master) else None)
+        java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     except local_spark.BadMaster as error:
         hint = "Give --master as Spark writes it: local[2], local-cluster[2,1,1024], spark://HOST:PORT, k8s://URL or yarn"
         raise CommandFailed(WRONG_INPUT, "SPARK-MASTER", str(error), hint) from None

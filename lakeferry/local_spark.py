@@ -9,6 +9,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,10 +43,10 @@ class BadMaster(Exception):
     """Not a master that Spark knows."""
 
 
-def prepare(*, master: str = LOCAL, memory: str = "1g", code: Path | None = None) -> Path:
+def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path] | None = None) -> Path:
     """Sets what pyspark reads when it starts its JVM, and returns the Java's home. Raises NotSetUp or BadMaster.
 
-    `code` is the zip that ships with the Glue job. Executors outside of this process import the job from it and from
+    `code` builds the zip that ships with the Glue job. Executors outside of this process import the job from it and from
     nowhere else; a master without such executors needs none.
     """
     if not _MASTER.fullmatch(master):
@@ -73,7 +74,7 @@ def prepare(*, master: str = LOCAL, memory: str = "1g", code: Path | None = None
     else:
         arguments += ["--jars", ",".join(map(str, jars))]
     if is_cluster(master) and code is not None:
-        arguments += ["--py-files", str(code)]
+        arguments += ["--py-files", str(code())]
     if master.startswith("local-cluster"):
         settings |= _use_own_home()
     arguments += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]

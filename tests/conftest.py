@@ -103,7 +103,7 @@ def spark(lake_aws, warehouse, request):
     """The session of the job. Another master than before ends the former session."""
     master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
     path = list(sys.path)
-    java_home = local_spark.prepare(master=master, code=glue_zip() if local_spark.is_cluster(master) else None)
+    java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     yield session.start(warehouse)
     local_spark.end(java_home)
     sys.path[:] = path  # the driver's session puts the zip there

@@ -42,8 +42,11 @@ class Secret:
 
     __slots__ = ("__weakref__", "_value")
 
-    def __init__(self, value: str) -> None:
+    def __init__(self, value: str, *, redacted: bool = True) -> None:
+        """Without `redacted`, `redact` leaves the value in other texts: a key's id stands beside its secret and in outputs."""
         self._value = value
+        if not redacted:
+            return
         _alive[next(_numbers)] = self
         if (held := _of_invocation.get()) is not None:
             held.append(self)

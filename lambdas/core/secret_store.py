@@ -18,6 +18,13 @@ from lambdas.core.redaction import ApiKey, Secret
 #: The fields in which every key of ours stands, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
+#: Fields beside a key that may be shown. Any other field, also one that somebody added, is a secret.
+NOT_SECRET: Final = frozenset(
+    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
+    "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
+    "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
+    "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
+)
 _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 
 
@@ -34,7 +41,7 @@ class SecretStore:
             return {}
         try:
             fields = json.loads(text)
-            return {str(name): Secret(str(value)) for name, value in fields.items()}
+            return {str(name): Secret(str(value), redacted=name not in NOT_SECRET) for name, value in fields.items()}
         except (ValueError, AttributeError):
             raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0) from None
 

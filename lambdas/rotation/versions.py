@@ -14,18 +14,12 @@ import attrs
 from lambdas.core.aws import DENIED, FINAL, SecretsManager, told, unless
 from lambdas.core.errors import ErrorRow, Refused
 from lambdas.core.redaction import Secret
+from lambdas.core.secret_store import NOT_SECRET
 from lambdas.rotation import error_rows
 
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
 PENDING: Final = "AWSPENDING"
-#: Fields that may be shown. What isn't named here, also what somebody added, is a secret.
-_SHOWN: Final = frozenset(
-    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
-    "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
-    "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
-    "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
-)
 _MARK: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
@@ -52,7 +46,7 @@ class Version:
     guarded: Mapping[str, Secret] = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        guarded = {name: Secret(value) for name, value in self.fields.items() if name not in _SHOWN}
+        guarded = {name: Secret(value) for name, value in self.fields.items() if name not in NOT_SECRET}
         object.__setattr__(self, "guarded", guarded)
 
     def text(self, name: str) -> str:

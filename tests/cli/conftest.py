@@ -11,6 +11,7 @@ from lake import ROOT
 
 from lakeferry import cdk, node
 from lakeferry.console import Voice
+from stacks.assets import glue_zip
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,7 +32,8 @@ def clone(tmp_path_factory) -> Clone:
             shutil.copy(ROOT / part, root / part)
         else:
             shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for made in (".venv", ".venv-aws", ".jars"):
+    glue_zip()  # into build/; the processes of the clone don't get the settings of this machine's package index
+    for made in (".venv", ".venv-aws", ".jars", "build"):
         (root / made).symlink_to(ROOT / made)
     return Clone(root)
 
@@ -39,8 +41,8 @@ def clone(tmp_path_factory) -> Clone:
 @pytest.fixture(scope="session")
 def deployable(clone) -> Clone:
     """The same with what CDK needs."""
-    for part in ("stacks", "package.json", "package-lock.json"):
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, clone.root / part)
+    for part in ("package.json", "package-lock.json"):
+        shutil.copy(ROOT / part, clone.root / part)
     cdk.command_line(node.find())  # fetched where it isn't there yet
     (clone.root / "node_modules").symlink_to(ROOT / "node_modules")
     return clone

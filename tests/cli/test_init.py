@@ -217,7 +217,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
     assert code == 0, shown
     made = plan_of(place, "test")
     assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == ("eu-north-1", "env-abc123", "15 7 * * ? *")
-    assert "must be a region" in shown
+    assert "is not an AWS region with Glue" in shown
 
 
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])

@@ -10,6 +10,7 @@ from resource_world import MemorySecrets
 
 from lambdas.core.documents import DynamoDocuments, Versioned
 from lambdas.core.errors import Denied, NotFound, Transient
+from lambdas.core.redaction import SHOWN, redact
 from lambdas.core.secret_store import SecretStore
 from lambdas.core.stacks import CloudFormationStacks
 
@@ -85,6 +86,20 @@ def test_a_secret_is_read_field_by_field():
     key = store.read_key("it")
     assert (key.id, key.secret.reveal()) == ("id", "canary")
     assert "canary" not in repr(store.read("it"))
+
+
+def test_a_key_s_id_and_its_connection_may_be_shown_and_any_other_field_may_not():
+    """CloudFormation gets the id as an output, and logs name clusters and hosts."""
+    fields = {
+        "apiKey": "ABCDEFGH12345678",
+        "apiSecret": "canary-canary",
+        "endpoint": "https://lsrc.example",
+        "added": "by-somebody",
+    }
+    held = SecretStore(MemorySecrets(it=json.dumps(fields))).read("it")
+    assert held.keys() == fields.keys()
+    assert redact("ABCDEFGH12345678 at https://lsrc.example") == "ABCDEFGH12345678 at https://lsrc.example"
+    assert redact("canary-canary, by-somebody") == f"{SHOWN}, {SHOWN}"
 
 
 def test_a_secret_without_a_value_is_empty():

@@ -242,7 +242,7 @@ WRONG = {
     ),
     "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "form"),
     "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "form"),
-    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "no AWS region"),
+    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "not an AWS region"),
     "a region with a wrong number": ((('region = "eu-west-1"', 'region = "eu-west-9"'),), "aws.region", "Did you mean eu-west-"),
     "a quickstart that is misspelt": (
         (('datagen = "STOCK_TRADES"', 'datagen = "STOK_TRADES"'),),
