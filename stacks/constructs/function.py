@@ -16,6 +16,7 @@ from constructs import Construct
 
 from stacks import assets
 from stacks.base import LakeferryStack
+from stacks.constructs.acknowledged import acknowledge
 from stacks.constructs.mail import alarm_topic_name
 from stacks.constructs.statements import Statement, allow, role
 
@@ -64,6 +65,7 @@ class OwnFunction(Construct):
             role=self.role.without_policy_updates(),
             timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
         )
+        acknowledge(self.function, "Functions run on the version of Python that their tests run on.", "AwsSolutions-L1")
         self._alarm(stack, name, purpose)
 
     def _alarm(self, stack: LakeferryStack, name: str, purpose: str) -> None:
