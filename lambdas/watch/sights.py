@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -59,15 +60,17 @@ def look_at(sights: Iterable[Sight], log: Log) -> Seen:
 
 
 def remembered(ask: Callable[[], T]) -> Callable[[], T]:
-    """`ask`, called once. Where that raises LakeferryError, every call raises it."""
+    """`ask`, called once, whichever thread needs it first. Where that raises LakeferryError, every call raises it."""
     outcomes: list[T | LakeferryError] = []
+    lock = threading.Lock()
 
     def answer() -> T:
-        if not outcomes:
-            try:
-                outcomes.append(ask())
-            except LakeferryError as error:
-                outcomes.append(error)
+        with lock:
+            if not outcomes:
+                try:
+                    outcomes.append(ask())
+                except LakeferryError as error:
+                    outcomes.append(error)
         (outcome,) = outcomes
         if isinstance(outcome, LakeferryError):
             raise outcome

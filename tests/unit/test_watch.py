@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import itertools
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -28,7 +31,7 @@ from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection
 from lambdas.watch import error_rows, exports, keys, metrics, watched
-from lambdas.watch.sights import Seen, Sight, look_at
+from lambdas.watch.sights import Seen, Sight, look_at, remembered
 from lambdas.watch.watched import Export
 
 _numbers = itertools.count(1)
@@ -354,3 +357,19 @@ def test_settings_that_are_not_there_are_named(environment, bucket, monkeypatch)
     monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/assets/none.json")
     with pytest.raises(Failed, match=f"LF-SETTINGS.*{bucket}/assets/none.json"):
         watch.on_schedule({}, Invocation())
+
+
+def test_threads_that_need_the_same_answer_share_one_call():
+    """`status` looks at all hops at once."""
+    both_wait, calls = threading.Barrier(2, timeout=1), []
+
+    def ask():
+        calls.append(1)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_wait.wait()  # a second call would come here as well
+        return 7
+
+    answer = remembered(ask)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: answer(), range(2))) == [7, 7]
+    assert len(calls) == 1
