@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 
 import boto3
 import pytest
@@ -20,7 +19,7 @@ from command import Said
 from lake import ROOT
 from promises import promised
 
-from lakeferry import console, deployed, inventory, world
+from lakeferry import console, world
 from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Addresses, Ground
 from lakeferry.plans import plan_of
@@ -223,24 +222,6 @@ def test_logs_are_listed_by_what_wrote_them(day):
     assert any('"message": "current"' in line["text"] for line in functions["lines"])
     (job,) = day.document("logs daily_trades")["runs"]
     assert job["state"] == "SUCCEEDED"
-
-
-def test_a_topic_that_somebody_deleted_is_created_again_and_nothing_else_changes(day):
-    here = day.stage.here
-    outputs = deployed.part(here, "confluent").outputs
-    key = here.secrets.read_key("lakeferry-dev/confluent/kafka/app_manager")
-    kafka = here.confluent().kafka(outputs["EnvironmentId"], outputs["KafkaClusterId"], key)
-    topic = f"/kafka/v3/clusters/{outputs['KafkaClusterId']}/topics/stock_trades"
-    kafka.delete(topic)
-    day.three.advance_confluent(120.0)
-    assert kafka.read(topic) is None
-    before = Counter((item.kind, item.name, item.id) for item in inventory.take(here))
-    repaired = day.document("deploy --repair --yes")
-    assert [change["logical_id"] for change in repaired["changes"]] == ["StockTradesTopic"]
-    assert repaired["losses"] == []
-    assert kafka.read(topic) is not None
-    assert Counter((item.kind, item.name, item.id) for item in inventory.take(here)) == before
-    assert day.document("plan --check")["changes"] == []
 
 
 def test_the_day_ends_with_nothing_left(day):
