@@ -100,7 +100,7 @@ class Vendors:
             "service_account": {},
             "api_key": {"service_account_id": item.where[0] if item.where else "", "service": "cloud", "secret": ""},
             "provider_integration": {"role_arn": ""},
-            "connector": {"service_account_id": ""},
+            "connector": {"service_account_id": "", "topic": ""},
             "tableflow_topic": {"credentials": f"{secret}/tableflow", "topic": item.id},
             "catalog_integration": {"credentials": f"{secret}/tableflow", "provider_integration_id": ""},
             "flink_statement": {"credentials": f"{secret}/flink", "region": self.here.region, **_UNKNOWN},

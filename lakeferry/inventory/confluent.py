@@ -15,7 +15,7 @@ from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import text
-from lambdas.core.errors import Denied, NotFound, Transient
+from lambdas.core.errors import Denied, NotFound, Refused, Transient
 from lambdas.core.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
@@ -78,7 +78,7 @@ class _Look:
         try:
             listed = self.vendor.registry(environment, self.here.secrets.read_key(secret)).get("/subjects")
             there = [name for name in names if isinstance(listed, list) and name in listed]
-        except (NotFound, Denied, Transient):  # the key goes with the deployment, and the subjects don't
+        except (NotFound, Denied, Transient, Refused):  # the key goes with the deployment, and the subjects don't
             there, why = names, f"{_REGISTERED}. It may be there: the key to look with, in secret {secret}, is gone"
         for name in there:
             yield kept(why).item(CONFLUENT, "subject", name, name, (environment,))
@@ -133,7 +133,7 @@ class _Look:
         secret = f"{self.here.deployment.prefix}/confluent/{what}"
         try:
             return list(look(self.here.secrets.read_key(secret)))
-        except (NotFound, Denied, Transient) as refused:
+        except (NotFound, Denied, Transient, Refused) as refused:
             # A secret that is pending deletion is refused like one that may not be read.
             goes = environment.claim is not None and environment.claim.verdict is Verdict.LEFT_OVER
             return [] if goes else [not_asked(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]

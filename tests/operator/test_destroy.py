@@ -276,6 +276,7 @@ def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_af
     plant = Planter(here)
     plant_tables(plant, theirs)
     account = plant.make("service_account", "SchemaRegistryAccount")
+    (registry,) = here.confluent().cloud.pages("/srcm/v3/clusters", environment=theirs)
     plant.make(
         "role_binding",
         "Subjects",
@@ -283,6 +284,7 @@ def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_af
         role="DeveloperRead",
         scope="subject",
         environment_id=theirs,
+        schema_registry_id=registry["id"],
         name="*",
     )
     secret = f"{here.deployment.prefix}/confluent/schema_registry"

@@ -411,7 +411,7 @@ def test_privileges_may_come_by_another_role(worlds, here):
 
 def call(*words):
     answer = CliRunner().invoke(app, ["doctor", *words])
-    return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.stderr
+    return answer.exit_code, json.loads(answer.stdout) if "--json" in words else answer.stdout
 
 
 @pytest.mark.usefixtures("dev")
