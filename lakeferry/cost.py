@@ -21,7 +21,7 @@ _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 #: What an hour of a warehouse takes.
 _CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
 #: Keys of Confluent that a deployment keeps, each in a secret of its own. A test holds it against the templates.
-_CONFLUENT_KEYS: Final = 7
+_CONFLUENT_KEYS: Final = 8
 
 LEFT_OUT: Final = (
     "Tableflow, which Confluent bills by topic and hour and by GB: its price is not public in a form that could be read",
@@ -144,31 +144,37 @@ def counted_secrets(plan: Plan) -> int:
 
 
 def counted_keys(plan: Plan) -> int:
-    """Those of Confluent's keys, of alarms, of Snowflake's users and of the pseudonymisation key."""
-    return 2 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
+    """Those of Confluent's keys, of alarms, of the jobs' logs, of Snowflake's users and of the pseudonymisation key."""
+    return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 
 
 def counted_alarms(deployment: Deployment) -> int:
-    """One for each metric that the watch emits, and one for dead letters."""
-    return len(set(_metrics(deployment))) + 1
+    """For each metric that the watch emits, for what it could not measure, for dead letters, and for each function."""
+    vendors = 1 + int(deployment.uses_snowflake)
+    purges = vendors + int(not deployment.keeps_data)
+    functions = 3 * vendors + 2 * purges + 2
+    return len(set(_metrics(deployment))) + 2 + functions
 
 
 def counted_metrics(deployment: Deployment) -> int:
     emitted = list(_metrics(deployment))
-    return len(emitted) + len(set(emitted))
+    return len(emitted) + len(set(emitted)) + 1  # what it could not measure
 
 
 def _metrics(deployment: Deployment) -> Iterator[str]:
     """The name of each metric as often as there are things that it is emitted for."""
     for topic in deployment.tables:
-        yield "TopicAgeHours"
+        yield from ("TopicAgeHours", "TableflowStopped")
         if topic.tableflow and topic.tableflow.in_glue:
             yield from ("IcebergAgeHours", "GlueAgeHours")
         if deployment.uses_snowflake and topic.tableflow and topic.tableflow.snowflake_table:
             yield "SnowflakeAgeHours"
     for _ in deployment.exports:
         yield from ("ExportLateHours", "RecipientsUnconfirmed")
-    yield from ["KeyAgeDays"] * (_CONFLUENT_KEYS + int(deployment.uses_snowflake))
+    secrets = _CONFLUENT_KEYS + int(deployment.uses_snowflake)
+    yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
+    yield from ["DeployerKeyAgeDays"] * (1 + int(deployment.uses_snowflake))
+    yield "RowsSkipped"
 
 
 def _rates(deployment: Deployment) -> Iterator[Rate]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.core.clock import Clock
-from lambdas.core.errors import LakeferryError, NotYet, Refused, Transient
+from lambdas.core.errors import Denied, LakeferryError, NotYet, Refused, Transient
 from lambdas.core.http_types import Broken, NotSent
 from lambdas.core.log import Log
 from lambdas.core.objects import Found, Objects
@@ -105,7 +105,7 @@ class Post:
             try:
                 self.update(key, lambda document: notices.changed(document, mail_id, **values))
                 return
-            except Transient:
+            except (Transient, Denied):
                 if not left:
                     raise
 

@@ -276,17 +276,8 @@ def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_af
     plant = Planter(here)
     plant_tables(plant, theirs)
     account = plant.make("service_account", "SchemaRegistryAccount")
-    (registry,) = here.confluent().cloud.pages("/srcm/v3/clusters", environment=theirs)
-    plant.make(
-        "role_binding",
-        "Subjects",
-        service_account_id=account,
-        role="DeveloperRead",
-        scope="subject",
-        environment_id=theirs,
-        schema_registry_id=registry["id"],
-        name="*",
-    )
+    admin = {"role": "EnvironmentAdmin", "scope": "environment", "environment_id": theirs}
+    plant.make("role_binding", "Subjects", service_account_id=account, **admin)
     secret = f"{here.deployment.prefix}/confluent/schema_registry"
     boto3.client("secretsmanager").create_secret(Name=secret, Description="API key of schema_registry for schema_registry")
     plant.make(

@@ -38,8 +38,9 @@ def test_what_is_billed_by_the_month_is_counted_as_the_stacks_make_it(dev, count
 
 def test_metrics_are_those_that_the_watch_emits(dev):
     assert set(cost._metrics(dev.deployment)) <= set(contract.METRIC_DIMENSIONS)
-    tables, secrets = 2 * 4, 8
-    assert cost.counted_metrics(dev.deployment) == tables + 2 + secrets + len(contract.METRIC_DIMENSIONS)
+    tables, exports, secrets, made_by_hand, clusters = 2 * 5, 2, 2 * 9, 2, 1
+    each = tables + exports + secrets + made_by_hand + clusters
+    assert cost.counted_metrics(dev.deployment) == each + len([*contract.METRIC_DIMENSIONS, contract.UNMEASURED])
 
 
 def changed(plan, **parts):

@@ -225,7 +225,7 @@ def places_of_loose_sql(source, is_the_place=False):
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
         constant = isinstance(given, ast.Name) and given.id.startswith("_") and given.id.isupper()
         whole = isinstance(given, ast.Constant)
-        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith("_MEMBERS[")
+        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "key_slots.SET["))
         if not (loops or constant or whole or table):
             loose.append(call.lineno)
     return loose
