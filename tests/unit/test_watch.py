@@ -300,7 +300,7 @@ def environment(bucket, publish_settings, lake_aws, monkeypatch):
     )
     values = {
         contract.PROJECT: "lakeferry",
-        contract.STAGE: f"dev{next(_numbers)}",
+        contract.STAGE: f"watched{next(_numbers)}",
         contract.LAKE_BUCKET: bucket,
         contract.LAKE_PREFIX: "exports",
         contract.CLUSTER: "lkc-1",
