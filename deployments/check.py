@@ -45,11 +45,7 @@ def load_stage(stage: str, folder: Path = FOLDER) -> Plan:
 def load(file: Path, root: Path = ROOT) -> Plan:
     """`root` is where schemas, statements and exports are looked for. Raises BadFile with every mistake."""
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(name, [Problem(0, "", f"cannot be read: {type(error).__name__}")]) from None
-    return parse(text, name=name, root=root)
+    return parse(toml_model.read_text(file, name), name=name, root=root)
 
 
 def parse(text: str, *, name: str, root: Path = ROOT) -> Plan:

@@ -18,7 +18,7 @@ from exports import contract as contracts
 from exports import expression_types as types
 from exports.contract import Column, Contract
 from exports.expressions import CLOCK_WORDS, KAFKA_FIELDS, WINDOW_FIELDS, forbidden, why_forbidden
-from exports.toml_model import BadFile, Problem, Rule
+from exports.toml_model import Rule, read_text
 from exports.topic_schema import TopicSchema
 
 Finding = tuple[str, str]
@@ -36,11 +36,7 @@ _GRAMMAR = {
 
 def check_file(path: Path, schema: TopicSchema) -> Contract:
     """Reads a contract and checks it against its topic's schema. Raises BadFile with all mistakes of both kinds."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(str(path), [Problem(0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}")]) from None
-    return contracts.parse(text, name=str(path), more_rules=rules(schema))
+    return contracts.parse(read_text(path, str(path)), name=str(path), more_rules=rules(schema))
 
 
 def rules(schema: TopicSchema) -> tuple[Rule[Contract], ...]:

@@ -271,13 +271,7 @@ def load(name_or_path: str) -> Contract:
     """A shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
     if not name_or_path.endswith(".toml"):
         return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
-    try:
-        text = Path(name_or_path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(
-            name_or_path, [toml_model.Problem(0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}")]
-        ) from None
-    return parse(text, name=name_or_path)
+    return parse(toml_model.read_text(Path(name_or_path), name_or_path), name=name_or_path)
 
 
 def shipped() -> list[str]:

@@ -13,6 +13,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable
 from datetime import date
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -62,6 +63,17 @@ def setting(
     metadata = {"doc": doc, "name": name, "pattern": pattern, "minimum": minimum, "maximum": maximum, "check": check}
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
+
+
+def read_text(file: Path, name: str) -> str:
+    """The text of a file that messages call `name`. Raises BadFile."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        why = error.strerror
+    except UnicodeDecodeError:
+        why = "it is not UTF-8"
+    raise BadFile(name, [Problem(0, "", f"cannot be read: {why}")])
 
 
 def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str) -> T:

@@ -13,10 +13,12 @@ from typing import Any
 
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbidden
 from glue_jobs.errors import BadInput
+from glue_jobs.transforms import columns
 
 #: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
 #: and the functions that have a syntax of their own.
@@ -63,16 +65,16 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def require_no_clock(frames: dict[str, DataFrame]) -> None:
+def require_no_clock(contract: Contract, lines: DataFrame) -> None:
     """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
 
-    It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `frames` are by
-    the key of the contract that computes them.
+    It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
+    unfolded events before any filter.
     """
-    if places := [place for place, frame in frames.items() if _reads_clock(frame)]:
+    if keys := [key for key, frame in _analysed(contract, lines) if _reads_clock(frame)]:
         raise BadInput(
             "EXP-EXPRESSION",
-            f"{', '.join(places)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
+            f"{', '.join(keys)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
             "would differ from run to run",
             f"Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}",
         )
@@ -111,6 +113,20 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
             source = text[origin.startIndex().get() : origin.stopIndex().get() + 1]
             if not _FIXED_TIME.fullmatch(source):
                 yield f"{source} may change with time, so the same rows would differ. Write it like DATE '2026-01-31'"
+
+
+def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataFrame]]:
+    """A frame for each expression, with the contract's key. Checks see the file: of each row its cells, or the totals."""
+    one_row = lines.sparkSession.range(1)
+    cells = one_row.select([columns.in_type(F.lit(None), column.type).alias(column.name) for column in contract.columns])
+    numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
+    totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
+    for key, text, measure in _expressions(contract):
+        if key.startswith("check "):
+            each_row = any(f"check {check.id}" == key and check.each_row for check in contract.check)
+            yield key, (cells if each_row else totals).select(F.expr(text))
+        else:
+            yield key, (lines.agg if measure else lines.select)(F.expr(text))
 
 
 def _reads_clock(frame: DataFrame) -> bool:

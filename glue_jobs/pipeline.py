@@ -98,26 +98,9 @@ class Pipeline:
                 f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
                 "Correct the type or the expression in the contract, and count up its version",
             )
-        require_no_clock(self._computed())
+        whole = unfolded(marked(self._source(), None), attrs.evolve(self.contract, filter=[]), F.lit(True))
+        require_no_clock(self.contract, whole)
         return found
-
-    def _computed(self) -> dict[str, DataFrame]:
-        """What the author's expressions compute, each by itself, by the key in the contract."""
-        lines = unfolded(marked(self._source(), None), attrs.evolve(self.contract, filter=[]), F.lit(True))
-        cells = self.spark.range(1).select([columns.in_type(F.lit(None), c.type).alias(c.name) for c in self.contract.columns])
-        numbers = [
-            name for c in self.contract.columns if c.numeric for name in (f"sum_{c.name}", f"min_{c.name}", f"max_{c.name}")
-        ]
-        totals = self.spark.range(1).select(
-            [F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]]
-        )
-        return (
-            {f"filter[{n}].where": lines.select(F.expr(one.where)) for n, one in enumerate(self.contract.filter)}
-            | {f"column {c.name}": lines.select(columns.raw(c)) for c in self.contract.column if c.expression}
-            | {f"column {c.name}": lines.agg(columns.raw(c)) for c in self.contract.column if c.measure}
-            | {f"check {c.id}": cells.select(F.expr(c.each_row)) for c in self.contract.check if c.each_row}
-            | {f"check {c.id}": totals.select(F.expr(c.overall)) for c in self.contract.check if c.overall}
-        )
 
     def _lines(self, types: StructType, any_text: bool) -> Rows:
         files = self._files()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FUNCTION_LINES = 50
-FILE_LINES = 400
+FILE_LINES = 300
 
 _IGNORED = (Path(__file__).resolve().parents[1] / ".gitignore").read_text(encoding="utf-8").splitlines()
 #: What is made, not written, is what Git ignores. The rest of a checkout is looked at, committed or not.

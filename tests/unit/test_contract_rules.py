@@ -280,7 +280,7 @@ def test_a_contract_is_found_by_name_or_path(tmp_path):
     with pytest.raises(BadFile, match=r"cannot be read: .*No such file"):
         contracts.load(str(tmp_path / "none.toml"))
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadFile, match=r"cannot be read: .*utf-8"):
+    with pytest.raises(BadFile, match="cannot be read: it is not UTF-8"):
         contracts.load(str(file))
 
 
