@@ -18,7 +18,8 @@ MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers
 
 @pytest.fixture
 def place(clone):
-    """A clone as it was when it was made."""
+    """The session's clone without the answers of another test; its deployment files are restored afterwards."""
+    (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
     kept = {file: file.read_bytes() for file in (clone.root / "deployments").glob("*.toml")}
     yield clone
     for file in (clone.root / "deployments").glob("*.toml"):

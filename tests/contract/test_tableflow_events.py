@@ -120,7 +120,7 @@ def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
     [
         (b"{", "is not JSON"),
         (b'{"x": 1} {"x": 2}', "is not JSON: Extra data at character 10"),
-        (b'{"ride_id": "x", ', "is not JSON: Expecting property name enclosed in double quotes at character 18"),
+        (b'{"ride_id": "x", ', "is not JSON: Expecting property name enclosed in double quotes at character 17"),
         (b"[1]", "expected one event as a JSON object, found [1]"),
         (b"null", "expected one event as a JSON object, found None"),
         (b'{"x": 1, "x": 2}', "names the field 'x' twice"),

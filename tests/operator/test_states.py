@@ -135,9 +135,16 @@ def skipping(looking, stands):
     handle("SKIP")
     yield
     handle("SUSPEND")
+    without_bad_records(stands)
+    table.skipped = []
+
+
+def without_bad_records(stands):
+    """Deletes the records that are no Avro from the topic. Offsets count per partition, so they say nothing about the list."""
+    ((_, table),) = stands.world.tableflow_topics.items()
     messages = stands.world.clusters[stands.cluster].topics[TOPIC].messages
     messages[:] = [message for message in messages if message.value != b"not avro"]
-    table.taken, table.skipped = len(messages), []
+    table.taken = len(messages)
 
 
 @pytest.mark.usefixtures("skipping")
@@ -156,8 +163,7 @@ def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produc
     assert watched_tables(looking).stopped(TOPIC) == 1
     (trouble,) = [one for one in telling.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
-    cluster = stands.world.clusters[stands.cluster].topics[TOPIC]
-    del cluster.messages[said["offset"] :]
+    without_bad_records(stands)
     stands.resume()
     assert seen(looking)["tableflow"].state is State.OK
     assert watched_tables(looking).stopped(TOPIC) == 0

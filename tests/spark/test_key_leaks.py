@@ -64,7 +64,7 @@ def test_what_was_searched_shows_literals(shown, where):
     wanted = b"v1|name|" if where == "plan_" else MARK.hex().encode()
     forms = (wanted, wanted.hex().encode())
     assert any(form in text for text in named(shown, where) for form in forms)
-    assert any(b"_pad_inner" in text for text in named(shown, where))
+    assert any(b"$pad_inner" in text for text in named(shown, where))
 
 
 def test_generated_code_and_python_plans_were_among_it(shown):
