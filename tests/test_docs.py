@@ -22,6 +22,7 @@ from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv_line
 from lakeferry import console, cost, frame, ground, tableflow_catalog, world
+from lakeferry.planning import telling
 from lakeferry.reference import documents, error_sources, errors, known_errors, pages
 from lambdas import contract
 from simulators.events import read_json_lines
@@ -295,8 +296,8 @@ def test_readme_is_short_and_names_the_two_commands():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
 def test_what_a_day_costs_is_what_is_reckoned(page):
-    found = cost.estimate(load_stage("dev"))
-    assert f"between {found.low / 30:.0f} and {found.high / 30:.0f} USD a day" in (ROOT / page).read_text()
+    a_day = telling.a_day(cost.estimate(load_stage("dev")))
+    assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 
 @attrs.frozen
