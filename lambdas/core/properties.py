@@ -2,7 +2,8 @@
 
 CloudFormation sends booleans and numbers as strings, at any depth. Properties of the stack's last deployment come back on
 updates and deletes, also when a newer release has read them differently since, so those are read leniently: what is
-unknown is left out. What is new is read strictly, and all its mistakes are told at once.
+unknown is left out, and what is missing has its default. A property that comes to a kind after a release needs one.
+What is new is read strictly, and all its mistakes are told at once.
 """
 
 from __future__ import annotations

@@ -1,16 +1,35 @@
-"""What the templates declare is what the functions behind them accept: each resource is read by its own kind, strictly."""
+"""What the templates declare is what the functions behind them accept: each resource is read by its own kind, strictly.
+
+What the templates of a release declared is accepted for ever: CloudFormation sends it with an update and a delete by a later
+release. Each release keeps its own in golden/, made once by `KEEP_PROPERTIES=1 pytest tests/infra/test_kinds.py`.
+"""
 
 from __future__ import annotations
 
 import copy
+import io
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
+import attrs
 import pytest
-from policies import Reader
+from assembly_kit import ROOT
+from policies import ACCOUNT, Reader
+from resource_world import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
-from lambdas.core.errors import BadProperties
-from lambdas.core.properties import parse
-from lambdas.resources import registry
+from lambdas.core import errors
+from lambdas.core.errors import BadProperties, Transient
+from lambdas.core.properties import RESERVED, parse, prop
+from lambdas.resources import identity, registry
+from lambdas.resources.registry import KINDS, Registered
+
+KEPT = Path(__file__).parent / "golden"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 #: What CloudFormation will have made of a reference, where a kind looks at the value's form.
 SAMPLES = {"iam_user_arn": "arn:aws:iam::111122223333:user/x", "full_name": "SALES.PUBLIC", "name": "SALES"}
@@ -69,3 +88,77 @@ def test_one_update_makes_nothing_anew_that_holds_data(dev):
     }
     for kind, changes in harmless.items():
         assert not changes & set(registry.find(kind).kind.REPLACE_ON)
+
+
+def released():
+    """(file, logical id, kind, properties) of everything that a release has kept."""
+    for file in sorted(KEPT.glob("properties-*.json")):
+        for one in json.loads(file.read_text(encoding="utf-8")):
+            yield file.stem, one["logical_id"], one["kind"], one["properties"]
+
+
+def refused(kinds):
+    """What of the releases' properties can no longer be updated or deleted, with why."""
+    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), kinds=kinds, said=io.StringIO())
+    for release, logical_id, name, properties in released():
+        kind = kinds[name].kind
+        try:
+            spec = parse(kind.Spec, properties, strict=False)
+            known = {one: value for one, value in properties.items() if hasattr(spec, one)}
+            resource = Resource(invocations, name, logical_id, **known)
+            resource.physical_id = str(identity.Identity(name, logical_id, identity.generation(kind, spec)))
+            for asked in (resource.event("Update", properties), resource.event("Delete")):
+                answer = invocations.on_event(asked)
+                assert answer["PhysicalResourceId"] == resource.physical_id
+                invocations.is_complete({**asked, **answer})
+        except BadProperties as bad:
+            yield f"{release} {logical_id}: {bad.what}"
+
+
+class Unreachable:
+    """A vendor that never answers: a delete that was understood waits for it."""
+
+    def __getattr__(self, name):
+        raise Transient(errors.UNREACHABLE, f"no answer to {name}")
+
+
+class AnySecret(MemorySecrets):
+    def get_secret_value(self, **asked):
+        return {"SecretString": json.dumps({"apiKey": "key", "apiSecret": "secret"})}
+
+
+def test_what_this_release_declares_is_kept(assemblies):
+    file = KEPT / f"properties-{VERSION}.json"
+    if os.environ.get("KEEP_PROPERTIES") and not file.exists():
+        each = [
+            {"logical_id": where.replace(".", ""), "kind": kind, "properties": _kept(properties)}
+            for stage in assemblies.values()
+            for where, kind, properties in given(stage)
+        ]
+        file.write_text(json.dumps(each, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert file.exists(), f"{file.name} is missing: this module says how it is made"
+
+
+def _kept(properties):
+    return {name: value for name, value in properties.items() if name not in RESERVED}
+
+
+def test_what_is_kept_names_no_account_but_the_one_of_examples():
+    for file in KEPT.glob("properties-*.json"):
+        assert set(re.findall(r"\d{12}", file.read_text(encoding="utf-8"))) <= {ACCOUNT}
+
+
+def test_what_a_release_has_declared_can_be_updated_and_deleted_by_every_later_one():
+    assert len(list(released())) > 90
+    assert list(refused(KINDS)) == []
+
+
+def test_a_property_that_a_later_release_requires_is_seen():
+    @attrs.frozen
+    class Spec(KINDS["topic"].kind.Spec):
+        owner: str = prop("Who asked for it.")
+
+    later = Registered(SimpleNamespace(**{**vars(KINDS["topic"].kind), "Spec": Spec}), registry.CONFLUENT)
+    found = list(refused({**KINDS, "topic": later}))
+    assert len(found) == 2
+    assert all("owner: is missing" in one for one in found)
