@@ -6,6 +6,7 @@ import csv
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from docs_reader import fences
 from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
@@ -115,15 +117,28 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     assert "report of each" not in said.out, "no window was published"
 
 
-def test_the_shipped_exports_run_on_executors_of_their_own(clone):
-    done = clone.run("demo", "--master", "local-cluster[2,1,1024]", "--out", "cluster", "--json")
+def test_the_shipped_exports_run_on_executors_of_their_own_and_give_what_the_pages_show(clone):
+    done = clone.run("demo", "--master", "local-cluster[2,1,1024]")
     assert done.code == 0, done.err
-    windows = [(run["export"], window) for run in done.document["runs"] for window in run["windows"]]
-    assert {name for name, _ in windows} == set(contracts.shipped())
-    assert {window["state"] for _, window in windows} == {"published"}
-    assert all(window["rows"]["rows"] > 0 for _, window in windows)
-    for name, window in windows:
-        assert (clone.root / "cluster" / name / window["window"] / "report.html").exists()
+    progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
+    assert [line for line in progress.splitlines()[1:] if line not in without_times(done.err).splitlines()] == []
+    assert without_times(done.out) == "\n" + results
+    assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(contracts.shipped())
+    for folder in (clone.root / "out").glob("*/2026-*"):
+        assert (folder / "report.html").exists()
+    (shown, *_) = blocks(ROOT / "docs" / "tutorial" / "first-export.md", "weekly_sales ")
+    assert [line for line in shown.splitlines() if line not in (*results.splitlines(), "…")] == []
+
+
+def blocks(page: Path, text: str) -> list[str]:
+    """What commands print, as a page shows it."""
+    printed = (fence for fence in fences(page) if fence.language in ("console", "text"))
+    return [without_times(fence.text) for fence in printed if text in fence.text]
+
+
+def without_times(text: str) -> str:
+    """Nor does it matter how the virtual environment's commands are called."""
+    return re.sub(r"\S*/lakeferry query", "lakeferry query", re.sub(r"\d+ s\b", "… s", text))
 
 
 @pytest.mark.parametrize("master", ["", "nonsense", "local[two]", "local-cluster[2]"])
