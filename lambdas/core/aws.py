@@ -10,13 +10,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from lambdas.core import errors
-from lambdas.core.errors import Denied, Refused, Transient
+from lambdas.core.errors import Denied, LakeferryError, Refused, Transient
 
 #: Answers after which nothing was done, and nothing would be the next time.
 FINAL: Final = frozenset(
-    "DecryptionFailure EncryptionFailure InvalidParameterException InvalidRequestException LimitExceededException "
-    "MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException ResourceNotFoundException "
-    "ValidationError ValidationException".split()
+    "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException InvalidRequestException "
+    "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
+    "ResourceNotFoundException ValidationError ValidationException".split()
 )
 #: Answers for want of a permission. A new role's permissions take some seconds to be known everywhere.
 DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
@@ -55,14 +55,18 @@ def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator
         raise
 
 
+def refusal(doing: str, code: str) -> LakeferryError:
+    """Refused where the code is final, Denied for want of a permission, and Transient otherwise."""
+    kind = Refused if code in FINAL else Denied if code in DENIED else Transient
+    return kind(errors.STORAGE, f"{doing}: {code}")
+
+
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """Turns what boto3 raises into Refused where it is final, Denied for want of a permission, and Transient otherwise."""
+    """Turns what boto3 raises into a `refusal`, and into Transient where there was no answer."""
     try:
         yield
     except ClientError as error:
-        code = error_code(error)
-        kind = Refused if code in FINAL else Denied if code in DENIED else Transient
-        raise kind(errors.STORAGE, f"{doing}: {code}") from None
+        raise refusal(doing, error_code(error)) from None
     except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

@@ -6,22 +6,15 @@ Each function goes on until the deadline and says whether nothing is left; what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 import attrs
-from botocore.exceptions import BotoCoreError, ClientError
 
-from lambdas.core import errors
-from lambdas.core.aws import error_code
+from lambdas.core.aws import refusal, told, unless
 from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError, Transient
 
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException", "ResourceNotFoundException")
-_PASSING: Final = (
-    "InternalError", "InternalServiceError", "InternalServiceException", "OperationTimeoutException", "RequestTimeout",
-    "ServiceUnavailable", "SlowDown", "Throttling", "ThrottlingException", "ConcurrentModificationException",
-)  # fmt: skip
 
 
 class S3(Protocol):
@@ -68,33 +61,34 @@ class Leftovers:
 
     def stack_is_going(self, stack_id: str) -> bool:
         """Raises Transient, and LakeferryError where AWS refuses."""
-        stacks: list[dict[str, Any]] = []
-        with _told("asking for the stack's state"):
+        with told("asking for the stack's state"):
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
         return any(stack["StackStatus"] in _GOING for stack in stacks)
 
     def bucket(self, name: str) -> bool:
         s3: S3 = self.client("s3")
         while self._has_time():
-            with _told(f"emptying bucket {name}") as found:
-                if not self._round(s3, {"Bucket": name, "ExpectedBucketOwner": self.account}):
-                    return True
-            if found.gone:
+            try:
+                with _asking(f"emptying bucket {name}"):
+                    if not self._round(s3, {"Bucket": name, "ExpectedBucketOwner": self.account}):
+                        return True
+            except _Gone:
                 return True
         return False
 
     def glue_database(self, name: str) -> bool:
         glue: Glue = self.client("glue")
         while self._has_time():
-            with _told(f"removing Glue database {name}") as found:
-                tables = glue.get_tables(DatabaseName=name)["TableList"]
-                for table in tables:
-                    with _told(f"removing Glue table {name}.{table['Name']}"):
-                        glue.delete_table(DatabaseName=name, Name=table["Name"])
-                if not tables:
-                    glue.delete_database(Name=name)
-                    return True
-            if found.gone:
+            try:
+                with _asking(f"removing Glue database {name}"):
+                    tables = glue.get_tables(DatabaseName=name)["TableList"]
+                    for table in tables:
+                        with suppress(_Gone), _asking(f"removing Glue table {name}.{table['Name']}"):
+                            glue.delete_table(DatabaseName=name, Name=table["Name"])
+                    if not tables:
+                        glue.delete_database(Name=name)
+                        return True
+            except _Gone:
                 return True
         return False
 
@@ -102,7 +96,7 @@ class Leftovers:
         """For good: a name that is kept for recovery could not be used again for weeks."""
         secrets: Secrets = self.client("secretsmanager")
         for name in [names] if isinstance(names, str) else names:
-            with _told(f"removing secret {name}"):
+            with suppress(_Gone), _asking(f"removing secret {name}"):
                 secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
         return True
 
@@ -117,10 +111,10 @@ class Leftovers:
             objects = [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in versions]
             refused = s3.delete_objects(**bucket, Delete={"Objects": objects, "Quiet": True}).get("Errors", [])
             if refused:
-                raise LakeferryError(errors.STORAGE, f"bucket {bucket['Bucket']}: {refused[0].get('Code')} for an object")
+                raise refusal(f"removing an object of bucket {bucket['Bucket']}", str(refused[0].get("Code")))
         uploads = s3.list_multipart_uploads(**bucket).get("Uploads", [])
         for upload in uploads:
-            with _told("ending an upload"):
+            with suppress(_Gone), _asking("ending an upload"):
                 s3.abort_multipart_upload(**bucket, Key=upload["Key"], UploadId=upload["UploadId"])
         return bool(versions or uploads)
 
@@ -132,23 +126,12 @@ _REMOVED: Final[Mapping[str, Callable[[Leftovers, Any], bool]]] = {
 }
 
 
-@attrs.define
-class _Found:
-    gone: bool = False
+class _Gone(Exception):
+    """It is not there any more."""
 
 
 @contextmanager
-def _told(doing: str) -> Iterator[_Found]:
-    """Quiet about what is gone already. Raises Transient for what passes, LakeferryError for the rest."""
-    found = _Found()
-    try:
-        yield found
-    except ClientError as error:
-        code = error_code(error)
-        if code in _PASSING:
-            raise Transient(errors.STORAGE, f"{doing}: {code}") from None
-        if code not in _GONE:
-            raise LakeferryError(errors.STORAGE, f"{doing}: {code}") from None
-        found.gone = True
-    except BotoCoreError as error:
-        raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
+def _asking(doing: str) -> Iterator[None]:
+    """Raises _Gone for what is not there, and else what `told` makes of the answer."""
+    with told(doing), unless(_GONE, _Gone):
+        yield

@@ -11,7 +11,7 @@ from resource_world import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
 from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError, Transient
+from lambdas.core.errors import Denied, Refused, Transient
 from lambdas.handlers import purge
 from lambdas.handlers.failing import Failed
 from lambdas.purge.leftovers import Leftovers
@@ -94,14 +94,43 @@ class Refusing:
 
 
 @pytest.mark.parametrize("what", contract.PURGES)
-@pytest.mark.parametrize(("code", "raised"), [("SlowDown", Transient), (None, Transient), ("AccessDenied", LakeferryError)])
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        ("SlowDown", Transient),
+        ("TooManyRequestsException", Transient),
+        (None, Transient),
+        ("AccessDenied", Denied),
+        ("InvalidInputException", Refused),
+    ],
+)
 def test_what_passes_is_waited_for_and_a_refusal_is_told(what, code, raised):
     clock = TurnedClock()
     refused = Leftovers(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised) as told:
         refused.remove({what: "x"})
-    assert isinstance(told.value, Transient) == (raised is Transient)
     assert "secret words" not in str(told.value)
+
+
+class KeepsOneObject:
+    """S3, where one object of a bucket can't be removed now: the call succeeds, and names it among its errors."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def list_object_versions(self, **asked):
+        return {"Versions": [{"Key": "one", "VersionId": "1"}]}
+
+    def delete_objects(self, **asked):
+        return {"Errors": [{"Key": "one", "VersionId": "1", "Code": self.code, "Message": "secret words"}]}
+
+
+@pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
+def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
+    clock = TurnedClock()
+    leftovers = Leftovers(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    with pytest.raises(raised, match=code):
+        leftovers.remove({"bucket": "x"})
 
 
 class Stacks:
