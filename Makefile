@@ -53,7 +53,7 @@ audit: setup
 	@$(BIN)/python -m lakeferry.audit
 
 docs: setup
-	@$(BIN)/python -m lakeferry.site
+	@$(BIN)/python -m lakeferry.reference
 
 bench: setup
 	@$(BIN)/python -m benchmarks
