@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tomllib
 from datetime import UTC, datetime
 
 import duckdb
@@ -17,13 +16,15 @@ from lake import AS_OF, ROOT, SALES
 from pyarrow import csv as arrow_csv
 
 from glue_jobs.delivery.csv_line import unguarded
-from simulators.csv_events import read_csv
-from simulators.csv_mapping import load_mapping
-from simulators.events import to_records
+from simulators.events import read_json_lines, to_records
 from simulators.generators import SalesMix, sales_orders
 
 RETAIL = ROOT.parent / "shared" / "data" / "online_retail_10k.csv"
-MAPPING = ROOT / "tests" / "data" / "online_retail.mapping.toml"
+COUNTRIES = {
+    "Australia": "AU", "Belgium": "BE", "EIRE": "IE", "France": "FR", "Germany": "DE", "Italy": "IT", "Japan": "JP",
+    "Lithuania": "LT", "Netherlands": "NL", "Norway": "NO", "Poland": "PL", "Portugal": "PT", "Spain": "ES",
+    "Switzerland": "CH", "United Kingdom": "GB",
+}  # fmt: skip
 MIX = SalesMix(orders=400, customers=80, amended=0.1, duplicates=0.05, late=0.05, guests=0.05, awkward=0.1)
 RETAIL_ORDERS = """
 CREATE VIEW orders AS
@@ -37,7 +38,8 @@ SELECT InvoiceNo AS order_id, 'web' AS channel, 1 AS store_id,
      'region': arg_min(Country, number), 'registered_at': NULL::TIMESTAMP} AS customer,
     {'postal_code': NULL::VARCHAR, 'country': $countries[arg_min(Country, number)]} AS ship_to,
     list({'line_no': line_no, 'product_id': StockCode, 'product': Description, 'category': NULL::VARCHAR,
-          'quantity': Quantity::INTEGER, 'unit_price': UnitPrice::DECIMAL(12, 4), 'discount': 0::DECIMAL(5, 4)}) AS order_lines,
+          'quantity': Quantity::INTEGER, 'unit_price': UnitPrice::DECIMAL(12, 4), 'discount': 0::DECIMAL(5, 4)} ORDER BY number)
+        AS order_lines,
     0 AS kafka_timestamp, 0 AS kafka_offset, 0 AS kafka_partition
 FROM lines GROUP BY InvoiceNo
 """
@@ -50,15 +52,18 @@ def plain(content):
 
 
 @pytest.mark.skipif(not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)")
-def test_a_week_of_real_invoices(lake):
-    events = read_csv(RETAIL, load_mapping(MAPPING, SALES), SALES)
-    lake.flow.materialise(SALES, to_records(SALES, events, datetime(2010, 12, 6, tzinfo=UTC)), commits=3)
-    run = lake.export("weekly_sales", "--first-day", "2010-11-29", as_of=datetime(2010, 12, 6, 6, tzinfo=UTC))
+def test_a_week_of_real_invoices(lake, tmp_path):
+    """Each invoice is one event, read from a file of JSON lines as a user gives it."""
+    listed = ", ".join(f"'{name}': '{code}'" for name, code in COUNTRIES.items())
+    file = tmp_path / "orders.jsonl"
     with oracles.connect() as database:
-        countries = tomllib.loads(MAPPING.read_text())["event"]["ship_to"]["country"]["translate"]
-        listed = ", ".join(f"'{name}': '{code}'" for name, code in countries.items())
-        sql = RETAIL_ORDERS.replace("$countries", f"MAP {{{listed}}}").replace("$file", f"'{RETAIL}'")
-        database.execute(sql)
+        database.execute(RETAIL_ORDERS.replace("$countries", f"MAP {{{listed}}}").replace("$file", f"'{RETAIL}'"))
+        time = "strftime(ordered_at, '%Y-%m-%dT%H:%M:%SZ') AS ordered_at"
+        events = f"SELECT md5(order_id) AS event_id, * EXCLUDE (kafka_timestamp, kafka_offset, kafka_partition) REPLACE ({time})"
+        database.execute(f"COPY ({events} FROM orders) TO '{file}' (FORMAT json)")
+        values = read_json_lines(file, SALES)
+        lake.flow.materialise(SALES, to_records(SALES, values, datetime(2010, 12, 6, tzinfo=UTC)), commits=3)
+        run = lake.export("weekly_sales", "--first-day", "2010-11-29", as_of=datetime(2010, 12, 6, 6, tzinfo=UTC))
         expected = oracles.cells(database, oracles.WEEKLY_SALES, "2010-11-28 23:00:00", "2010-12-05 23:00:00")
     assert plain(run.csv()) == expected
     assert len(expected) == 10_000
