@@ -122,8 +122,8 @@ def tries_a_function_of_a_rule_three_times(aws):
     source, (function, calls) = kit.numbered("probe"), noting_function(aws, fails="yes")
     kit.aim(aws, kit.new_rule(aws, {"source": [source]}), function)
     put(aws, source)
-    found = until(lambda: len(called := calls()) == 3 and called, patience(aws))
-    return found is not None and len({each["request"] for each in found}) == 1
+    called = until(lambda: len(called := calls()) == 3 and called, patience(aws))
+    return bool(called) and len({each["request"] for each in called}) == 1
 
 
 def buries_the_event_of_a_function_that_fails(aws):

@@ -182,12 +182,13 @@ def keeps_what_a_stuck_resource_needs(aws):
     stacks = aws.client("cloudformation")
     stacks.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
     _settled(aws, name)
+    topic = stacks.describe_stack_resource(StackName=name, LogicalResourceId="Topic")["StackResourceDetail"]["PhysicalResourceId"]
     stacks.delete_stack(StackName=name)
     first = _settled(aws, name)
-    topics = len(aws.client("sns").list_topics()["Topics"])
+    is_kept = topic in {one["TopicArn"] for one in aws.client("sns").list_topics()["Topics"]}
     stacks.delete_stack(StackName=name)
     then = _settled(aws, name)
-    return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and topics > 0
+    return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and is_kept
 
 
 def tells_of_a_resource_that_is_being_made(aws):
