@@ -75,4 +75,4 @@ def require_well(checks: Sequence[Check], document: Any) -> None:
         return
     roots = [check for check in failed if check.is_root]
     names = ", ".join(f"{check.group}: {check.name}" for check in roots)
-    raise CommandFailed(NOT_SET_UP, "DOCTOR", f"{len(roots)} to mend: {names}", roots[0].fix, document)
+    raise CommandFailed(NOT_SET_UP, "DOCTOR", f"{len(roots)} to correct: {names}", roots[0].fix, document)

@@ -303,5 +303,5 @@ def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
     with pytest.raises(CommandFailed) as failed:
         doctor_commands.require_well(CHECKS, {"checks": []})
     assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")
-    assert failed.value.message == "1 to mend: AWS: bootstrap"
+    assert failed.value.message == "1 to correct: AWS: bootstrap"
     doctor_commands.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})
