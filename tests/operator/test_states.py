@@ -10,10 +10,19 @@ from datetime import UTC, datetime
 import attrs
 import boto3
 import pytest
+from aws_clients import policy
+from docs_reader import fences
 from handshake_world import TOPIC
+from lake import ROOT
+from leftovers import plant_in_aws
 
+from lakeferry import doctor, inventory
 from lakeferry.console import LATER, CommandFailed, Voice
+from lakeferry.doctor import groups, tools
+from lakeferry.ground import Ground
+from lakeferry.inventory import Verdict, aws
 from lakeferry.rotations import flow as rotation_flow
+from lakeferry.rotations import secrets
 from lakeferry.rotations.secrets import Age
 from lakeferry.states import exports, flow, tableflow, tables, telling
 from lakeferry.states.places import Places
@@ -311,3 +320,65 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said
+
+
+PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
+
+
+@pytest.fixture
+def deployer(looking, monkeypatch):
+    """The same as the role for CI that the page describes, without some actions."""
+    here, iam, name = looking.here, boto3.client("iam"), "ci"
+    trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{here.account}:root"}, "Action": "sts:AssumeRole"}
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))
+    (text,) = [fence.text for fence in fences(PAGE) if "cloudformation:Describe*" in fence.text]
+    told = here.deployment
+    for shown, real in (
+        ("111122223333", here.account),
+        ("lakeferry-dev", told.prefix),
+        ("secret:lakeferry/", f"secret:{told.deployment.name}/"),
+        ("budgets:ViewBudget", "budgets:DescribeBudgets"),  # the embedded AWS knows the call's name only
+    ):
+        assert shown in text
+        text = text.replace(shown, real)
+
+    def become(*without):
+        document = json.loads(text)
+        for statement in document["Statement"]:
+            if isinstance(statement["Action"], list):
+                statement["Action"] = [action for action in statement["Action"] if action not in without]
+        iam.put_role_policy(RoleName=name, PolicyName="deploy", PolicyDocument=json.dumps(document))
+        role = f"arn:aws:iam::{here.account}:role/{name}"
+        given = boto3.client("sts").assume_role(RoleArn=role, RoleSessionName="ci")["Credentials"]
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
+        monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
+        return attrs.evolve(looking, here=Ground(here.plan, here.addresses, here.clock))
+
+    yield become
+    iam.delete_role_policy(RoleName=name, PolicyName="deploy")
+    iam.delete_role(RoleName=name)
+
+
+def shown(places, other):
+    """What doctor, inventory and status see, and tags of everything that another deployment left over."""
+    here, other = places.here, Ground(other.plan, other.addresses, other.clock)
+    probes = [probe for probe in groups.probes(here) if probe.group is not tools.GROUP]
+    yield {(check.group, check.name, check.result) for check in doctor.run(probes)}
+    yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
+    yield {(kind.name, found.name, *sorted(found.tags().items())) for kind in aws.all_kinds(other) for found in kind.find(other)}
+    yield {(hop, seen.state) for hops in tables.look_at(places, Tableflow(here), STALE_HOURS) for hop, seen in hops.seen.items()}
+    yield {(one.export, seen.state) for one in exports.look_at(places) for seen in one.seen}
+    yield {(one.secret, one.trouble) for one in secrets.by_hand(here)}
+
+
+@pytest.mark.usefixtures("job")
+def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
+    other = stands.worlds.deployment(prepared=False)
+    kinds = {kind for kind, _ in plant_in_aws(other)}
+    assert {kind.name for kind in aws.all_kinds(other) if any(kind.find(other))} >= kinds - {"glue_table"}
+    as_root = list(shown(looking, other))
+    for seen_as_root, seen_by_role in zip(as_root, shown(deployer(), other), strict=True):
+        assert seen_by_role == seen_as_root
+    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").here) if item.verdict is Verdict.NOT_ASKED}
+    assert lacking == {"role"}
