@@ -192,8 +192,10 @@ class Rotation:
     """`[rotation]`"""
 
     every_days: int = setting("How often keys are replaced.", default=30, minimum=1, maximum=365)
-    keep: int = setting("How many keys of a secret live between two rotations.", default=2, minimum=2, maximum=4)
-    grace_days: int = setting("How many days a replaced key stays valid at least.", default=7, minimum=1, maximum=180)
+    keep: int = setting("How many keys of a secret may live between two rotations.", default=2, minimum=2, maximum=4)
+    grace_days: int = setting(
+        "How many days a replaced key stays valid. It is revoked within six hours after them.", default=7, minimum=1, maximum=180
+    )
 
 
 @attrs.frozen

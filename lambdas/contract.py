@@ -11,6 +11,7 @@ REPAIR: Final = "repair"
 ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
+REVOKE_EXPIRED: Final = "revoke_expired"  # what its schedule asks of it
 NOTIFY: Final = "lambdas.handlers.notification.on_state_change"
 WATCH: Final = "lambdas.handlers.watch.on_schedule"
 PURGE_ON_EVENT: Final = "lambdas.handlers.purge.on_event"
@@ -75,8 +76,7 @@ WATCH_MINUTES: Final = 15
 PURGE_TYPE: Final = "Custom::LakeferryPurge"
 PURGES: Final = ("bucket", "glue_database", "secrets")
 
-#: Rotation: how many keys of a secret live between two rotations, and for how many days a replaced one works at least. The time
-#: between two rotations is the secret's own schedule, which has to be longer than the grace by at least a day.
+#: Rotation: keys of a secret that may live between two rotations, days for which a replaced one works, days between two.
 KEYS_KEPT: Final = 2
 GRACE_DAYS: Final = 7.0
 ROTATION_DAYS: Final = 30

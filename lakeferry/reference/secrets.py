@@ -88,8 +88,8 @@ The function's environment, and a tag. The days between two rotations are the se
 unless the deployment file says otherwise; they have to be more than the grace."""
 _READERS: Final = """\
 A reader may keep a value for as long as the grace lasts, and never meets a key that doesn't work any more. Where Secrets Manager
-never heard of a rotation's end, the grace counts from {life:g} day after the new value was made. How to rotate by hand, and what
-to do when a key has leaked: [Rotate keys](../how-to/rotate.md)."""
+never heard of a rotation's end, the grace counts from {life:g} day after the new value was made. A replaced key is not revoked
+while a rotation is under way. How to rotate by hand, and what to do when a key has leaked: [Rotate keys](../how-to/rotate.md)."""
 
 
 _METRICS: Final = [
@@ -127,9 +127,13 @@ def _rotation() -> str:
         (
             code(contract.ROTATION_KEEP),
             str(contract.KEYS_KEPT),
-            "keys of a secret that live between two rotations; one more during one",
+            "keys of a secret that may live between two rotations, replaced ones in their grace among them; one more during one",
         ),
-        (code(contract.ROTATION_GRACE_DAYS), f"{contract.GRACE_DAYS:g}", "days for which a replaced key works at least"),
+        (
+            code(contract.ROTATION_GRACE_DAYS),
+            f"{contract.GRACE_DAYS:g}",
+            "days for which a replaced key works; it is revoked within six hours after them",
+        ),
         (code(contract.CLOUD_KEY_SECRET), "", "the secret with the Cloud key that may manage the accounts' keys"),
         (
             code(contract.ROTATION_ROLE_TAG),

@@ -1,4 +1,5 @@
-"""Rotation. Secrets Manager sends its four steps; an operator may send {"operation": "revoke" or "status", "secret": id}."""
+"""Rotation. Secrets Manager sends its four steps; an operator may send {"operation": "revoke" or "status", "secret": id}; the
+clock sends {"operation": "revoke_expired", "secrets": [id, ...]}."""
 
 from __future__ import annotations
 
@@ -53,9 +54,13 @@ def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
     if "operation" not in event:
         return {"outcome": engine.run(event)}
+    secrets = event.get("secrets")
+    if event["operation"] == contract.REVOKE_EXPIRED and isinstance(secrets, list) and secrets:
+        return engine.revoke_expired([str(secret) for secret in secrets])
     operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
     if operation is None or not secret:
-        raise Refused(error_rows.EVENT, f"an operation is {' or '.join(_OPERATIONS)}, of a secret")
+        known = f"{' or '.join(_OPERATIONS)}, of a secret, or {contract.REVOKE_EXPIRED}, of a list of secrets"
+        raise Refused(error_rows.EVENT, f"an operation is {known}")
     return operation(engine, secret)
 
 

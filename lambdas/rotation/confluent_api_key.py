@@ -1,14 +1,14 @@
 """API keys of Confluent Cloud: a new one for each rotation, known by its display name, which holds rotation's token.
 
 Confluent shows a key's secret once, so a key is made and stored in one step. One that was made and not stored is found by its
-name and deleted before another is made. Old keys go when room is needed, oldest first, and never while a reader that kept a
-value for as long as it may could still use them.
+name and deleted before another is made. Old keys go when their grace is over or room is needed, oldest first, and never while a
+reader that kept a value for as long as it may could still use them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from lambdas.core.redaction import ApiKey, Secret
 from lambdas.core.secret_store import KEY_ID, KEY_SECRET
 from lambdas.rotation import error_rows
 from lambdas.rotation.holdings import Holdings
-from lambdas.rotation.strategy import LiveKey, Revoked
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import CURRENT, PENDING, PREVIOUS, Version
 
 _ROUTE: Final = "/iam/v2/api-keys"
@@ -90,12 +90,14 @@ class ConfluentApiKey:
         key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
         return with_key({**own, **held.current.fields}, key) != pending.fields
 
-    def revoke(self, held: Holdings) -> Revoked:
+    def replaced(self, held: Holdings, *, in_grace: bool) -> Replaced:
         ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
-        gone = [key.id for key in ring if key.id not in _ids(held.current, held.pending)]
-        for key_id in gone:
+        others = [key for key in ring if key.id not in _ids(held.current, held.pending)]
+        return Replaced([key.id for key in others if in_grace or _may_go(held, key, ring)], [])
+
+    def revoke(self, held: Holdings, keys: Sequence[str]) -> None:
+        for key_id in keys:
             self._delete(key_id)
-        return Revoked(gone, [])
 
     def live(self, held: Holdings) -> list[LiveKey]:
         stages = {PREVIOUS: held.previous, PENDING: held.pending, CURRENT: held.current}

@@ -2,23 +2,23 @@
 
 Every step may come again, also after the end, and each may be the second try of one that died half-way. The move of
 AWSCURRENT in the last step is the commit: before it nobody reads the new key, after it nothing is done any more. A replaced key
-stays alive; the next rotation revokes it.
+stays alive for its grace; then a call by the clock revokes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import attrs
 
 from lambdas.core.clock import Deadline
-from lambdas.core.errors import Refused, Transient
+from lambdas.core.errors import LakeferryError, Refused, Transient
 from lambdas.core.log import Log
 from lambdas.core.redaction import Secret
 from lambdas.rotation import error_rows, holdings, proof, strategy
 from lambdas.rotation.holdings import Holdings, Policy
-from lambdas.rotation.strategy import Revoked, Strategy
+from lambdas.rotation.strategy import Strategy
 from lambdas.rotation.versions import CURRENT, PENDING, Described, RotatedSecrets, SecretVersions, Version
 
 _NEEDED: Final = ("Step", "SecretId", "ClientRequestToken")
@@ -58,13 +58,48 @@ class Engine:
     def revoke(self, secret_id: str) -> dict[str, Any]:
         """Every key but the current one (and the one that is being rotated to) is gone at once, in grace or not."""
         held, acting = self.hold(secret_id)
-        if not acting.works(held.current):
-            raise Refused(error_rows.NOTHING_LEFT, f"secret {held.described.name}")
-        revoked: Revoked = acting.revoke(held)
+        return self._revoke(held, acting, in_grace=True)
+
+    def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
+        """Revokes replaced keys whose grace is over. A secret that is being rotated is left alone until the next call.
+
+        All secrets are looked at, also after one that fails. Raises the first LakeferryError.
+        """
+        answers: list[dict[str, Any]] = []
+        failed: list[LakeferryError] = []
+        for secret_id in secret_ids:
+            try:
+                answers.append(self._revoke_expired(secret_id))
+            except LakeferryError as error:
+                self.log.error("not revoked", secret=secret_id, code=error.row.code, what=error.what)
+                failed.append(error)
+        if failed:
+            raise failed[0]
+        return {"secrets": answers}
+
+    def _revoke_expired(self, secret_id: str) -> dict[str, Any]:
+        held, acting = self.hold(secret_id)
+        waits = {"secret": held.described.name, "revoked": [], "rotating": True}
+        if held.is_rotating:
+            return waits
+        try:
+            return self._revoke(held, acting, in_grace=False) | {"rotating": False}
+        except Refused as refused:
+            if refused.row is not error_rows.CHANGED:
+                raise
+            return waits
+
+    def _revoke(self, held: Holdings, acting: Strategy, *, in_grace: bool) -> dict[str, Any]:
+        replaced = acting.replaced(held, in_grace=in_grace)
+        if replaced.ours:
+            if not acting.works(held.current):
+                raise Refused(error_rows.NOTHING_LEFT, f"secret {held.described.name}")
+            held.require_same_labels()
+            acting.revoke(held, replaced.ours)
         told = {
             "secret": held.described.name,
-            "revoked": revoked.gone,
-            "not_ours": revoked.left,
+            "revoked": replaced.ours,
+            "not_ours": replaced.foreign,
             "kept": acting.id_of(held.current),
         }
         self.log.info("revoked", **told)

@@ -116,8 +116,14 @@ NOTHING_LEFT: Final = ErrorRow(
     "The current key is not accepted at this moment.",
     "Rotate first; when the new key is current, revoke the others. Nothing was revoked.",
 )
+CHANGED: Final = ErrorRow(
+    "ROT-CHANGED",
+    "The secret's versions changed while keys were being revoked",
+    "A rotation began or ended in the same moment.",
+    "Wait until the rotation has ended, and revoke again. Nothing was revoked.",
+)
 
 ERRORS: Final = (
     EVENT, NOT_ENABLED, UNKNOWN_TOKEN, NOT_PENDING, DELETED, EMPTY, FIELDS, IN_GRACE, FOREIGN_KEY, LOCKED_OUT, LIMIT,
-    NOT_PROVEN, NOT_THERE, DISCARDED, NOT_STORED, NOT_MOVED, BAD_KEY, NOTHING_LEFT,
+    NOT_PROVEN, NOT_THERE, DISCARDED, NOT_STORED, NOT_MOVED, BAD_KEY, NOTHING_LEFT, CHANGED,
 )  # fmt: skip

@@ -48,6 +48,16 @@ class Holdings:
     def labelled(self) -> list[Version]:
         return [version for version in (self.current, self.pending, self.previous) if version]
 
+    @property
+    def is_rotating(self) -> bool:
+        """Secrets Manager labels the version that it rotates to before it calls the first step."""
+        return self.described.labelled(PENDING) not in ("", self.current.id)
+
+    def require_same_labels(self) -> None:
+        """Raises Refused where a rotation has begun or ended since this was read."""
+        if self.versions.describe().stages != self.described.stages:
+            raise Refused(error_rows.CHANGED, f"secret {self.described.name}")
+
     def needs_mark(self, pending: Version) -> bool:
         """It would become current so late that its age no longer tells when."""
         return self.now() > self._known_since(pending) + PENDING_LIFE

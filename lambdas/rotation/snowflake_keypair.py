@@ -6,7 +6,7 @@ secret nor may go by now is never overwritten. The user logs in with its own key
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -16,7 +16,7 @@ from lambdas.core.errors import Denied, Refused
 from lambdas.core.redaction import Secret
 from lambdas.rotation import error_rows
 from lambdas.rotation.holdings import Holdings
-from lambdas.rotation.strategy import LiveKey, Revoked
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import Version
 from lambdas.snowflake import key_slots, keypair, secret_fields, soundness, sql
 from lambdas.snowflake.client import Login, Snowflake
@@ -122,14 +122,18 @@ class SnowflakeKeyPair:
     def is_outdated(self, held: Holdings, pending: Version) -> bool:
         return secret_fields.without_key(_kept(held.current)) != secret_fields.without_key(pending.fields)
 
-    def revoke(self, held: Holdings) -> Revoked:
+    def replaced(self, held: Holdings, *, in_grace: bool) -> Replaced:
         kept = {self._keys.fingerprint(version) for version in (held.current, held.pending)}
+        others = sorted(set(self._user(held).slots.values()) - kept - {""})
+        over = {each: self._grace_is_over(held, each) for each in others}
+        foreign = [each for each in others if over[each] is None]
+        return Replaced([each for each in others if over[each] or (in_grace and each not in foreign)], foreign)
+
+    def revoke(self, held: Holdings, keys: Sequence[str]) -> None:
+        """The slots are looked at again: since the last look, a rotation may have set its new key in one of them."""
         user = self._user(held)
-        others = set(user.slots.values()) - kept - {""}
-        ours = {each for each in others if each == self._keys.fingerprint(held.previous) or self._was_ours(held, each)}
-        for slot in [slot for slot, found in user.slots.items() if found in ours]:
+        for slot in [slot for slot, found in user.slots.items() if found in keys]:
             user.client.run(sql.statement(UNSET[slot], name=_name(held)))
-        return Revoked(sorted(ours), sorted(others - ours))
 
     def live(self, held: Holdings) -> list[LiveKey]:
         user = self._user(held)
@@ -163,19 +167,20 @@ class SnowflakeKeyPair:
         if not others:
             return SLOTS[1]
         slot, found = others[0]
-        if found == self._keys.fingerprint(held.previous):
-            may_go = held.previous_may_go
-        elif self._was_ours(held, found):
-            may_go = held.older_may_go
-        else:
+        may_go = self._grace_is_over(held, found)
+        if may_go is None:
             raise Refused(error_rows.FOREIGN_KEY, f"{slot} of {whose} holds {found}")
         if not may_go:
             raise Refused(error_rows.IN_GRACE, f"{slot} of {whose}")
         return slot
 
-    def _was_ours(self, held: Holdings, fingerprint: str) -> bool:
-        """Whether a version without a label holds it: a rotation that was given up, or one of long ago."""
-        return any(self._keys.fingerprint(version) == fingerprint for version in held.versions.unlabelled())
+    def _grace_is_over(self, held: Holdings, fingerprint: str) -> bool | None:
+        """Of a key that is not current. None where the secret never had it."""
+        if fingerprint == self._keys.fingerprint(held.previous):
+            return held.previous_may_go
+        # A version without a label: of a rotation that was given up, or of one long ago.
+        was_ours = any(self._keys.fingerprint(version) == fingerprint for version in held.versions.unlabelled())
+        return held.older_may_go if was_ours else None
 
 
 def _login(version: Version, role: str) -> Login:

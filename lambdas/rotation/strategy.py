@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -32,11 +32,11 @@ class LiveKey:
 
 
 @attrs.frozen
-class Revoked:
-    """Ids of keys. `left` are those that aren't ours."""
+class Replaced:
+    """Ids of keys at the vendor that are neither current nor pending."""
 
-    gone: list[str]
-    left: list[str]
+    ours: list[str]
+    foreign: list[str]
 
 
 class Strategy(Protocol):
@@ -66,8 +66,11 @@ class Strategy(Protocol):
     def is_outdated(self, held: Holdings, pending: Version) -> bool:
         """Whether the current version has got other fields since `fresh` copied them, its key aside."""
 
-    def revoke(self, held: Holdings) -> Revoked:
-        """Removes every key of ours but those that are current and pending, in grace or not."""
+    def replaced(self, held: Holdings, *, in_grace: bool) -> Replaced:
+        """The keys that may be revoked: all that were replaced, or only those whose grace is over."""
+
+    def revoke(self, held: Holdings, keys: Sequence[str]) -> None:
+        """Removes these keys. One that is gone already is no error."""
 
     def live(self, held: Holdings) -> list[LiveKey]: ...
 

@@ -48,7 +48,7 @@ class OwnFunction(Construct):
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
             purpose=purpose,
-            statements=[writes(self.log_group), *_keeps(dead_letters), *statements],
+            statements=[writes(self.log_group), *keeps(dead_letters), *statements],
         )
         self.function = lambda_.Function(
             self,
@@ -100,7 +100,7 @@ def log_group(scope: Construct, name: str, stack: LakeferryStack) -> logs.LogGro
     return group
 
 
-def _keeps(queue: sqs.IQueue | None) -> list[Statement]:
+def keeps(queue: sqs.IQueue | None) -> list[Statement]:
     return [allow("KeepWhatFailed", ["sqs:SendMessage"], [queue.queue_arn])] if queue else []
 
 

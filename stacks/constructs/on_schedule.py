@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -12,12 +13,13 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.base import LakeferryStack
-from stacks.constructs.function import OwnFunction
+from stacks.constructs.function import OwnFunction, keeps
 from stacks.constructs.statements import allow, role
 
 
 class OnSchedule(Construct):
-    """`cron` is in UTC. A call that can't be delivered within the hour goes to `dead_letters`: the next one is due soon."""
+    """`cron` is in UTC. A call that can't be delivered within the hour goes to `dead_letters`, if there are any: the next one is
+    due soon."""
 
     def __init__(
         self,
@@ -27,8 +29,8 @@ class OnSchedule(Construct):
         *,
         cron: str,
         purpose: str,
-        dead_letters: sqs.IQueue,
-        event: Mapping[str, str] | None = None,
+        dead_letters: sqs.IQueue | None = None,
+        event: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(stack, name)
         default = stack.own_arn("scheduler", "schedule-group/default")
@@ -43,7 +45,7 @@ class OnSchedule(Construct):
             purpose=purpose,
             statements=[
                 allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]),
-                allow("KeepWhatFailed", ["sqs:SendMessage"], [dead_letters.queue_arn]),
+                *keeps(dead_letters),
             ],
         )
         scheduler.Schedule(

@@ -1,4 +1,5 @@
-"""Rotation of a stack's keys: one function, and a schedule for each secret that starts once the secret is filled."""
+"""Rotation of a stack's keys: one function, a schedule for each secret that starts once the secret is filled, and one schedule
+by which replaced keys are revoked when their grace is over."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from constructs import Construct
 from lambdas import contract
 from stacks.base import LakeferryStack
 from stacks.constructs.function import OwnFunction
+from stacks.constructs.on_schedule import OnSchedule
 from stacks.constructs.secrets import SecretsOfStack
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.vendor_resources import Made
@@ -19,6 +21,8 @@ from stacks.constructs.vendor_resources import Made
 _STEPS: Final = ("DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds")
 #: Within which a rotation that is due may begin.
 _WINDOW: Final = "4h"
+#: When replaced keys are looked for whose grace is over. An unanswered call is tried again after six hours.
+_REVOKE: Final = "15 0/6 * * ? *"
 
 
 class Rotation(Construct):
@@ -48,6 +52,14 @@ class Rotation(Construct):
             statements=[own, secrets.may_use_key(), *statements],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,
         )
+        self._revoking = OnSchedule(
+            stack,
+            f"{name}Schedule",
+            self._function,
+            cron=_REVOKE,
+            purpose="Revokes replaced keys when their grace is over",
+            event={"operation": contract.REVOKE_EXPIRED, "secrets": secrets.arns},
+        )
 
     def follow(self, name: str, secret_arn: str, *filled: Made) -> None:
         """Not before `filled`: until then there is no key to replace, or no right to replace it."""
@@ -71,3 +83,4 @@ class Rotation(Construct):
             ),
         )
         schedule.node.add_dependency(permission, *[made.resource for made in filled])
+        self._revoking.node.add_dependency(schedule)

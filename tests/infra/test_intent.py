@@ -487,6 +487,18 @@ def test_keys_are_rotated_by_secrets_manager_and_by_nobody_else(assembly):
             assert body["SourceArn"]
 
 
+@pytest.mark.parametrize("part", ["confluent", "snowflake"])
+def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assembly, part):
+    """By the function that rotates them, which the schedule calls with all secrets of the stack."""
+    (schedule,) = assembly.resources("AWS::Scheduler::Schedule", part).values()
+    assert schedule["ScheduleExpression"] == "cron(15 0/6 * * ? *)"
+    reader = Reader(assembly)
+    event = json.loads(reader.text(schedule["Target"]["Input"], part))
+    secrets = [reader.text({"Ref": secret}, part) for _, secret in assembly.resources("AWS::SecretsManager::Secret", part)]
+    assert event["operation"] == contract.REVOKE_EXPIRED
+    assert sorted(event["secrets"]) == sorted(secrets)
+
+
 def test_secrets_hold_no_value_and_their_key_stands_beside_them(assembly):
     """I4, and the trap of a key in another stack."""
     for (part, _), body in assembly.resources("AWS::SecretsManager::Secret").items():

@@ -25,7 +25,7 @@ from lambdas.rotation.holdings import DAY, Policy
 NAMES = ("kafka", "snowflake")
 names = st.sampled_from(NAMES)
 #: What a rotation meets on its way: at which call, and what.
-FAULTS = ("", "kill", "aws before", "aws after", "vendor before", "vendor after", "reset", "429", "401", "twin")
+FAULTS = ("", "kill", "aws before", "aws after", "vendor before", "vendor after", "reset", "429", "401", "twin", "clock")
 GRACE = 7 * DAY
 HOURS = (0.1, 5, 26, 24 * 8, 24 * 31)
 
@@ -93,6 +93,8 @@ class Machine(RuleBasedStateMachine):
             steps.plan[steps.count + at] = (fault.removeprefix("aws "), self.fail)
         elif fault == "twin":
             steps.plan[steps.count + at] = ("after", lambda: self.attempt(name))
+        elif fault == "clock":
+            steps.plan[steps.count + at] = ("after", self.revoke_expired)
 
     def die(self):
         raise Killed
@@ -116,6 +118,12 @@ class Machine(RuleBasedStateMachine):
         versions = sorted(self.world.secrets.all[name].versions)
         with contextlib.suppress(LakeferryError):
             self.world.step(name, step, versions[which % len(versions)])
+
+    @rule()
+    def revoke_expired(self):
+        """The call by the clock, also in the middle of a rotation."""
+        with contextlib.suppress(LakeferryError):
+            self.world.ask(operation="revoke_expired", secrets=list(NAMES))
 
     # What people do
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from rotation_world import RotationWorld, aws_error
+from rotation_world import USER, RotationWorld, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 from lambdas.core.errors import LakeferryError, Refused, Transient
@@ -74,6 +74,8 @@ def test_a_version_that_is_not_pending_is_refused(world, step):
         {"Step": "createSecret", "SecretId": ["kafka"], "ClientRequestToken": "t"},
         {"operation": "delete", "secret": "kafka"},
         {"operation": "revoke"},
+        {"operation": "revoke_expired"},
+        {"operation": "revoke_expired", "secrets": "kafka"},
     ],
 )
 def test_an_event_of_another_form_is_refused(world, event):
@@ -273,3 +275,109 @@ def test_a_secret_in_another_form_is_told_by_its_fields(world):
 def test_a_secret_without_a_value_is_told(world):
     world.secrets.new("empty")
     refused(world, "empty", "createSecret", world.secrets.start("empty"), "ROT-EMPTY")
+
+
+def expired(world, *names):
+    """What the call by the clock revokes, of each secret."""
+    told = world.ask(operation="revoke_expired", secrets=list(names))
+    return [one["revoked"] for one in told["secrets"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_replaced_key_is_revoked_when_its_grace_is_over_and_not_before(world, name):
+    replaced = world.fields(name)
+    world.rotate(name)
+    world.clock.sleep(7 * DAY - 60)
+    assert expired(world, name) == [[]]
+    assert world.accepts(replaced)
+    world.clock.sleep(120)
+    assert expired(world, name) == [[world.id_of(replaced)]]
+    assert not world.exists(replaced)
+    assert world.accepts(world.fields(name))
+    assert expired(world, name) == [[]]
+    assert world.rotate(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_key_that_was_never_replaced_is_not_revoked(world, name):
+    world.clock.sleep(100 * DAY)
+    assert expired(world, name) == [[]]
+    assert world.accepts(world.fields(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_no_key_is_revoked_while_a_rotation_is_under_way(world, name, steps):
+    world.rotate(name)
+    world.clock.sleep(31 * DAY)
+    version = world.secrets.start(name)
+    for step in STEPS[:steps]:
+        world.step(name, step, version)
+    before = shape(world)
+    told = world.ask(operation="revoke_expired", secrets=[name])
+    assert [(one["revoked"], one["rotating"]) for one in told["secrets"]] == [([], True)]
+    assert shape(world) == before
+    assert world.rotate(name, version) == version
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rotation_that_runs_between_any_two_calls_keeps_its_key(world, name):
+    """In a Snowflake user's slot, the new key takes the place of the expired one."""
+    world.rotate(name)
+    world.clock.sleep(31 * DAY)
+    begun = world.steps.count
+    expired(world, name)
+    calls = world.steps.count - begun
+    # The last call of all removes the key. Snowflake has no statement that removes a key only while it is the expected one.
+    for number in range(1, calls + (name == "kafka")):
+        world.rotate(name)
+        world.clock.sleep(31 * DAY)
+        world.steps.plan[world.steps.count + number] = ("before", lambda: world.rotate(name))
+        expired(world, name)
+        assert not world.steps.plan
+        assert world.accepts(world.fields(name))
+        assert world.accepts(world.fields(name, PREVIOUS))
+        world.clock.sleep(31 * DAY)
+
+
+def test_an_operator_is_refused_where_a_rotation_ends_in_the_same_moment(world):
+    world.rotate("kafka")
+    world.steps.plan[world.steps.count + 3] = ("before", lambda: world.rotate("kafka"))
+    with pytest.raises(Refused) as told:
+        world.ask(operation="revoke", secret="kafka")
+    assert told.value.row.code == "ROT-CHANGED"
+    assert world.accepts(world.fields("kafka"))
+    assert world.accepts(world.fields("kafka", PREVIOUS))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_expired_keys_stay_where_the_current_key_does_not_work(world, name):
+    world.rotate(name)
+    world.clock.sleep(31 * DAY)
+    current = world.fields(name)
+    if name == "kafka":
+        world.confluent.world.api_keys[current["apiKey"]].usable += 100 * DAY
+    else:
+        world.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY_2")
+    with pytest.raises(Refused) as told:
+        expired(world, name)
+    assert told.value.row.code == "ROT-NOTHING-LEFT"
+    assert world.exists(world.fields(name, PREVIOUS))
+
+
+def test_one_secret_that_fails_does_not_keep_the_others_from_being_looked_at(world):
+    replaced = world.fields("snowflake")
+    world.rotate("snowflake")
+    world.clock.sleep(8 * DAY)
+    with pytest.raises(LakeferryError) as told:
+        expired(world, "nothing", "snowflake")
+    assert told.value.row.code == "AWS-REFUSED"
+    assert not world.exists(replaced)
+
+
+def test_a_key_in_a_slot_that_the_secret_knows_nothing_of_does_not_expire(world):
+    foreign = pair_of(pool()[-1])
+    world.run_sql(f"ALTER USER {USER} SET RSA_PUBLIC_KEY_2='{foreign.public}'")
+    world.clock.sleep(100 * DAY)
+    assert expired(world, "snowflake") == [[]]
+    assert foreign.fingerprint in world.slots().values()
