@@ -16,10 +16,11 @@ from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.purge import Purge, may_remove_secrets
 from stacks.constructs.rotation import Rotation
 from stacks.constructs.secrets import SecretsOfStack, named_secret
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, SIX_SIGNS, allow, glue_tables, role
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
 from stacks.constructs.vendor_resources import Made, VendorResources
 from stacks.data import DataStack
 
+_READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
 _ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
 
 
@@ -53,7 +54,7 @@ class SnowflakeStack(LakeferryStack):
         self._tell()
 
     def _resources(self) -> VendorResources:
-        given, own = self.wanted, self.own_arn("secretsmanager", f"secret:{self.deployment.prefix}/snowflake/*")
+        given = self.wanted
         return VendorResources(
             self,
             "Snowflake",
@@ -67,11 +68,11 @@ class SnowflakeStack(LakeferryStack):
             },
             statements=[
                 allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, given.key_secret)]),
+                # By its name: the secret has a tag with the name of a role that this function creates.
                 allow(
                     "KeepKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-                    [own],
-                    why=SIX_SIGNS,
+                    [named_secret(self, f"{self.deployment.prefix}/{_READER_SECRET}")],
                 ),
                 self.secrets.may_use_key(),
             ],
@@ -97,7 +98,7 @@ class SnowflakeStack(LakeferryStack):
         self.roles = {name: self.resources.make("snowflake_role", f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
         roles = self.roles
         tags = {contract.ROTATION_ROLE_TAG: roles["rotation"]["name"]}
-        secret = self.secrets.empty("ReaderKeySecret", "snowflake/reader", "Key pair of Snowflake's reader", tags)
+        secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
         purge = Purge(self, "Purge", may_remove_secrets(self.secrets.arns))
         gone = purge.on_destroy("RemoveSecrets", "secrets", self.secrets.arns, after=[self.secrets])
         self.user = self.resources.make(

@@ -17,8 +17,15 @@ MANAGER: Final = "app_manager"
 FLINK: Final = "flink_runner"
 #: Sees numbers of the cluster and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
-#: Who gets a key for what; the connector works without one.
-_KAFKA_KEYS: Final = (MANAGER, "app_producer", "app_consumer")
+#: Whose key for which service, by the path that clients look for. The connector works without a key.
+_KEYS: Final = {
+    **{f"kafka/{account}": (account, "kafka") for account in (MANAGER, "app_producer", "app_consumer")},
+    "schema_registry": ("schema_registry", "schema_registry"),
+    "tableflow": (MANAGER, "tableflow"),
+    "flink": (FLINK, "flink"),
+    "cloud/watcher": (WATCHER, "cloud"),
+    "tableflow/watcher": (WATCHER, "tableflow"),
+}
 
 
 @attrs.frozen
@@ -127,6 +134,16 @@ _WHAT_FOR: Final = {
 }
 
 
+def empty_secrets(secrets: SecretsOfStack) -> None:
+    """Before all resources: the policy of the function that fills them names each."""
+    for path, (account, service) in _KEYS.items():
+        secrets.empty(f"{_key_name(path)}Secret", f"confluent/{path}", f"API key of {account} for {service}")
+
+
+def _key_name(path: str) -> str:
+    return f"{words(path.replace('/', '_'))}Key"
+
+
 @attrs.frozen
 class Keys:
     """The keys that resources work with; each gives its secret's ARN, and that only once the key works."""
@@ -141,32 +158,27 @@ class Keys:
     def make(
         cls, resources: VendorResources, secrets: SecretsOfStack, *, accounts: Accounts, where: Place, pool: Made, region: str
     ) -> Keys:
-        """Paths are those that clients look for: what it is for, and whose."""
-
-        def key(account: str, service: str, path: str, **more: str) -> Made:
-            name = f"{words(path.replace('/', '_'))}Key"
-            secret = secrets.empty(f"{name}Secret", f"confluent/{path}", f"API key of {account} for {service}")
-            return resources.make(
+        cluster = {"cluster_id": where.cluster["id"]}
+        more = {
+            "kafka": cluster,
+            "tableflow": {**cluster, "region": region},
+            "flink": {"region": region, "compute_pool_id": pool["id"]},
+        }
+        made = {
+            path: resources.make(
                 "api_key",
-                name,
+                _key_name(path),
                 service_account_id=accounts.id(account),
                 service=service,
-                secret=secret,
+                secret=secrets.by_path[f"confluent/{path}"],
                 environment_id=where.environment_id,
                 description=f"{account} for {service}",
-                **more,
+                **more.get(service, {}),
             )
-
-        cluster = {"cluster_id": where.cluster["id"]}
-        kafka = {name: key(name, "kafka", f"kafka/{name}", **cluster) for name in _KAFKA_KEYS}
-        registry = key("schema_registry", "schema_registry", "schema_registry").after(where.cluster.resource)
-        tableflow = key(MANAGER, "tableflow", "tableflow", **cluster, region=region)
-        flink = key(FLINK, "flink", "flink", region=region, compute_pool_id=pool["id"])
-        watchers = [
-            key(WATCHER, "cloud", "cloud/watcher"),
-            key(WATCHER, "tableflow", "tableflow/watcher", **cluster, region=region),
-        ]
-        return cls(kafka[MANAGER], registry, tableflow, flink, [*kafka.values(), registry, tableflow, flink, *watchers])
+            for path, (account, service) in _KEYS.items()
+        }
+        registry = made["schema_registry"].after(where.cluster.resource)
+        return cls(made[f"kafka/{MANAGER}"], registry, made["tableflow"], made["flink"], list(made.values()))
 
 
 def subjects_of(role: Role, deployment: Deployment) -> list[str]:

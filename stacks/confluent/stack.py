@@ -11,12 +11,12 @@ from deployments.check import Plan
 from lambdas import contract
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent import tables
-from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, place, subjects_of
+from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, empty_secrets, place, subjects_of
 from stacks.confluent.streams import Streams
 from stacks.constructs.purge import Purge, may_drop_tables, may_empty, may_remove_secrets
 from stacks.constructs.rotation import Rotation
 from stacks.constructs.secrets import SecretsOfStack, named_secret
-from stacks.constructs.statements import SIX_SIGNS, allow
+from stacks.constructs.statements import allow
 from stacks.constructs.vendor_resources import Made, VendorResources
 from stacks.data import DataStack
 
@@ -39,6 +39,7 @@ class ConfluentStack(LakeferryStack):
         super().__init__(app, "confluent", plan, surroundings, purpose="Kafka, Flink and Tableflow, with their keys")
         self.add_stack_dependency(data)
         self.secrets = SecretsOfStack(self, "Secrets", purpose="Encrypts the keys of Confluent Cloud")
+        empty_secrets(self.secrets)
         self.resources = self._resources()
         self.where = place(self.resources, self.deployment)
         self.pool = self._pool()
@@ -81,12 +82,7 @@ class ConfluentStack(LakeferryStack):
             environment=_addresses(self.surroundings) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
                 allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)]),
-                allow(
-                    "KeepKeys",
-                    ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-                    [self.own_arn("secretsmanager", f"secret:{self.deployment.prefix}/confluent/*")],
-                    why=SIX_SIGNS,
-                ),
+                allow("KeepKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
                 self.secrets.may_use_key(),
             ],
         )

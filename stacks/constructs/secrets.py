@@ -84,5 +84,5 @@ def through(stack: LakeferryStack, service: str) -> dict[str, Any]:
 
 
 def named_secret(stack: LakeferryStack, name: str) -> str:
-    """The ARN of a secret that was made by hand: Secrets Manager adds six signs to the name."""
+    """The ARN of a secret of which only the name is known: Secrets Manager adds six signs to the name."""
     return stack.own_arn("secretsmanager", f"secret:{name}-??????")

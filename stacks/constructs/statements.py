@@ -15,7 +15,6 @@ from stacks.constructs.acknowledged import acknowledge
 ONE_DATABASE: Final = "All tables of this one database: a topic or export may be added, and with it a table."
 ITS_KEYS: Final = "Tableflow chooses the keys, in a bucket that holds nothing but its tables."
 ONE_PREFIX: Final = "Below one prefix of our own bucket; keys hold names of exports and ids of runs."
-SIX_SIGNS: Final = "Secrets of this deployment for one vendor; Secrets Manager adds six signs to a name."
 ITS_TOPICS: Final = "The SNS topics of this deployment's exports: the beginning of the name is no other deployment's."
 ITS_JOBS: Final = "The Glue jobs of this deployment, of which it sees when they were created."
 ITS_STACK: Final = "The ARN of this one stack ends in an id that CloudFormation makes up when it creates it."

@@ -499,6 +499,17 @@ def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assemb
     assert sorted(event["secrets"]) == sorted(secrets)
 
 
+def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assembly):
+    """Not with whatever else has a name that begins in the same way."""
+    for (part, name), body in assembly.resources("AWS::IAM::Role").items():
+        for policy in body.get("Policies", []):
+            for statement in policy["PolicyDocument"]["Statement"]:
+                allowed = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+                if "secretsmanager:PutSecretValue" in allowed:
+                    given = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+                    assert "*" not in json.dumps(given), (part, name)
+
+
 def test_secrets_hold_no_value_and_their_key_stands_beside_them(assembly):
     """I4, and the trap of a key in another stack."""
     for (part, _), body in assembly.resources("AWS::SecretsManager::Secret").items():
