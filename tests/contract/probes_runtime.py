@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import runtime_kit as kit
 from aws_clients import error_of
@@ -138,6 +139,21 @@ def buries_the_event_of_a_function_that_fails(aws):
     return (json.loads(body), attributes, len(called)) == ({"number": 1}, told, 3)
 
 
+def counts_each_try_that_fails(aws):
+    function, calls = noting_function(aws, fails="yes")
+    aws.functions.invoke(FunctionName=function, InvocationType="Event", Payload=b"{}")
+
+    def errors():
+        given = {"Dimensions": [{"Name": "FunctionName", "Value": function.rpartition(":")[2]}], "Statistics": ["Sum"]}
+        window = {"StartTime": datetime.now(UTC) - timedelta(hours=1), "EndTime": datetime.now(UTC) + timedelta(hours=1)}
+        found = aws.client("cloudwatch").get_metric_statistics(
+            Namespace="AWS/Lambda", MetricName="Errors", Period=7200, **given, **window
+        )
+        return sum(point["Sum"] for point in found["Datapoints"])
+
+    return until(lambda: errors() == 3, patience(aws)) is True and len(calls()) == 3
+
+
 def refuses_a_queue_to_which_a_function_may_not_send(aws):
     _, arn = new_queue(aws)
     return error_of(noting_function, aws, DeadLetterConfig={"TargetArn": arn}) == "InvalidParameterValueException"
@@ -195,6 +211,10 @@ PROBES = {
         tells_the_end_of_a_run,
     ],
     "event_targets": [buries_an_event_that_a_function_does_not_let_in, tries_a_function_of_a_rule_three_times],
-    "lambda_async": [buries_the_event_of_a_function_that_fails, refuses_a_queue_to_which_a_function_may_not_send],
+    "lambda_async": [
+        buries_the_event_of_a_function_that_fails,
+        refuses_a_queue_to_which_a_function_may_not_send,
+        counts_each_try_that_fails,
+    ],
     "lambda_logs": [makes_no_log_group_of_its_own_accord, writes_to_its_log_only_where_its_role_may],
 }

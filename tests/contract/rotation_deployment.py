@@ -56,7 +56,7 @@ class Deployment:
     def _kafka(self):
         environment = self.org.environment()
         cluster = self.org.cluster(environment)
-        account = self.org.account("reader")
+        account = self.org.account(f"{self.prefix}-reader")
         key = self.org.key(account, {"id": cluster["id"], "kind": "Cluster"})
         self.cluster, self.account = cluster, account
         to = confluent_fields.Connection(

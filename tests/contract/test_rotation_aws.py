@@ -9,11 +9,14 @@ import subprocess
 import sys
 
 import pytest
+from assembly_kit import dev_templates
 from aws_clients import error_of
 from rotation_deployment import PATIENCE, Deployment
 from rotation_kit import ROOT, let_in, new_function
+from runtime_kit import control
 from waiting import until
 
+from lambdas import contract
 from simulators.confluent_cloud.server import ConfluentCloud
 from simulators.confluent_cloud.world import Delays
 from simulators.snowflake.server import Snowflake
@@ -135,6 +138,55 @@ def start_pending(deployment, name, token):
     failing = {"idle.py": "def handler(event, context):\n    raise OSError\n"}
     idle = let_in(deployment.aws, new_function(deployment.aws, failing, "idle.handler"))
     deployment.aws.secrets.rotate_secret(SecretId=deployment.arn(name), ClientRequestToken=token, RotationLambdaARN=idle)
+
+
+@pytest.fixture
+def alone(aws, cloud):
+    """A secret and function of its own, whose grace is over in a second."""
+    made = Deployment(aws, cloud, None, prefix="alone")
+    made.environment[contract.ROTATION_GRACE_DAYS] = "0.00001"
+    return made
+
+
+def test_a_failing_rotation_raises_the_alarm_that_ships_and_replaced_keys_are_revoked(alone, cloud):
+    """As the template defines the alarm. A failing rotation also keeps the replaced key valid."""
+    alarm = new_alarm(alone)
+    first = alone.key("kafka")
+    alone.rotate("kafka", RotationLambdaARN=alone.function)
+    current = alone.key("kafka")
+    asked = {"operation": contract.REVOKE_EXPIRED, "secrets": [alone.kafka]}
+    until(lambda: alone.ask(**asked)["secrets"][0]["revoked"] == [first], PATIENCE)
+    assert alone.live("kafka") == {current}
+    assert state(alone, alarm) == "OK"
+    cloud.nemesis.rule({"fault": "error", "status": 403, "method": "POST", "path": "/iam/v2/api-keys", "times": 0})
+    try:
+        alone.aws.secrets.rotate_secret(SecretId=alone.kafka)
+        until(lambda: state(alone, alarm) == "ALARM", PATIENCE)
+    finally:
+        cloud.nemesis.clear()
+    assert state(alone, alarm) == "ALARM"
+    assert (alone.key("kafka"), alone.live("kafka")) == (current, {current})
+
+
+def new_alarm(deployment):
+    """The rotation's of the Confluent stack, on the function that is tested."""
+    resources = dev_templates()["confluent"]["Resources"].values()
+    (shipped,) = [
+        body["Properties"]
+        for body in resources
+        if body["Type"] == "AWS::CloudWatch::Alarm" and body["Properties"]["AlarmName"].endswith("-KeyRotationFunctionErrors")
+    ]
+    given = {name: value for name, value in shipped.items() if not name.endswith("Actions") and name != "Tags"}
+    (dimension,) = shipped["Dimensions"]
+    dimension = {**dimension, "Value": deployment.function.rpartition(":")[2]}
+    deployment.aws.client("cloudwatch").put_metric_alarm(**given | {"Dimensions": [dimension]})
+    return shipped["AlarmName"]
+
+
+def state(deployment, alarm):
+    control(deployment.aws, "alarms/evaluate", seconds=1)
+    described = deployment.aws.client("cloudwatch").describe_alarms(AlarmNames=[alarm])
+    return described["MetricAlarms"][0]["StateValue"]
 
 
 def test_no_list_of_processes_shows_a_secret(deployment):

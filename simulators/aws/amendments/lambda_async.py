@@ -2,7 +2,8 @@
 
 Stock MiniStack gives each try an id of its own, and puts an envelope without attributes into the queue, which is the form of
 failure destinations. AWS sends the event itself, with RequestID, ErrorCode and ErrorMessage, under the function's role; and
-CreateFunction and UpdateFunctionConfiguration refuse a queue to which that role may not send. The pauses are short.
+CreateFunction and UpdateFunctionConfiguration refuse a queue to which that role may not send. The pauses are short. Each try that
+fails counts in the metric Errors, which stock leaves at 0 ("Types of metrics for Lambda functions", Lambda Developer Guide).
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def _run(func: dict[str, Any], event: Any) -> None:
         result = functions._execute_function(func, event)
         if not result.get("error"):
             return
+        functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=True, throttle=False)
         if left:
             time.sleep(settings.FUNCTION_RETRY_SECONDS)
     if destination := (given.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):

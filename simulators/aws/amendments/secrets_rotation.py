@@ -8,6 +8,7 @@
   way, which is tried again then.
 - A version without a value is not found; PutSecretValue may fill it, once. A label that PutSecretValue gives is taken from the
   version that had it.
+- The calls count in the function's metrics, its errors among them.
 - DescribeSecret tells when the last rotation ended and when the next one is due. None begins by itself.
 """
 
@@ -133,7 +134,9 @@ def _called(secret: dict[str, Any], step: str, token: str) -> bool:
     if record is None:
         return False
     answer = functions._execute_function_with_config_scope(functions._execution_record_for_config(record, config), event)
-    return not answer.get("error") and not answer.get("throttle")
+    failed = bool(answer.get("error"))
+    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=failed, throttle=False)
+    return not failed and not answer.get("throttle")
 
 
 def _found(data: dict[str, Any]) -> dict[str, Any] | None:
