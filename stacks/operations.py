@@ -31,7 +31,7 @@ from stacks.constructs.statements import (
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
 from stacks.settings import PublishedSettings, topic_arns
-from stacks.snowflake import SnowflakeStack
+from stacks.snowflake import Reader, SnowflakeStack
 
 #: Of the last three runs of the watch, as many must be over the limit: one may be wrong or missing.
 _RUNS: Final = 3
@@ -56,6 +56,9 @@ class OperationsStack(LakeferryStack):
         self.data, self.confluent, self.snowflake, self.exports = stacks
         for needed in filter(None, stacks):  # values that are offered bind no stack to their giver by themselves
             self.add_stack_dependency(needed)
+        shown = any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables)
+        #: As whom the watch asks about tables in Snowflake. A linked database is not asked about.
+        self._shown: Reader | None = self.snowflake.reader if self.snowflake and shown else None
         self._watch = self._watching()
         self._alarms = self._alarming()
         self._dashboard()
@@ -78,7 +81,7 @@ class OperationsStack(LakeferryStack):
             contract.CONFLUENT_URL: self.surroundings.confluent_url,
             contract.SNOWFLAKE_URL: self.surroundings.snowflake_url,
             contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
-            contract.SNOWFLAKE_SECRET: self.snowflake.reader.secret_arn if self.snowflake else "",
+            contract.SNOWFLAKE_SECRET: self._shown.secret_arn if self._shown else "",
         }
         function = OwnFunction(
             self,
@@ -110,9 +113,9 @@ class OperationsStack(LakeferryStack):
         """It reads keys of accounts that can see metrics and tables and change nothing; of other keys it sees dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
         readers, keys = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn], [cluster.key_arn]
-        if self.snowflake:
-            readers.append(self.snowflake.reader.secret_arn)
-            keys.append(self.snowflake.reader.key_arn)
+        if self._shown:
+            readers.append(self._shown.secret_arn)
+            keys.append(self._shown.key_arn)
         return [
             allow("SeeTables", ["glue:GetTable"], glue_tables(self, cluster.glue_database), why=ONE_DATABASE),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
@@ -138,9 +141,7 @@ class OperationsStack(LakeferryStack):
         ]
 
     def _deployer_secrets(self) -> list[str]:
-        names = [self.deployment.confluent.cloud_key_secret]
-        if self.snowflake:
-            names.append(self.snowflake.wanted.key_secret)
+        names = [self.deployment.confluent.cloud_key_secret, *([self.snowflake.wanted.key_secret] if self.snowflake else [])]
         return [named_secret(self, name) for name in names]
 
     def _may_see_exports(self) -> list[Statement]:
@@ -177,7 +178,7 @@ class OperationsStack(LakeferryStack):
             found |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
             found |= {"IcebergAgeHours", "GlueAgeHours"}
-        if self.snowflake and any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables):
+        if self._shown:
             found |= {"SnowflakeAgeHours"}
         return found | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
 

@@ -228,13 +228,17 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
 
 @pytest.fixture(scope="module")
 def moved(dev, tmp_path_factory):
-    """Dev with a first day of its exports, an environment that exists, and a linked database in Snowflake."""
+    """Dev with a first day of its exports, an environment that exists, and a linked database in Snowflake for all tables."""
     deployment = dev.plan.deployment
     changed = attrs.evolve(
         deployment,
         exports=[attrs.evolve(export, first_day=date(2027, 1, 4)) for export in deployment.exports],
         confluent=attrs.evolve(deployment.confluent, environment_id="env-abc123", environment_name="shared"),
         snowflake=attrs.evolve(deployment.snowflake, linked_database=True),
+        topics=[
+            attrs.evolve(topic, tableflow=attrs.evolve(topic.tableflow, snowflake_table=None)) if topic.tableflow else topic
+            for topic in deployment.topics
+        ],
     )
     return synthesise(attrs.evolve(dev.plan, deployment=changed), tmp_path_factory.mktemp("moved"))
 
@@ -255,6 +259,22 @@ def test_the_catalogs_address_is_told_also_in_an_environment_that_exists(dev, mo
         assert inner == ["organization=", {"Fn::GetAtt": ["KafkaCluster", "rbac_resource_name"]}]
     assert "env-abc123" in json.dumps(moved.templates["confluent"]["Outputs"]["CatalogUri"])
     assert moved.resources("Custom::LakeferryEnvironment") == {}
+
+
+def test_the_watch_gets_the_key_of_snowflakes_reader_only_where_it_asks_about_tables(dev, moved):
+    for assembly, asks in ((dev, True), (moved, False)):
+        (watch,) = [
+            body["Environment"]["Variables"]
+            for (_, name), body in assembly.resources("AWS::Lambda::Function", "operations").items()
+            if name.startswith("Watch")
+        ]
+        assert (contract.SNOWFLAKE_SECRET in watch) == asks
+        reader = Reader(assembly)
+        ((_, secret),) = assembly.resources("AWS::SecretsManager::Secret", "snowflake")
+        arn = reader.text({"Ref": secret}, "snowflake")
+        grants = [grant for grant in reader.grants() if grant.role.startswith("operations.Watch")]
+        assert any(grant.covers("secretsmanager:GetSecretValue", arn) for grant in grants) == asks
+        assert any(grant.covers("secretsmanager:DescribeSecret", arn) for grant in grants)
 
 
 def test_the_reader_may_read_the_linked_database(moved):
