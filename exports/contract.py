@@ -95,7 +95,9 @@ class WindowRule:
         "A window without rows: a file with only a header, nothing, or a failure.", default="publish"
     )
     on_late: Literal["wait", "publish", "fail"] = setting(
-        "The table's last commit with events is older than the window's end, so events may be missing.", default="wait"
+        "The table's last commit with events is older than the window's end, or less than an hour younger and without newer "
+        "events of some Kafka partition: events may be missing.",
+        default="wait",
     )
 
 

@@ -83,6 +83,12 @@ class Pipeline:
         totals = self._of_interest().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
 
+    def partitions_behind(self) -> list[int]:
+        """The Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
+        newest = reading.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
+        behind = newest.filter(F.col("newest") < reading.instant(self.window.end)).collect()
+        return sorted(row["kafka_partition"] for row in behind)
+
     def count_table(self) -> int:
         return self._source().count()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from exports.windows import Window
@@ -17,6 +18,10 @@ from glue_jobs.pipeline import Rows
 #: What the run's record repeats of the manifest.
 _TOLD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
 
+#: A commit of Tableflow may hold the news of some Kafka partitions only, and the next one comes within minutes. When the table
+#: takes new data this long after the window's end, a partition without newer events is idle.
+_IDLE_AFTER = timedelta(hours=1)
+
 
 def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str, Any]:
     """The window's document for the run's record. Raises ExportError, after it removed what it wrote, unless a manifest that
@@ -30,13 +35,13 @@ def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str,
         commit.clean(place, job.record.id, job.clock())
     if (settled := _settled(job, window)) is not None:
         return _document(window, commit.UNCHANGED, settled)
-    late = job.table.appended_at < window.end
+    late = _lateness(job, window)
     if late and job.contract.window.on_late != "publish":
-        return _late(job, window)
+        return _late(job, window, late)
     try:
         delivered, rows = make(job, window, "late" if late else "complete", previous)
         try:
-            return _decided(job, window, delivered, rows)
+            return _decided(job, window, delivered, rows, late)
         finally:
             rows.release()
     except BaseException as error:
@@ -59,14 +64,29 @@ def _settled(job: Job, window: Window) -> Manifest | None:
     return found[0]
 
 
-def _late(job: Job, window: Window) -> dict[str, Any]:
-    reason = f"the table's last new data is of {job.table.appended_at:%Y-%m-%d %H:%M} UTC, before the window's end"
+def _lateness(job: Job, window: Window) -> str:
+    """Why events of the window may still be on their way to the table; "" where none are."""
+    last = f"the table's last new data is of {job.table.appended_at:%Y-%m-%d %H:%M} UTC"
+    if job.table.appended_at < window.end:
+        return f"{last}, before the window's end"
+    if job.table.appended_at >= window.end + _IDLE_AFTER:
+        return ""
+    with job.phase(window, "look at partitions"):
+        behind = job.pipeline(window).partitions_behind()
+    if not behind:
+        return ""
+    named = ", ".join(map(str, behind))
+    return f"{last}, and holds nothing that Kafka partitions {named} received after the window's end"
+
+
+def _late(job: Job, window: Window, reason: str) -> dict[str, Any]:
     if job.contract.window.on_late == "fail":
         raise DataProblem("EXP-LATE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
     return {"window": window.label, "state": "late", "reason": reason}
 
 
-def _decided(job: Job, window: Window, delivered: Delivered, rows: Rows) -> dict[str, Any]:
+def _decided(job: Job, window: Window, delivered: Delivered, rows: Rows, late: str) -> dict[str, Any]:
+    """`late` is what `_lateness` says."""
     place, on_empty = job.place(window), job.contract.window.on_empty
     empty = delivered.inspection.rows == 0
     if empty and on_empty == "fail":
@@ -80,8 +100,8 @@ def _decided(job: Job, window: Window, delivered: Delivered, rows: Rows) -> dict
     # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
     if empty and on_empty == "skip" and current is None:
         commit.withdraw(place, job.record.id)
-        if delivered.status == "late":
-            return _late(job, window)
+        if late:
+            return _late(job, window, late)
         place.mark_skipped(job.record.id)
         return _document(window, "skipped", _draft(job, delivered, None))
     with job.phase(window, "publish"):

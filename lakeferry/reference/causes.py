@@ -135,8 +135,8 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "EXP-LATE": (
         "The table's data doesn't reach to the end of the window yet",
-        "The table's last commit that brought events is older than the window's end, so events of the window may still be "
-        "on their way.",
+        "The table's last commit that brought events is older than the window's end, or it is less than an hour younger and the "
+        "table has no newer events of some Kafka partition. So events of the window may still be on their way.",
         "Run again when newer data has arrived. If Tableflow is suspended, mend that first. "
         '`on_late = "publish"` publishes anyway and marks the file as late.',
     ),

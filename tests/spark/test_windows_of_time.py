@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
+from glue_jobs.store import connect
+from glue_jobs.table_metadata import pin
+from simulators.kafka import partition_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
@@ -201,6 +205,35 @@ def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_la
     assert failing.window()["code"] == "EXP-LATE"
     shown = next_week.export(contract(*LINES, name="late_shown", window=LAST_WEEK | {"on_late": "publish"}), as_of=FAR)
     assert shown.manifest()["status"] == "late"
+
+
+def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_partition(lake):
+    one_of = {partition_of(key, 3): key for key in (b"%d" % n for n in range(20))}
+    lake.commit(THINGS, *(thing(f"{n}", n) for n in one_of), keys=list(one_of.values()))
+    end = committed(lake).replace(minute=0, second=0, microsecond=0)
+    behind = lake.export(day_that_ends(end, "soon"), as_of=end)
+    assert (behind.state(), behind.record.state) == ("late", "done")
+    assert "Kafka partitions 0, 1, 2 received" in behind.window()["reason"]
+    newer = {"at": end + timedelta(minutes=1)}
+    lake.commit(THINGS, thing("newer", 1), keys=[one_of[1]], **newer)
+    assert "Kafka partitions 0, 2 received" in lake.export(day_that_ends(end, "soon"), as_of=end).window()["reason"]
+    shown = lake.export(day_that_ends(end, "shown", on_late="publish"), as_of=end)
+    assert shown.manifest()["status"] == "late"
+    idle = lake.export(day_that_ends(end - timedelta(hours=2), "idle"), as_of=end)
+    assert idle.manifest()["status"] == "empty"
+    lake.commit(THINGS, thing("0", 0), thing("2", 2), keys=[one_of[0], one_of[2]], **newer)
+    assert lake.export(day_that_ends(end, "soon"), as_of=end).manifest()["status"] == "empty"
+
+
+def day_that_ends(end, name, **rule):
+    """In the zone in which the full hour `end` is midnight; zones of tz's Etc area count westwards."""
+    zone = f"Etc/GMT{end.hour if end.hour <= 12 else end.hour - 24:+d}"
+    first = (end - timedelta(hours=12)).astimezone(ZoneInfo(zone)).date()
+    return contract(*LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule)
+
+
+def committed(lake):
+    return pin(connect(), lake.world.database, "things").appended_at
 
 
 def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within_a_limit(lake):

@@ -89,7 +89,7 @@ def _late(delivered: Delivered) -> str:
     again = f" The file is made again when more data arrives, until {limit}." if limit else ""
     return (
         f"Not final: data until {wording.instant(delivered.table.committed_at, zone)}. "
-        f"The source was last written before the window ended, so rows may be missing.{again}"
+        f"Not everything up to the window's end has reached the source, so rows may be missing.{again}"
     )
 
 
