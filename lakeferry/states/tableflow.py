@@ -27,7 +27,9 @@ class Tableflow:
     def seen(self, topic: str) -> Seen:
         """Raises LakeferryError, CommandFailed."""
         found = self._plane.read(_ROUTE + path(topic), **self._query)
-        return Seen(State.WRONG, told="Tableflow is off for this topic") if found is None else said(found)
+        if found is None:
+            return Seen(State.WRONG, told="Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again")
+        return said(found)
 
     @functools.cached_property
     def _plane(self) -> Plane:

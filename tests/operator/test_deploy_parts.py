@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import urllib.request
 
@@ -14,13 +15,13 @@ from operator_worlds import Planter
 
 from lakeferry import deployed, logs
 from lakeferry.cdk_runs import Cdk
-from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.deploying import causes, events, preflight
 from lakeferry.doctor import aws
 from lakeferry.inventory import CONFLUENT
 from lakeferry.planning import taking
 from lakeferry.planning.difference import Action
-from lakeferry.states import drift
+from lakeferry.states import drift, telling
 from lambdas import contract
 from lambdas.resources import identity, registry
 
@@ -199,10 +200,12 @@ def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stac
     assert "VisibilityTimeout" in found.told
 
 
-def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks):
+def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
     (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
+    telling.show_drift(Voice(), [found])
+    assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
     assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []
 

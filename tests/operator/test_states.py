@@ -187,7 +187,8 @@ def test_a_hop_that_does_not_answer_is_told_as_such_and_hides_no_other(looking, 
 
 
 def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
-    assert Tableflow(looking.here).seen("nosuch") == Seen(State.WRONG, told="Tableflow is off for this topic")
+    off = "Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again"
+    assert Tableflow(looking.here).seen("nosuch") == Seen(State.WRONG, told=off)
 
 
 @pytest.mark.parametrize(
