@@ -136,10 +136,16 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
 
 
 def totals_document(inspection: Inspection) -> dict[str, dict[str, str | None]]:
-    """Numbers as text: JSON has no decimals."""
-    return {
+    """Numbers as text: JSON has no decimals. A column whose unit varies has a sum for each unit, and no other total."""
+    whole = {
         name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
         for name, total in inspection.totals.items()
+        if name not in inspection.units
+    }
+    return whole | {
+        _of_unit(name, unit): {"sum": f"{total:f}"}
+        for name, sums in inspection.units.items()
+        for unit, total in sorted(sums.items(), key=lambda item: item[0] or "")
     }
 
 
@@ -152,24 +158,18 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
         "run_id": manifest["run_id"],
         "contract_version": manifest["contract"]["version"],
         "rows": manifest["rows"]["rows"],
-        "totals": _comparable(manifest),
+        "totals": {name: total["sum"] for name, total in manifest["totals"].items()},
     }
     return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
 
 
-def _comparable(manifest: Manifest) -> dict[str, str | None]:
-    """Sums by column; where a column's unit varies, by column and unit."""
-    per_unit = [number for number in manifest["headline"] if number.get("per")]
-    sums = {name: total["sum"] for name, total in manifest["totals"].items()}
-    mixed = {number["column"] for number in per_unit}
-    return {name: total for name, total in sums.items() if name not in mixed} | {
-        figure(number): number["total"] for number in per_unit
-    }
-
-
 def figure(number: dict[str, Any]) -> str:
-    """What `previous_window.totals` calls a number of the headline."""
-    return f"{number['column']} {number['unit'] or ''}" if number["per"] else str(number["column"])
+    """What `totals` calls a number of the headline."""
+    return _of_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
+
+
+def _of_unit(column: str, unit: str | None) -> str:
+    return f"{column} {unit or ''}"
 
 
 def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -78,9 +78,10 @@ _MANIFEST: Final = {
     "headline[].per": "The column that holds the unit, where it varies: there is then a number for each unit. Null otherwise.",
     "headline[].unit": "Its unit, or null.",
     "headline[].total": "Its sum. Numbers stand as text, because JSON has no decimals.",
-    "totals.<column>.sum": "Sum of a numeric column over the rows of the file.",
-    "totals.<column>.min": "Its least value; null where there is none.",
-    "totals.<column>.max": "Its greatest value; null where there is none.",
+    "totals.<column>.sum": "Sum of a numeric column over the rows of the file; where the unit varies, by column and unit, as in "
+    "`sales EUR`.",
+    "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
+    "totals.<column>.max": "Its greatest value, likewise.",
     "checks[].id": "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves.",
     "checks[].severity": "`warn` or `block`.",
     "checks[].message": "What is wrong when it fails.",

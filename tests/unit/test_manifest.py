@@ -60,7 +60,8 @@ def test_says_what_was_delivered_and_from_what():
         "unit": "EUR",
         "total": f"{total:f}",
     }
-    assert document["totals"]["line_total"]["sum"] == f"{sum(row['line_total'] for row in rows):f}"
+    assert document["totals"]["line_total EUR"] == {"sum": f"{total:f}"}
+    assert document["totals"]["quantity"]["sum"] == str(sum(row["quantity"] for row in rows))
     assert document["pseudonyms"] == {"key_version": "7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11"}
 
 
@@ -81,6 +82,19 @@ def test_a_generation_counts_up_and_keeps_the_book_of_those_before():
 def test_totals_are_plain_text():
     found = Inspection(totals={"a": {"sum": Decimal("1E+3"), "min": Decimal("1E-8"), "max": None}})
     assert manifest.totals_document(found) == {"a": {"sum": "1000", "min": "0.00000001", "max": None}}
+
+
+def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all():
+    whole = {"sum": Decimal("9.00"), "min": Decimal(1), "max": Decimal(5)}
+    found = Inspection(
+        totals={"a": whole, "n": whole}, units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}}
+    )
+    assert manifest.totals_document(found) == {
+        "n": {"sum": "9.00", "min": "1", "max": "5"},
+        "a ": {"sum": "3"},
+        "a EUR": {"sum": "2"},
+        "a USD": {"sum": "4.00"},
+    }
 
 
 def test_a_check_says_whether_it_counts_rows_or_speaks_of_the_file():
