@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from lambdas.core import deployment
 from lambdas.core.deployment import DeploymentSettings
 
 
@@ -17,20 +18,10 @@ class Table:
 
 
 @attrs.frozen
-class Export:
-    """`recipients` is how many addresses the deployment file names for `topic`; nobody counts them where that is "".
+class Export(deployment.Export):
+    """`topic` is the ARN of the SNS topic that has `recipients`; nobody counts them where that is ""."""
 
-    `first_day` (ISO 8601) belongs to the first window that is exported; "" where the contract says.
-    """
-
-    export: str
-    cron: str
-    zone: str
-    late_after_hours: float
     topic: str = ""
-    recipients: int = 0
-    first_day: str = ""
-    job: str = ""
 
 
 @attrs.frozen
@@ -57,17 +48,7 @@ def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str
         for table in settings.tables
     ]
     exports = [
-        Export(
-            export=each.export,
-            cron=each.cron,
-            zone=each.zone,
-            late_after_hours=each.late_after_hours,
-            topic=f"{topic_arns}{each.export}" if topic_arns else "",
-            recipients=each.recipients,
-            first_day=each.first_day,
-            job=each.job,
-        )
-        for each in settings.exports
+        Export(**attrs.asdict(each), topic=f"{topic_arns}{each.export}" if topic_arns else "") for each in settings.exports
     ]
     logs = sorted({table.error_log for table in settings.tables if table.error_log})
     return Watched(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)

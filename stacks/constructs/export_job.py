@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -18,7 +18,7 @@ from glue_jobs.contract import spark_settings
 from stacks import assets, data
 from stacks.base import LakeferryStack
 from stacks.constructs.acknowledged import acknowledge
-from stacks.constructs.secrets import through
+from stacks.constructs.secrets import encryption_key, through
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, ONE_PREFIX, Statement, allow, glue_tables, role
 from stacks.data import Lake
 
@@ -96,14 +96,7 @@ class ExportJobs(Construct):
     def _encryption_key(self) -> kms.Key:
         """Goes with the stack, and the logs that it encrypts go too."""
         stack = self._stack
-        key = kms.Key(
-            self,
-            "Key",
-            description=f"Encrypts logs and bookmarks of exports of {stack.deployment.prefix}",
-            enable_key_rotation=True,
-            pending_window=Duration.days(7),
-            removal_policy=RemovalPolicy.DESTROY,
-        )
+        key = encryption_key(self, "Key", f"Encrypts logs and bookmarks of exports of {stack.deployment.prefix}")
         groups = stack.own_arn("logs", f"log-group:{self._log_prefix}/*")
         key.add_to_resource_policy(
             iam.PolicyStatement(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -12,6 +11,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from stacks.base import LakeferryStack
+from stacks.constructs.secrets import encryption_key
 
 
 def mail_topic(
@@ -31,15 +31,8 @@ def alarm_topic_name(stack: LakeferryStack) -> str:
 
 def alarm_topic(stack: LakeferryStack) -> tuple[sns.Topic, kms.Key]:
     """With a key of its own, because CloudWatch can't use the one that SNS brings."""
-    key = kms.Key(
-        stack,
-        "AlarmKey",
-        description=f"Encrypts alarms of {stack.deployment.prefix}",
-        enable_key_rotation=True,
-        pending_window=Duration.days(7),
-        removal_policy=RemovalPolicy.DESTROY,
-    )
     prefix = stack.deployment.prefix
+    key = encryption_key(stack, "AlarmKey", f"Encrypts alarms of {prefix}")
     topic = mail_topic(
         stack,
         "AlarmTopic",

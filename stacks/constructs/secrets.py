@@ -15,6 +15,18 @@ from stacks.base import LakeferryStack
 from stacks.constructs.statements import Statement, allow
 
 
+def encryption_key(scope: Construct, name: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY) -> kms.Key:
+    """Rotates each year. AWS keeps it for a week after its deletion, the least that KMS allows."""
+    return kms.Key(
+        scope,
+        name,
+        description=purpose,
+        enable_key_rotation=True,
+        pending_window=Duration.days(7),
+        removal_policy=removal,
+    )
+
+
 class SecretsOfStack(Construct):
     """Secrets are made empty; who makes the credential fills them."""
 
@@ -22,14 +34,7 @@ class SecretsOfStack(Construct):
         super().__init__(stack, name)
         self._stack = stack
         self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
-        self.key = kms.Key(
-            self,
-            "Key",
-            description=purpose,
-            enable_key_rotation=True,
-            pending_window=Duration.days(7),
-            removal_policy=self._removal,
-        )
+        self.key = encryption_key(self, "Key", purpose, self._removal)
         self.by_path: dict[str, str] = {}
 
     def empty(self, name: str, path: str, purpose: str, tags: Mapping[str, str] | None = None) -> str:

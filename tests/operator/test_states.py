@@ -36,7 +36,7 @@ from lambdas.watch.tables import Connection, Tables
 from lambdas.watch.watched import Export, Table, Watched
 
 STALE_HOURS = 12.0
-EXPORT = Export("daily_trades", "15 1 * * ? *", "America/New_York", 6)
+EXPORT = Export("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)
 JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}}
 
 

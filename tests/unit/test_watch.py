@@ -36,7 +36,7 @@ from lambdas.watch.watched import Export
 
 _numbers = itertools.count(1)
 _client = functools.cache(boto3.client)
-WEEKLY = Export("weekly_sales", "0 7 ? * MON *", "Europe/Berlin", 6)
+WEEKLY = Export("weekly_sales", "", "0 7 ? * MON *", "Europe/Berlin", 6)
 MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 
 
@@ -122,7 +122,7 @@ def test_a_result_of_another_export_is_none_of_this_one(bucket):
 
 def test_an_export_whose_contract_is_not_there_is_told(bucket):
     with pytest.raises(LakeferryError) as told:
-        late(bucket, 8, Export("nothing_of_ours", WEEKLY.cron, WEEKLY.zone, 6))
+        late(bucket, 8, Export("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
     assert told.value.row is error_rows.CONTRACT
 
 
@@ -130,7 +130,7 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
     with Stubber(_client("sns")) as stub:
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
-        export = Export("weekly_sales", "", "", 6, "arn:aws:sns:eu-west-1:1:t", 3)
+        export = Export("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
         assert [exports.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
 
 
@@ -251,7 +251,12 @@ def test_the_deployments_own_metric_is_over_all_things():
 
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
     parsed = watched.Watched(
-        "lkc-1", [watched.Table("t", "lkc-1", "D.S.T")], [Export("e", "", "", 6, "arn", 1)], ["rotating"], ["by-hand"], ["log"]
+        "lkc-1",
+        [watched.Table("t", "lkc-1", "D.S.T")],
+        [Export("e", "", "", "", 6, 1, topic="arn")],
+        ["rotating"],
+        ["by-hand"],
+        ["log"],
     )
     places = watch.places(_settings(parsed), SystemClock(), 0)
     assert {sight.metric for sight in watch.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
