@@ -31,10 +31,11 @@ deployments:
 	@$(PYTHON) -m lakeferry.bootstrap flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
-# What takes hours.
+# What takes hours: the long campaigns, and all tests of the job on executors of their own.
 nightly:
 	@$(PYTHON) -m lakeferry.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m deep
+	@$(BIN)/python -m pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
 	@$(BIN)/ruff check .
