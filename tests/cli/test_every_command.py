@@ -14,10 +14,12 @@ from lake import ROOT, column, contract, topic_of
 from promises import leaf, promised
 from typer.testing import CliRunner
 
-from lakeferry import console, frame, tableflow_catalog, world
+from lakeferry import console, frame, query, tableflow_catalog, world
 from lakeferry.__main__ import app
+from lakeferry.console import CommandFailed
 from lakeferry.reference import known_errors
 from lakeferry.reference.commands import leaves
+from lakeferry.tableflow_catalog import TableflowKey
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")
@@ -159,6 +161,18 @@ def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
     monkeypatch.delenv(tableflow_catalog.VARIABLE, raising=False)
     answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
     assert json.loads(answer.stdout)["code"] == "QUERY-TABLEFLOW-KEY"
+
+
+def test_an_error_of_a_query_does_not_show_the_secret_of_tableflows_key(monkeypatch):
+    """DuckDB names the address, in which the secret is planted."""
+    for name, value in (("AWS_ACCESS_KEY_ID", "any"), ("AWS_SECRET_ACCESS_KEY", "any"), ("AWS_REGION", "eu-west-1")):
+        monkeypatch.setenv(name, value)
+    secret = "planted-" * 8
+    with pytest.raises(CommandFailed) as failed:
+        query.query_tableflow("SELECT 1", TableflowKey("key", secret, f"http://127.0.0.1:9/{secret}", "lkc-1"))
+    assert failed.value.code == "QUERY"
+    assert "http://127.0.0.1:9/‹secret›/v1/oauth/tokens" in failed.value.message
+    assert secret not in failed.value.message + str(failed.value.hint)
 
 
 @pytest.mark.parametrize("words", ROWS)
