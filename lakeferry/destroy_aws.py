@@ -111,6 +111,7 @@ _REMOVED: Final[dict[str, Callable[[Aws, Item], Any]]] = {
     "schedule_group": _call("scheduler", "delete_schedule_group", "Name"),
     "event_rule": Aws._rule,
     "glue_job": _call("glue", "delete_job", "JobName"),
+    "glue_security_configuration": _call("glue", "delete_security_configuration", "Name"),
     "state_machine": _call("stepfunctions", "delete_state_machine", "stateMachineArn"),
     "function": _call("lambda", "delete_function", "FunctionName"),
     "alarm": _alarm,

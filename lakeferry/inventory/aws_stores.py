@@ -145,15 +145,25 @@ def _pseudonyms(here: Ground) -> Iterator[Found]:
     return (one for one in _all_secrets(here) if one.said == f"{_PSEUDONYM_SECRET}{here.deployment.prefix}")
 
 
+def purposes_of_keys(deployment: Deployment) -> tuple[str, ...]:
+    """Descriptions of a deployment's keys of KMS. Those of stacks with secrets name no deployment."""
+    return (
+        _PSEUDONYM_KEY,
+        "Encrypts the keys of Confluent Cloud",
+        "Encrypts the keys of Snowflake's users",
+        f"Encrypts alarms of {deployment.prefix}",
+        f"Encrypts logs and bookmarks of exports of {deployment.prefix}",
+    )
+
+
 def _all_keys(here: Ground) -> Iterator[Found]:
     """Keys have no names: only those that describe themselves as ours do come into question."""
-    client = here.client("kms")
-    told = (_PSEUDONYM_KEY, "Encrypts the keys of Confluent Cloud", "Encrypts the keys of Snowflake's users")
+    client, told = here.client("kms"), purposes_of_keys(here.deployment)
     for page in pages(here, "kms", "list_keys"):
         for one in page["Keys"]:
             key = client.describe_key(KeyId=one["KeyId"])["KeyMetadata"]
             said = key.get("Description", "")
-            if key.get("KeyManager") == "CUSTOMER" and said in (*told, f"Encrypts alarms of {here.deployment.prefix}"):
+            if key.get("KeyManager") == "CUSTOMER" and said in told:
                 pending = _day(key.get("DeletionDate")) if key["KeyState"] == "PendingDeletion" else ""
                 yield Found(said, key["KeyId"], said, _of_key(client, key["KeyId"]), pending)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import attrs
 
+from lakeferry import destroy_aws
 from lakeferry.ground import Ground
 from lakeferry.inventory import vendor_names
 from lakeferry.inventory.aws import all_kinds
+from lakeferry.inventory.aws_stores import purposes_of_keys
 from lakeferry.inventory.stacks import Resource, Stack, Stacks
 from lakeferry.inventory.vendor_names import VendorNames
 
@@ -53,6 +55,17 @@ def test_every_type_in_the_templates_has_a_row(assembly):
         if resource["Type"].startswith("AWS::")
     }
     assert types - listed - _PARTS == set()
+
+
+def test_every_kind_of_aws_can_be_removed(assembly):
+    kinds = {kind.name for kind in all_kinds(Ground(assembly.plan))}
+    assert kinds - set(destroy_aws.ORDER) == set()
+
+
+def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
+    resources = [each for template in assembly.templates.values() for each in template["Resources"].values()]
+    described = {each["Properties"]["Description"] for each in resources if each["Type"] == "AWS::KMS::Key"}
+    assert described == set(purposes_of_keys(assembly.plan.deployment))
 
 
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):
