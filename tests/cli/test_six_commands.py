@@ -19,7 +19,7 @@ from command import Said
 from lake import ROOT
 from promises import promised
 
-from lakeferry import console, world
+from lakeferry import console, deployed, world
 from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Addresses, Ground
 from lakeferry.plans import plan_of
@@ -222,6 +222,30 @@ def test_logs_are_listed_by_what_wrote_them(day):
     assert any('"message": "current"' in line["text"] for line in functions["lines"])
     (job,) = day.document("logs daily_trades")["runs"]
     assert job["state"] == "SUCCEEDED"
+
+
+def test_what_somebody_deleted_at_confluent_is_created_again(day):
+    here = day.stage.here
+    outputs = deployed.part(here, "confluent").outputs
+    tableflow = here.confluent().tableflow(here.secrets.read_key("lakeferry-dev/confluent/tableflow"))
+    of_cluster = {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
+    path = "/tableflow/v1/tableflow-topics/stock_trades_with_totals"
+    before = day.three.confluent_objects()
+    tableflow.delete(path, **of_cluster)
+    day.three.advance_confluent(120.0)
+    assert tableflow.read(path, **of_cluster) is None
+    status = day.document("status --drift", code=1)["details"]
+    (table,) = [one for one in status["tables"] if one["table"] == "stock_trades_with_totals"]
+    assert "Tableflow is off for this topic; `lakeferry deploy --repair`" in table["tableflow"]["told"]
+    (missing,) = [one for one in status["drift"] if one["world"] == "Confluent"]
+    assert (missing["name"], missing["how"]) == ("StockTradesWithTotalsTable", "DELETED")
+    repaired = day.document("deploy --repair --yes")
+    assert [change["logical_id"] for change in repaired["changes"]] == ["StockTradesWithTotalsTable"]
+    assert repaired["losses"] == []
+    assert {thing["name"] for thing in repaired["exists"]} >= {"ClusterPage", "LakeBucketName"}
+    assert tableflow.read(path, **of_cluster) is not None
+    assert day.three.confluent_objects() == before
+    assert day.document("plan --check")["changes"] == []
 
 
 def test_the_day_ends_with_nothing_left(day):
