@@ -61,7 +61,7 @@ class ExportJobs(Construct):
             worker_type=aws.glue_worker_type,
         )
         acknowledge(job, "The job's log groups are encrypted with the deployment's key themselves.", "AwsSolutions-GL1")
-        job.add_dependency(self._security)
+        job.add_resource_dependency(self._security)
         return job
 
     def job_name(self, export: Export) -> str:
