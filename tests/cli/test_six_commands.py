@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -18,6 +19,8 @@ import pytest
 from command import Said
 from lake import ROOT
 from promises import promised
+from terminal import talk
+from waiting import PATIENCE, until
 
 from lakeferry import console, deployed, world
 from lakeferry.cdk_runs import Cdk
@@ -46,6 +49,13 @@ REFUSED = """
 [[topics]]
 name = "refused"
 config = { "compression.type" = "gzip" }
+"""
+#: Another export, whose job others may start and look at.
+MORE = """
+[[exports]]
+contract = "mine"
+cron = "0 6 * * ? *"
+zone = "UTC"
 """
 CONFLUENT = "lakeferry-dev-confluent"
 #: As a user types it, where the test needs other words.
@@ -127,10 +137,26 @@ class Day:
         assert done.returncode == code, done.stderr[-3000:]
         return Said(done.returncode, done.stdout, done.stderr).document
 
+    @property
+    def environment(self):
+        return {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
+
     def _run(self, words, *more, **streams):
-        here = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
         command = [sys.executable, "-m", "lakeferry", *words.split(), *more]
-        return subprocess.run(command, cwd=self.root, env=here, stdout=subprocess.PIPE, text=True, timeout=900, **streams)
+        return subprocess.run(
+            command, cwd=self.root, env=self.environment, stdout=subprocess.PIPE, text=True, timeout=900, **streams
+        )
+
+    def interrupted(self, words, begun):
+        """What a command says that gets Ctrl-C once `begun` holds."""
+        command = [sys.executable, "-m", "lakeferry", *words.split(), "--json"]
+        process = subprocess.Popen(
+            command, cwd=self.root, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        until(lambda: begun() or process.poll() is not None, PATIENCE)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        return Said(process.returncode, out, err)
 
     def transcript(self):
         return "\n" + "\n".join(self._block(words) for words in SHOWN) + "\n"
@@ -184,6 +210,32 @@ def test_a_deployment_that_fails_names_its_cause_and_leaves_what_was(day):
     assert any("destroy --plan" in words for words in again["next"])
 
 
+def test_permissions_that_grow_are_shown_whole_and_a_refusal_leaves_everything_as_it_was(day):
+    file = day.root / "deployments" / "dev.toml"
+    before, stacks = file.read_text(), updated(day)
+    contract = day.root / "exports" / "mine.toml"
+    contract.write_text((day.root / "exports" / "daily_trades.toml").read_text().replace('"daily_trades"', '"mine"', 1))
+    file.write_text(before + MORE)
+    words, question = ["deploy", "--stage", "dev"], "Approve these permissions and deploy? Type yes"
+    code, shown = talk(words, day.environment, [(question, "no\n")], day.root)
+    file.write_text(before)
+    contract.unlink()
+    assert code == 6, shown
+    asked = shown[shown.index("MORE WOULD BE ALLOWED:") :]
+    for allowed in ("glue:StartJobRun", "glue:GetJobRun"):
+        assert re.search(rf"\+ allow {allowed} on arn:aws:glue:\S+:job/lakeferry-dev-mine", asked)
+    assert asked.index(question) > asked.rindex("+ allow")
+    assert "stopped; nothing was changed" in asked
+    assert updated(day) == stacks
+
+
+def updated(day):
+    """Of each stack, its status and when it was changed last."""
+    client = boto3.client("cloudformation")
+    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.here.stacks]
+    return {one["StackName"]: (one["StackStatus"], one.get("LastUpdatedTime")) for one in stacks}
+
+
 def test_the_plan_of_what_is_deployed_is_empty(day):
     plan = day.document("plan --check")
     assert plan.keys() == promised("plan")
@@ -212,6 +264,22 @@ def test_keys_are_rotated_by_hand_and_revoked(day):
     assert len(first["revoked"]) == len(second["revoked"]) == 1
     (left,) = day.document("rotate snowflake")["secrets"]
     assert [key["id"] for key in left["keys"]] == [second["kept"]]
+
+
+def test_who_stops_watching_a_rotation_is_not_told_how_it_ends(day):
+    (known,) = day.document("rotate snowflake")["secrets"]
+    name, client = known["secret"], boto3.client("secretsmanager")
+
+    def labels():
+        return client.describe_secret(SecretId=name)["VersionIdsToStages"]
+
+    before = labels()
+    said = day.interrupted(f"rotate {name} --now --yes", lambda: labels().keys() != before.keys())
+    assert (said.code, said.document["code"]) == (6, "ROTATE-STOPPED"), said.err
+    assert said.document["message"].startswith(f"stopped watching {name}; a rotation that has begun goes on in AWS")
+    assert f"rotate {name}" in said.document["hint"]
+    (new,) = labels().keys() - before.keys()
+    until(lambda: "AWSCURRENT" in labels()[new], PATIENCE)
 
 
 def test_logs_are_listed_by_what_wrote_them(day):
