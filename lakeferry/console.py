@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from lakeferry import tables
+from lakeferry import errors, tables
 
 DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
 #: Keys of every document. A command's own keys stand beside the first group, those of what failed are the second.
@@ -30,17 +30,21 @@ FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
 
 
 class CommandFailed(Exception):
-    """Ends a command: one message for people, the same in fields for programs."""
+    """Ends a command: one message for people, the same in fields for programs.
 
-    def __init__(
-        self, exit_code: int, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = ""
-    ) -> None:
+    The catalogue of errors has the code, and with it the exit code. `hint` says what to do here, where that is more than the
+    catalogue's remedy. Raises UnknownCode.
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = "") -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        entry = errors.entry(code)
+        self.exit_code = entry.exit_code
+        self.page = entry.page
         self.code = code
         self.message = message
         self.why = why
-        self.hint = hint
+        self.hint = hint or errors.plain(entry.remedy)
         self.details = details
         self.trace = trace
 
@@ -127,23 +131,16 @@ class Voice:
 
 
 def fail(voice: Voice, failure: CommandFailed) -> NoReturn:
-    page = page_of(failure.code)
-    fields = {"code": failure.code, "message": failure.message, "why": failure.why, "hint": failure.hint, "docs": page}
+    fields = {"code": failure.code, "message": failure.message, "why": failure.why, "hint": failure.hint, "docs": failure.page}
     voice.document(False, **fields, details=failure.details, exit_code=failure.exit_code)
     voice.err.print(f"{failure.code}  {failure.message}", style="bold", markup=False)
     if failure.why:
         voice.err.print(f"  Likely cause: {failure.why}", markup=False)
-    if failure.hint:
-        voice.err.print(f"→ {failure.hint}", markup=False)
-    voice.err.print(f"  {page}", markup=False)
+    voice.err.print(f"→ {failure.hint}", markup=False)
+    voice.err.print(f"  {failure.page}", markup=False)
     if failure.trace:
         voice.detail(failure.trace)
     sys.exit(failure.exit_code)
-
-
-def page_of(code: str) -> str:
-    """The page that explains an error."""
-    return f"docs/reference/errors/{code.lower()}.md"
 
 
 def command() -> str:
@@ -162,7 +159,7 @@ def told(voice: Voice) -> Iterator[None]:
     except CommandFailed as failure:
         fail(voice, failure)
     except (KeyboardInterrupt, typer.Abort):
-        fail(voice, CommandFailed(STOPPED, "STOPPED", "stopped before the end", "Run the command again"))
+        fail(voice, CommandFailed("STOPPED", "stopped before the end", "Run the command again"))
     except (BrokenPipeError, typer.Exit):
         raise  # typer ends quietly, also where whoever read our output has gone
     except Exception as error:

@@ -24,7 +24,7 @@ from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry import exporting
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.world import TABLEFLOW_BUCKET, World, fresh_demo, relative, require_writable
 from simulators import generators
 from simulators.avro_schema import SchemaError
@@ -68,7 +68,7 @@ def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
     started = time.monotonic()
     if wishes.as_of and wishes.as_of > datetime.now(UTC):
         message = f"--as-of {wishes.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
-        raise CommandFailed(WRONG_INPUT, "EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
+        raise CommandFailed("EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
     own = wishes.events or wishes.topic or wishes.schema
     sources = _own_events(wishes) if own else _generated(voice)
     chosen = _contracts(wishes, sources)
@@ -106,20 +106,20 @@ def _generated(voice: Voice) -> dict[str, Source]:
 
 def _own_events(wishes: Wishes) -> dict[str, Source]:
     if wishes.events is None or not wishes.topic:
-        raise CommandFailed(WRONG_INPUT, "DEMO-TOPIC", "--events and --topic go together", "Name the file and its topic")
+        raise CommandFailed("DEMO-TOPIC", "--events and --topic go together", "Name the file and its topic")
     try:
         topic = load_topic(_schema_file(wishes, wishes.topic), wishes.topic)
         values = read_json_lines(wishes.events, topic)
     except OSError as error:
         message = f"{wishes.events} can't be read: {error.strerror}"
-        raise CommandFailed(WRONG_INPUT, "DEMO-FILE", message, "Give the path of a JSON Lines file") from None
+        raise CommandFailed("DEMO-FILE", message, "Give the path of a JSON Lines file") from None
     except SchemaError as error:
-        raise CommandFailed(WRONG_INPUT, "DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
+        raise CommandFailed("DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
     except EventsError as error:
         hint = "Correct these lines; nothing was written"
-        raise CommandFailed(WRONG_INPUT, "DEMO-EVENTS", str(error), hint) from None
+        raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
-        raise CommandFailed(WRONG_INPUT, "DEMO-EVENTS", f"{wishes.events} holds no event", "Give at least one line")
+        raise CommandFailed("DEMO-EVENTS", f"{wishes.events} holds no event", "Give at least one line")
     now = datetime.now(UTC)
     records = to_records(topic, values, now)
     times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
@@ -131,7 +131,7 @@ def _schema_file(wishes: Wishes, topic: str) -> Path:
     file = wishes.schema or shipped.get(topic)
     if file is None:
         hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
-        raise CommandFailed(WRONG_INPUT, "DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+        raise CommandFailed("DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
     return file
 
 
@@ -148,12 +148,12 @@ def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract
                 chosen[name] = check.check_file(file, schema)
             elif wishes.export:
                 hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
-                raise CommandFailed(WRONG_INPUT, "DEMO-EXPORT", f"{name} does not fit these events", hint)
+                raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
-            raise CommandFailed(WRONG_INPUT, "EXP-CONTRACT", str(bad), "Correct the contract") from None
+            raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract") from None
     if not chosen:
         hint = "Name one with --export, for instance the path of your own contract"
-        raise CommandFailed(WRONG_INPUT, "DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)
+        raise CommandFailed("DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)
     return chosen
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.console import WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lakeferry.inventory import stacks
 
@@ -116,4 +116,4 @@ def _function(stack: Deployed, ids: Mapping[str, str], logical_id: str) -> Funct
 
 def _absent(here: Ground, name: str) -> CommandFailed:
     told = f"stack {here.deployment.prefix}-{name} is not deployed in account {here.account}, {here.region}"
-    return CommandFailed(WRONG_INPUT, "NOT-DEPLOYED", told, f"`lakeferry deploy --stage {here.stage}` deploys it")
+    return CommandFailed("NOT-DEPLOYED", told, f"`lakeferry deploy --stage {here.stage}` deploys it")

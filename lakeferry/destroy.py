@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import deployed, destroy_leftovers, destroy_stacks, inventory
-from lakeferry.console import FAILED, KEPT_BACK, LATER, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.destroy_stacks import Watch
 from lakeferry.ground import Ground, aws_told
 from lakeferry.inventory import AWS, ORPHAN, Item, Verdict, stacks
@@ -117,12 +117,12 @@ def require_possible(here: Ground, planned: Planned) -> None:
     _require_agreement(here, planned)
     if busy := [stack for stack in standing if stack.is_under_way and stack.status != "DELETE_IN_PROGRESS"]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed(LATER, "STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
+        raise CommandFailed("STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
     deaf = [item for item in planned.stays if item.verdict is Verdict.NOT_ASKED and item.world != AWS and not item.kind]
     if deaf and standing:
         told = "; ".join(f"{item.world} can't be asked ({item.why})" for item in deaf)
         hint = "Fix that first: the stacks could not remove what they have made there, and would stop half way"
-        raise CommandFailed(FAILED, "WORLD-SILENT", told, hint)
+        raise CommandFailed("WORLD-SILENT", told, hint)
 
 
 def _require_unprotected(here: Ground, policy: Policy) -> None:
@@ -133,10 +133,10 @@ def _require_unprotected(here: Ground, policy: Policy) -> None:
             f'To lose the data: set on_destroy = "delete" in {file} and deploy, then destroy. To keep it and remove the rest: '
             f"`{lift} NAME` for each of these, then destroy"
         )
-        raise CommandFailed(KEPT_BACK, "DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
+        raise CommandFailed("DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
     if policy.protects_cluster or (policy.stacks and here.deployment.confluent.deletion_protection):
         hint = f"Set confluent.deletion_protection = false in {file} and deploy, then destroy"
-        raise CommandFailed(KEPT_BACK, "DESTROY-PROTECTED", "the Kafka cluster is protected against deletion", hint)
+        raise CommandFailed("DESTROY-PROTECTED", "the Kafka cluster is protected against deletion", hint)
 
 
 def _require_agreement(here: Ground, planned: Planned) -> None:
@@ -150,7 +150,7 @@ def _require_agreement(here: Ground, planned: Planned) -> None:
         f"Set deployment.on_destroy in deployments/{here.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {here.stage}`, then destroy"
     )
-    raise CommandFailed(KEPT_BACK, "DESTROY-DIFFERS", told, hint, [attrs.asdict(item) for item in planned.differing])
+    raise CommandFailed("DESTROY-DIFFERS", told, hint, [attrs.asdict(item) for item in planned.differing])
 
 
 def destroy(here: Ground, planned: Planned, *, say: Tell, tell: Tell) -> Done:

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import destroy, ground, inventory, inventory_commands
-from lakeferry.console import STOPPED, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.destroy import Planned
 from lakeferry.ground import Ground
 from lakeferry.inventory import ORPHAN, Item, stacks
@@ -75,11 +75,11 @@ def _require_confirmed(voice: Voice, here: Ground, confirmed: str | None) -> Non
     if confirmed is None and voice.may_ask:
         confirmed = voice.ask(f"This can't be undone. Type the stage's name, {here.stage}, to destroy {here.deployment.prefix}")
         if confirmed != here.stage:
-            raise CommandFailed(STOPPED, "STOPPED", "stopped; nothing was changed", "Run the command again")
+            raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
     if confirmed != here.stage:
         told = "no stage was named" if confirmed is None else f"{confirmed!r} is not the stage that would be destroyed"
         hint = f"Name the stage: `lakeferry destroy --stage {here.stage} --confirm {here.stage}`; `--plan` lists what would go"
-        raise CommandFailed(WRONG_INPUT, "NOT-CONFIRMED", told, hint)
+        raise CommandFailed("NOT-CONFIRMED", told, hint)
 
 
 def _stopped(here: Ground) -> CommandFailed:
@@ -91,4 +91,4 @@ def _stopped(here: Ground) -> CommandFailed:
         under_way, told = [], "whether CloudFormation goes on deleting is not known: AWS did not answer"
     hint = f"`lakeferry inventory --stage {here.stage}` lists what is there; `lakeferry destroy --stage {here.stage}` continues"
     message = f"stopped watching; {told}. What was deleted so far is gone"
-    return CommandFailed(STOPPED, "DESTROY-STOPPED", message, hint, {"under_way": under_way})
+    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})

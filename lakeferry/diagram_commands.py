@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lakeferry import diagram
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import FAILED, NOT_SET_UP, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.diagram import NoTemplates, Template
 from lakeferry.plans import plan_of
 
@@ -37,7 +37,7 @@ def told(voice: Voice, stage: str, assembly: Path, *, write: bool, check: bool) 
     try:
         templates = diagram.read(prefix, assembly)
     except NoTemplates as none:
-        raise CommandFailed(NOT_SET_UP, "NO-TEMPLATES", str(none), f"Run make synth STAGE={stage}") from None
+        raise CommandFailed("NO-TEMPLATES", str(none), f"Run make synth STAGE={stage}") from None
     if check:
         require_fresh(templates)
         voice.result("docs/explanation/infrastructure.md is as the templates are.")
@@ -57,4 +57,4 @@ def require_fresh(templates: Mapping[str, Template], file: Path = PAGE) -> None:
     """Raises CommandFailed."""
     if not file.is_file() or file.read_text(encoding="utf-8") != page(templates):
         hint = "Run lakeferry diagram --write and look at the difference"
-        raise CommandFailed(FAILED, "DIAGRAM-STALE", f"{file.name} shows another infrastructure than the templates", hint)
+        raise CommandFailed("DIAGRAM-STALE", f"{file.name} shows another infrastructure than the templates", hint)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import doctor, ground
-from lakeferry.console import NOT_SET_UP, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.doctor import Check, Result, deployment_file, groups
 from lakeferry.doctor.asking import Probe
 
@@ -75,4 +75,4 @@ def require_well(checks: Sequence[Check], document: Any) -> None:
         return
     roots = [check for check in failed if check.is_root]
     names = ", ".join(f"{check.group}: {check.name}" for check in roots)
-    raise CommandFailed(NOT_SET_UP, "DOCTOR", f"{len(roots)} to correct: {names}", roots[0].fix, document)
+    raise CommandFailed("DOCTOR", f"{len(roots)} to correct: {names}", roots[0].fix, document)

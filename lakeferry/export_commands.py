@@ -14,7 +14,7 @@ from exports import topic_schema
 from exports.toml_model import BadFile
 from lakeferry import exporting, world
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 
 
 def run(voice: Voice, words: list[str], out: Path | None, master: str) -> dict[str, Any]:
@@ -48,10 +48,10 @@ def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
         contract = checks.check_file(file, topic_schema.load(schema or _shipped_schema(topic), topic))
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
-        raise CommandFailed(WRONG_INPUT, "EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
+        raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
     except topic_schema.BadSchema as error:
         hint = "Give the topic's Avro schema with --schema FILE"
-        raise CommandFailed(WRONG_INPUT, "EXP-SCHEMA", str(error), hint) from None
+        raise CommandFailed("EXP-SCHEMA", str(error), hint) from None
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
     voice.result(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
     voice.result(f"Personal data: {', '.join(treated) or 'none'}.")
@@ -67,7 +67,7 @@ def _shipped_schema(topic: str) -> Path:
     shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
     if topic not in shipped:
         hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
-        raise CommandFailed(WRONG_INPUT, "EXP-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+        raise CommandFailed("EXP-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
     return shipped[topic]
 
 

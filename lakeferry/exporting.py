@@ -19,11 +19,10 @@ from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
 from glue_jobs.store import Bucket, told
 from lakeferry import class_archive, local_spark
-from lakeferry.console import FAILED, KEPT_BACK, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.world import World
 from stacks.assets import BuildFailed, glue_zip
 
-_EXIT = {1: FAILED, 2: WRONG_INPUT, 7: KEPT_BACK}
 #: What a window's state means, in words.
 STATES = {
     "published": "published",
@@ -44,9 +43,9 @@ def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
         java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     except local_spark.BadMaster as error:
         hint = "Give --master as Spark writes it: local[2], local-cluster[2,1,1024], spark://HOST:PORT, k8s://URL or yarn"
-        raise CommandFailed(WRONG_INPUT, "SPARK-MASTER", str(error), hint) from None
+        raise CommandFailed("SPARK-MASTER", str(error), hint) from None
     except (local_spark.NotSetUp, BuildFailed) as error:
-        raise CommandFailed(NOT_SET_UP, "NOT-SET-UP", str(error), "Run `make setup`") from None
+        raise CommandFailed("NOT-SET-UP", str(error), "Run `make setup`") from None
     try:
         with logged(voice):
             yield
@@ -86,7 +85,7 @@ def run(voice: Voice, world: World, words: list[str], title: str, session: Spark
         with _progress(voice, title) as tell:
             return export.run(args, export.Surroundings(tell=tell, spark=session))
     except ExportError as error:
-        raise CommandFailed(_EXIT.get(error.exit_code, FAILED), error.code, error.what, error.remedy) from None
+        raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
 def download(world: World, record: RunRecord, out: Path) -> list[Path]:
@@ -98,9 +97,9 @@ def download(world: World, record: RunRecord, out: Path) -> list[Path]:
     except OSError as error:
         hint = "Free the place or name another one with --out; what was published stays published"
         message = f"{error.filename or out} can't be written: {error.strerror}"
-        raise CommandFailed(FAILED, "OUT-FOLDER", message, hint) from None
+        raise CommandFailed("OUT-FOLDER", message, hint) from None
     except ExportError as error:
-        raise CommandFailed(FAILED, error.code, error.what, error.remedy) from None
+        raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
 def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], out: Path) -> list[Path]:
@@ -159,10 +158,9 @@ def trouble(record: RunRecord) -> CommandFailed | None:
     bad = [window for window in record.windows if window.get("exit_code")]
     if bad:
         worst = max(bad, key=lambda window: int(window["exit_code"]))
-        exit_code = _EXIT.get(worst["exit_code"], FAILED)
-        return CommandFailed(exit_code, worst["code"], worst["reason"], worst["remedy"], details=record.windows)
+        return CommandFailed(worst["code"], worst["reason"], worst["remedy"], details=record.windows)
     if record.windows and all(window["state"] == "late" for window in record.windows):
-        return CommandFailed(LATER, "EXP-LATE", str(record.windows[0]["reason"]), "Run again when newer data has arrived")
+        return CommandFailed("EXPORT-LATER", str(record.windows[0]["reason"]))
     return None
 
 

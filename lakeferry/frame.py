@@ -178,7 +178,7 @@ def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) 
         if before.get(name) and name not in taken:
             path = context.command_path
             hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` asks nothing"
-            raise CommandFailed(WRONG_INPUT, "USAGE", f"`{path}` takes no --{name} before it", hint)
+            raise CommandFailed("USAGE", f"`{path}` takes no --{name} before it", hint)
 
 
 class Root(Group):
@@ -217,8 +217,8 @@ def _usage(wrong: ClickException) -> CommandFailed:
     details = {"usage": " ".join(context.get_usage().split())} if context else None
     declared = getattr(context.command.callback, "declared", None) if context else None
     if declared and isinstance(wrong, NoSuchOption) and wrong.option_name == "--stage":
-        return CommandFailed(WRONG_INPUT, "USAGE", f"`{path}` takes no --stage", declared.without_stage, details)
-    return CommandFailed(WRONG_INPUT, "USAGE", wrong.format_message().rstrip("."), f"See `{path} --help`", details)
+        return CommandFailed("USAGE", f"`{path}` takes no --stage", declared.without_stage, details)
+    return CommandFailed("USAGE", wrong.format_message().rstrip("."), f"See `{path} --help`", details)
 
 
 def _voice_of(words: Sequence[str]) -> Voice:

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from deployments.check import Plan
 from deployments.model import Deployment
-from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.plans import plan_of
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
@@ -109,7 +109,7 @@ class Ground:
         wanted = self.deployment.aws.account
         if wanted and wanted != found:
             told = f"AWS says that this is account {found}, and the deployment is that of {wanted}"
-            raise CommandFailed(WRONG_INPUT, "AWS-ACCOUNT", told, f"Log in to account {wanted}, or choose another stage")
+            raise CommandFailed("AWS-ACCOUNT", told, f"Log in to account {wanted}, or choose another stage")
         return found
 
     def client(self, service: str) -> Any:
@@ -145,7 +145,7 @@ class Ground:
         """As the deployer of the deployment's file, on the deployer's warehouse."""
         given = self.deployment.snowflake
         if given is None:
-            raise CommandFailed(WRONG_INPUT, "NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
+            raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
         key = self._secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
         login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
         return Snowflake(Session(self.deadline), self.clock, login, key, self.addresses.snowflake)
@@ -160,7 +160,7 @@ class Ground:
             return read()
         except LakeferryError as error:
             hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
-            raise CommandFailed(NOT_SET_UP, error.row.code, error.what, hint) from None
+            raise CommandFailed(error.row.code, error.what, hint) from None
 
 
 @contextmanager
@@ -176,16 +176,16 @@ def aws_told(doing: str) -> Iterator[None]:
         yield
     except _LOGGED_OUT as error:
         told = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
-        raise CommandFailed(NOT_SET_UP, "AWS-CREDENTIALS", told, _LOG_IN) from None
+        raise CommandFailed("AWS-CREDENTIALS", told, _LOG_IN) from None
     except ClientError as error:
         raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
     except BotoCoreError as error:
         hint = "Check the network and AWS_ENDPOINT_URL, and that the login has not ended"
-        raise CommandFailed(FAILED, "AWS-UNREACHABLE", f"{doing}: {type(error).__name__}", hint) from None
+        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}", hint) from None
 
 
 def _refused(doing: str, code: str) -> CommandFailed:
     if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
-        return CommandFailed(NOT_SET_UP, "AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})", _LOG_IN)
+        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})", _LOG_IN)
     hint = "Check what the role that you are logged in with may do"
-    return CommandFailed(FAILED, errors.STORAGE.code, f"{doing}: {code}", hint)
+    return CommandFailed(errors.STORAGE.code, f"{doing}: {code}", hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakeferry.console import WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 
 
 def parse(option: str, text: str) -> datetime:
@@ -15,5 +15,5 @@ def parse(option: str, text: str) -> datetime:
         instant = None
     if instant is None or instant.tzinfo is None:
         hint = "Write it like 2026-11-16T06:00:00Z"
-        raise CommandFailed(WRONG_INPUT, "AS-OF", f"{option} {text!r} is not a time with an offset", hint)
+        raise CommandFailed("AS-OF", f"{option} {text!r} is not a time with an offset", hint)
     return instant.astimezone(UTC)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import ground, inventory
-from lakeferry.console import FAILED, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.ground import Ground
 from lakeferry.inventory import Item, Verdict
 
@@ -47,12 +47,10 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
     problems = inventory.problems(list(items))
     if left := [item for item in problems if item.verdict is Verdict.LEFT_OVER]:
         told = f"{len(left)} left over: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
-        raise CommandFailed(FAILED, "LEFT-OVER", told, "Remove it with `lakeferry destroy`; `--plan` shows how", details)
+        raise CommandFailed("LEFT-OVER", told, "Remove it with `lakeferry destroy`; `--plan` shows how", details)
     if problems:
         told = "; ".join(f"{item.world}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in problems)
-        raise CommandFailed(
-            FAILED, "NOT-ASKED", f"not everything could be asked for: {told}", "Mend that, then ask again", details
-        )
+        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", "Mend that, then ask again", details)
 
 
 def row(item: Item) -> list[str]:

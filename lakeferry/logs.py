@@ -10,7 +10,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lakeferry import deployed
-from lakeferry.console import WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
 from lambdas.core.aws import error_code
@@ -70,7 +70,7 @@ def of(here: Ground, name: str, last: int, *, everything: bool = False) -> list[
     around each call count only with `everything`. Raises CommandFailed."""
     if name not in sources(here):
         told = f"nothing of this deployment that writes a log is called {name!r}"
-        raise CommandFailed(WRONG_INPUT, "LOGS-UNKNOWN", told, f"There are: {', '.join(sources(here))}")
+        raise CommandFailed("LOGS-UNKNOWN", told, f"There are: {', '.join(sources(here))}")
     with aws_told(f"reading logs of {name}"):
         if name not in FUNCTIONS:
             return list(_of_export(here, name, last))

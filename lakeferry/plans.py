@@ -6,7 +6,7 @@ import attrs
 
 from deployments import check, forms
 from deployments.check import BadFile, Plan
-from lakeferry.console import WRONG_INPUT, CommandFailed, command
+from lakeferry.console import CommandFailed, command
 
 
 def plan_of(stage: str) -> Plan:
@@ -18,4 +18,4 @@ def plan_of(stage: str) -> Plan:
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
         if forms.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
             hint = f"Make one with `{command()} init --stage {stage}`, or choose another stage"
-        raise CommandFailed(WRONG_INPUT, "DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
+        raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None

@@ -20,7 +20,7 @@ import duckdb_extension_iceberg
 from glue_jobs.errors import ExportError
 from glue_jobs.store import told
 from lakeferry import tableflow_catalog, tables
-from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.tableflow_catalog import TableflowKey
 from lakeferry.world import World
 
@@ -50,7 +50,7 @@ def query(world: World, sql: str) -> Answer:
             return Answer([column[0] for column in answer.description or []], answer.fetchall())
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
-            raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), f"Tables here: {known}") from None
+            raise CommandFailed("QUERY", str(error).strip(), f"Tables here: {known}") from None
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:
@@ -71,7 +71,7 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
         hint = (
             f"Tables are those of {key.cluster_id} that the key's owner may read; a topic shows up once Tableflow has written it"
         )
-        raise CommandFailed(WRONG_INPUT, "QUERY", message, hint) from None
+        raise CommandFailed("QUERY", message, hint) from None
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -82,9 +82,9 @@ def require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
-        raise CommandFailed(WRONG_INPUT, "QUERY", str(error).strip(), "Correct the SQL") from None
+        raise CommandFailed("QUERY", str(error).strip(), "Correct the SQL") from None
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise CommandFailed(WRONG_INPUT, "QUERY-READ-ONLY", "only one SELECT is allowed", "Tables are read only here")
+        raise CommandFailed("QUERY-READ-ONLY", "only one SELECT is allowed", "Tables are read only here")
 
 
 def load(connection: duckdb.DuckDBPyConnection) -> None:
@@ -95,7 +95,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
     credentials = boto3.session.Session().get_credentials()
     if credentials is None:
-        raise CommandFailed(FAILED, "QUERY-CREDENTIALS", "no AWS credentials were found", "Log in, or run `lakeferry demo`")
+        raise CommandFailed("QUERY-CREDENTIALS", "no AWS credentials were found", "Log in, or run `lakeferry demo`")
     frozen = credentials.get_frozen_credentials()
     options = {
         "KEY_ID": frozen.access_key,
@@ -111,9 +111,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
     except duckdb.Error as error:  # its message may quote the statement, and with it the secret key
         told = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
-        raise CommandFailed(
-            FAILED, "QUERY-CREDENTIALS", told, "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again"
-        ) from None
+        raise CommandFailed("QUERY-CREDENTIALS", told, "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again") from None
 
 
 def _listed(world: World) -> list[tuple[str, str, str]]:
@@ -121,7 +119,7 @@ def _listed(world: World) -> list[tuple[str, str, str]]:
         with told("asking Glue for the tables"):
             return list(_tables(world))
     except ExportError as error:
-        raise CommandFailed(FAILED, error.code, error.what, error.remedy) from None
+        raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
 def _tables(world: World) -> Iterator[tuple[str, str, str]]:

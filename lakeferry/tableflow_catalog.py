@@ -16,7 +16,7 @@ import boto3
 import duckdb
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 
 #: Names the secret: what a resource of kind api_key for tableflow has filled.
 VARIABLE: Final = "LAKEFERRY_TABLEFLOW_SECRET"
@@ -41,7 +41,7 @@ def key(secret_id: str = "") -> TableflowKey:
     name = secret_id or os.environ.get(VARIABLE, "")
     if not name:
         hint = f"Set {VARIABLE} to the name of the secret that holds a Tableflow key"
-        raise CommandFailed(WRONG_INPUT, "QUERY-TABLEFLOW-KEY", f"{VARIABLE} is not set", hint)
+        raise CommandFailed("QUERY-TABLEFLOW-SECRET", f"{VARIABLE} is not set", hint)
     try:
         held = json.loads(boto3.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
         return TableflowKey(*(str(held[field]) for field in _FIELDS))
@@ -54,7 +54,7 @@ def key(secret_id: str = "") -> TableflowKey:
 
 def _unusable(name: str, why: str) -> CommandFailed:
     hint = f"Check {VARIABLE} and the role that you are logged in with"
-    return CommandFailed(FAILED, "QUERY-TABLEFLOW-KEY", f"secret {name} {why}", hint)
+    return CommandFailed("QUERY-TABLEFLOW-KEY", f"secret {name} {why}", hint)
 
 
 def attach(connection: duckdb.DuckDBPyConnection, with_key: TableflowKey) -> None:

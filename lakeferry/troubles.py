@@ -9,24 +9,22 @@ from typing import Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from glue_jobs.errors import ExportError
-from lakeferry import ground
+from lakeferry import errors, ground
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import FAILED, KEPT_BACK, WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lambdas.core.errors import LakeferryError
 from lambdas.core.redaction import redact
 
 TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
-_EXITS: Final = {1: FAILED, 2: WRONG_INPUT, 7: KEPT_BACK}
 
 
 def as_failure(error: Exception) -> CommandFailed:
     """Holds no secret, whatever the exception holds."""
     if isinstance(error, LakeferryError):
-        why, what = error.row.cause, f"{error.doing}{error.what}"
-        return CommandFailed(FAILED, error.row.code, what, error.row.remedy, why=why, trace=trace_of(error))
+        why = errors.entry(error.row.code).cause
+        return CommandFailed(error.row.code, f"{error.doing}{error.what}", why=why, trace=trace_of(error))
     if isinstance(error, ExportError):
-        exit_code = _EXITS.get(error.exit_code, FAILED)
-        return CommandFailed(exit_code, error.code, redact(error.what), error.remedy, trace=trace_of(error))
+        return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
         return _of_aws(error)
     return _unexpected(error)
@@ -56,7 +54,7 @@ def _unexpected(error: Exception) -> CommandFailed:
     place = str(TRACE.relative_to(ROOT)) if kept else ""
     hint = f"Report it with {place}, which holds no secret" if kept else "Run it again with --verbose and report what it shows"
     message = f"something that Lakeferry has no name for: {type(error).__name__}{_where(error)}"
-    return CommandFailed(FAILED, "UNEXPECTED", message, hint, details={"trace": place}, trace=trace)
+    return CommandFailed("UNEXPECTED", message, hint, details={"trace": place}, trace=trace)
 
 
 def _where(error: Exception) -> str:

@@ -18,7 +18,7 @@ import attrs
 import boto3
 
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import FAILED, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
 
 STATE = ROOT / ".lakeferry"
@@ -97,7 +97,6 @@ def current() -> Iterator[World]:
             yield world
     else:
         raise CommandFailed(
-            WRONG_INPUT,
             "NO-WORLD",
             "there is nothing to work on: no demo was run here, and the environment names no bucket",
             f"Run `lakeferry demo`, or set {', '.join(_VARIABLES.values())} and AWS credentials",
@@ -108,7 +107,7 @@ def from_environment(environment: Mapping[str, str]) -> World:
     """Raises CommandFailed with all variables that are missing."""
     missing = [_VARIABLES[name] for name in ("bucket", "database") if not environment.get(_VARIABLES[name])]
     if missing:
-        raise CommandFailed(WRONG_INPUT, "NO-WORLD", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
+        raise CommandFailed("NO-WORLD", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
     given = {name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)}
     return World(**given)  # type: ignore[arg-type]
 
@@ -124,7 +123,7 @@ def _only_one() -> Iterator[None]:
             file.seek(0)
             message = f"process {file.read() or 'unknown'} is using the demo in this clone"
             hint = "Wait until it ends or stop it, then run the command again"
-            raise CommandFailed(LATER, "DEMO-IN-USE", message, hint) from None
+            raise CommandFailed("DEMO-IN-USE", message, hint) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -142,7 +141,7 @@ def _embedded(*, fresh: bool = False) -> Iterator[World]:
             _replace_environment(aws.environment(before))
             yield attrs.evolve(DEMO, embedded=aws)
     except EmbeddedAwsFailed as error:
-        raise CommandFailed(NOT_SET_UP, "EMBEDDED-AWS", str(error), "Run `make setup`, then the command again") from None
+        raise CommandFailed("EMBEDDED-AWS", str(error), "Run `make setup`, then the command again") from None
     finally:
         _replace_environment(before)
 
@@ -173,7 +172,7 @@ def require_writable(out: Path) -> None:
             pass
     except OSError as error:
         hint = "Name another folder with --out; nothing was done"
-        raise CommandFailed(FAILED, "OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
+        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
     finally:
         for folder in missing:
             with suppress(OSError):

@@ -21,9 +21,9 @@ from exports import check, topic_schema
 from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv_line
-from lakeferry import console, cost, frame, ground, tableflow_catalog, world
+from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
 from lakeferry.planning import telling
-from lakeferry.reference import documents, error_sources, errors, known_errors, pages
+from lakeferry.reference import documents, pages
 from lambdas import contract
 from simulators.events import read_json_lines
 from simulators.topic import Topic
@@ -74,25 +74,6 @@ def test_the_schema_for_editors_takes_what_ships_and_refuses_what_is_wrong():
         Draft202012Validator(schema).validate(document)
         (wrong,) = Draft202012Validator(schema).iter_errors(document | {"windwo": {}})
         assert "windwo" in wrong.message
-
-
-def test_codes_are_found_wherever_an_error_is_made(tmp_path):
-    (tmp_path / "glue_jobs").mkdir()
-    (tmp_path / "glue_jobs" / "new.py").write_text(
-        'CODES = {"Throttled": "EXP-NEW-TABLE"}\n'
-        'raise BadInput("EXP-NEW", "what", "remedy")\n'
-        'raise CommandFailed(NOT_SET_UP, "NEW", "what")\n'
-    )
-    (tmp_path / "lambdas").mkdir()
-    (tmp_path / "lambdas" / "rows.py").write_text('FULL: Final = ErrorRow("NEW-FULL", "a", "b", "c")\n')
-    (tmp_path / "lambdas" / "user.py").write_text("from lambdas import rows\nraise Refused(rows.FULL, 'what')\n")
-    found = error_sources.found(tmp_path)
-    assert {code: source.exits for code, source in found.items()} == {
-        "EXP-NEW-TABLE": set(), "EXP-NEW": {2}, "NEW": {3}, "NEW-FULL": set(),
-    }  # fmt: skip
-    assert found["NEW-FULL"].places == {"lambdas/user.py"}
-    assert found["NEW"].places == {"glue_jobs/new.py"}
-    assert known_errors.unexplained(tmp_path) == ["EXP-NEW", "EXP-NEW-TABLE", "NEW", "NEW-FULL"]
 
 
 def test_a_key_without_a_meaning_stops_the_making():
@@ -163,37 +144,17 @@ def test_a_sentence_that_names_no_file_is_found(tmp_path):
 
 
 def test_each_code_has_the_heading_that_messages_lead_to():
-    headings = docs_reader.anchors(ROOT / "docs" / "reference" / "errors.md")
-    assert {code.lower() for code in error_sources.found(ROOT)} <= headings
-
-
-def test_each_error_that_is_raised_has_a_page_and_each_page_an_error_that_is_raised():
-    assert known_errors.unexplained() == []
-    assert known_errors.never_raised() == []
-    raised = {console.page_of(code) for code in error_sources.found(ROOT)}
-    assert raised == {str(page.relative_to(ROOT)) for page in (pages.FOLDER / errors.FOLDER).iterdir()}
-
-
-def test_each_page_of_an_error_says_what_why_and_what_to_do():
-    for known in known_errors.by_code().values():
-        page = (ROOT / console.page_of(known.code)).read_text()
-        wanted = (f"# {known.code}\n", f"\n{known.what}.\n", "**Why.** ", "**What to do.** ")
-        assert [part for part in wanted if part not in page] == []
-        assert known.what != known.why
+    page = docs_reader.anchors(ROOT / errors.PAGE)
+    assert [entry.page for entry in errors.catalogue().values() if entry.page.partition("#")[2] not in page] == []
 
 
 OF_LAMBDAS = {value for value in vars(contract).values() if isinstance(value, str) and value.startswith("LAKEFERRY_")}
 
 
-@pytest.fixture(scope="module")
-def raised():
-    return error_sources.found(ROOT).keys()
-
-
 @pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
-def test_codes_and_variables_on_pages_exist(page, raised):
+def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
-    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= raised
+    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
         *world._VARIABLES.values(),
         tableflow_catalog.VARIABLE,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import KEPT_BACK, LATER, WRONG_INPUT, CommandFailed
+from lakeferry.console import KEPT_BACK, LATER, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -48,5 +48,5 @@ def destroy(
 
     if call.yes:
         hint = "Name the stage: `lakeferry destroy --confirm STAGE`"
-        raise CommandFailed(WRONG_INPUT, "USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
+        raise CommandFailed("USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
     return destroy_commands.told(call.voice, call.stage, confirmed=confirmed, plan_only=plan)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import KEPT_BACK, LATER, WRONG_INPUT, CommandFailed
+from lakeferry.console import KEPT_BACK, LATER, CommandFailed
 from lakeferry.frame import Call
 
 #: Keys of the run's record, which docs/reference/run-record.md explains further.
@@ -54,7 +54,7 @@ def run(
     from lakeferry import export_commands  # noqa: PLC0415 - commands load what they need
 
     if dry_run and out:
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
+        raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
     words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     words += ["--accept-fewer-events", str(accept_fewer_events).lower()]
     return export_commands.run(call.voice, words, out, master)

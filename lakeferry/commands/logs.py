@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -40,5 +40,5 @@ def logs(
     from lakeferry import log_commands  # noqa: PLC0415 - commands load what they need
 
     if last is not None and name is None:
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--last counts runs or lines of one log", "Name the log too")
+        raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
     return log_commands.told(call.voice, call.stage, name, last)

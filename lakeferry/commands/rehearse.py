@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import WRONG_INPUT, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -44,7 +44,7 @@ def rehearse(
 
     if keep and nemesis is not None:
         message = "--keep leaves one deployment running, and --nemesis destroys its own"
-        raise CommandFailed(WRONG_INPUT, "USAGE", message, "Give one of them")
+        raise CommandFailed("USAGE", message, "Give one of them")
     if nemesis is not None:
         return run.under_faults(call.voice, call.stage, [nemesis], out=out)
     return run.told(call.voice, call.stage, out=out, keep=keep)

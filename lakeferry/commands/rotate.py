@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import LATER, WRONG_INPUT, CommandFailed
+from lakeferry.console import LATER, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands()
@@ -43,7 +43,7 @@ def rotate(
     from lakeferry.rotations import flow  # noqa: PLC0415 - commands load what they need
 
     if check + now + revoke > 1:
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--check, --now and --revoke are three different things", "Give one of them")
+        raise CommandFailed("USAGE", "--check, --now and --revoke are three different things", "Give one of them")
     if now:
         return flow.now(call.voice, call.stage, secret, yes=call.yes)
     if revoke:

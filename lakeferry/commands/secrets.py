@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import LATER, WRONG_INPUT, CommandFailed
+from lakeferry.console import LATER, CommandFailed
 from lakeferry.frame import Call
 
 app: Final = frame.commands("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
@@ -61,6 +61,6 @@ def set_(
 def _require_sense(vendor: Vendor, *, of_confluent: bool, of_snowflake: bool) -> None:
     if vendor is Vendor.CONFLUENT and of_snowflake:
         hint = "Make the key in Confluent's console or with `confluent api-key create --resource cloud`"
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--generate is for snowflake: Confluent makes its keys itself", hint)
+        raise CommandFailed("USAGE", "--generate is for snowflake: Confluent makes its keys itself", hint)
     if vendor is Vendor.SNOWFLAKE and of_confluent:
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--key-id and --wait are for confluent", "Leave them out")
+        raise CommandFailed("USAGE", "--key-id and --wait are for confluent", "Leave them out")

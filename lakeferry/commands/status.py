@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import frame
-from lakeferry.console import LATER, WRONG_INPUT, CommandFailed
+from lakeferry.console import LATER, CommandFailed
 from lakeferry.frame import Call
 
 _MINUTES: Final = 30
@@ -53,6 +53,6 @@ def status(
     from lakeferry.states import flow  # noqa: PLC0415 - commands load what they need
 
     if minutes is not None and wait_for is None:
-        raise CommandFailed(WRONG_INPUT, "USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
+        raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
     return flow.told(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

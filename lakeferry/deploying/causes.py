@@ -8,9 +8,8 @@ from typing import Final
 
 import attrs
 
-from lakeferry import refusals
+from lakeferry import errors
 from lakeferry.deploying.events import Event
-from lakeferry.reference import known_errors
 from lambdas.core.redaction import redact
 
 #: Reasons of what only fell because something else had fallen.
@@ -82,8 +81,8 @@ def state(stack: str, status: str) -> str:
 
 def _of_event(event: Event) -> Cause:
     reason, where = told(event.reason), f"{event.resource.what} {event.logical_id} in {event.stack}"
-    if (ours := refusals.read(reason)) and ours.code in known_errors.by_code():
-        return Cause(where, ours.code, ours.what, ours.why, ours.fix)
+    if ours := errors.read(reason):
+        return Cause(where, ours.entry.code, ours.what, ours.entry.cause, ours.entry.remedy)
     handler = _HANDLER.search(event.reason)
     why, fix = _of_handler(_HANDLERS, handler[1] if handler else "")
     return Cause(where, "", reason, why, fix)

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import cdk_runs, deployed, ground, world
 from lakeferry.cdk_runs import Cdk, CliFailed
-from lakeferry.console import FAILED, STOPPED, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.deploying import causes, ending, events, preflight
 from lakeferry.deploying.progress import Progress
 from lakeferry.ground import Ground, aws_told
@@ -72,7 +72,7 @@ def _to_repair(voice: Voice, here: Ground) -> str:
     found = drift.missing(here)
     if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
         told = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
-        raise CommandFailed(FAILED, "NOT-ASKED", f"not everything could be asked for: {told}", "Fix that, then run it again")
+        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", "Fix that, then run it again")
     for one in found:
         voice.say(f"missing: {one.world} {one.what} {one.name}")
     if not found:
@@ -85,7 +85,7 @@ def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> Non
         return
     if not voice.may_ask:
         hint = "Look at the plan, then say it: `--yes`"
-        raise CommandFailed(WRONG_INPUT, "DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
+        raise CommandFailed("DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
     if plan.broadened:
         voice.result("\nMORE WOULD BE ALLOWED:", alarm=True)
         telling.show_permissions(voice, plan.broadened)
@@ -96,7 +96,7 @@ def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> Non
     question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
     answer = voice.ask(lost if plan.losses else question).lower()
     if answer != here.stage if plan.losses else answer not in _YES:
-        raise CommandFailed(STOPPED, "STOPPED", "stopped; nothing was changed", "Run the command again")
+        raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
 
 
 def _run(voice: Voice, here: Ground, cdk: Cdk, plan: Plan) -> None:
@@ -135,14 +135,14 @@ def _failure(voice: Voice, here: Ground, progress: Progress, failed: CliFailed, 
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
         hint = f"Look at {world.relative(log)}, then run the same command again"
-        return CommandFailed(FAILED, "DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
+        return CommandFailed("DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
     hint = f"{cause.fix}{more} Then run the same command again: it carries on"
-    return CommandFailed(FAILED, "DEPLOY-FAILED", str(cause), hint, details, why=cause.why)
+    return CommandFailed("DEPLOY-FAILED", str(cause), hint, details, why=cause.why)
 
 
 def _stopped(here: Ground, progress: Progress) -> CommandFailed:
     going = progress.under_way
     told = f"CloudFormation goes on with {', '.join(going)}" if going else "no stack was under way"
     hint = f"`lakeferry status --stage {here.stage}` looks; `lakeferry deploy --stage {here.stage}` later does the rest"
-    return CommandFailed(STOPPED, "DEPLOY-STOPPED", f"stopped watching; {told}", hint, {"under_way": going})
+    return CommandFailed("DEPLOY-STOPPED", f"stopped watching; {told}", hint, {"under_way": going})

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry import cdk, deployed, doctor, node
 from lakeferry.cdk import NoCommandLine
-from lakeferry.console import LATER, NOT_SET_UP, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.doctor.asking import Probe
 from lakeferry.ground import Ground, aws_told
 from lakeferry.node import NoNode
@@ -35,10 +35,10 @@ def require(here: Ground) -> None:
         told = "; ".join(one.what for one in missing)
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
         details = [attrs.asdict(one) for one in missing]
-        raise CommandFailed(NOT_SET_UP, "DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
+        raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
     if busy := [stack for stack in deployed.read(here).values() if stack.is_busy]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed(LATER, "STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
+        raise CommandFailed("STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
 
 
 def _tools() -> Iterator[Missing]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.console import FAILED, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.doctor import asking, glue_hops, parts, roles
 from lakeferry.doctor.checks import Check, Group, followed
 from lakeferry.doctor.parts import Part
@@ -134,7 +134,7 @@ def _plane(hops: Hops, secret: str) -> Plane:
         plane.get(plane.probe)
     except Denied as denied:
         hint = f"Replace it: `lakeferry rotate {secret} --now --stage {hops.here.stage}`"
-        raise CommandFailed(FAILED, denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
+        raise CommandFailed(denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
     return plane
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.console import FAILED, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
 from lambdas.confluent import crn, error_rows, secret_fields
@@ -99,14 +99,14 @@ def _refused(here: Ground, key: ApiKey) -> CommandFailed:
     if known is None:
         why = "It is a key of a cluster or a region and not a Cloud key, its id or secret is wrong, or it was made moments ago."
         hint = "Make one with `confluent api-key create --resource cloud`, or, if you just did, run this again with --wait 300"
-        return CommandFailed(FAILED, "SECRETS-REFUSED", told, hint, why=why)
+        return CommandFailed("SECRETS-REFUSED", told, hint, why=why)
     if known == "":
         hint = "Look for the id in Confluent's console, under API keys"
-        return CommandFailed(FAILED, "SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
+        return CommandFailed("SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
     if known.lower() != "cloud":
         return _other_scope(f"API key {key.id} is for {known}, not a Cloud key")
     hint = "Copy the secret again; if the key was made just now, run this again with --wait 300"
-    return CommandFailed(FAILED, "SECRETS-REFUSED", f"{told}: it is a Cloud key, so its secret is wrong or it is too new", hint)
+    return CommandFailed("SECRETS-REFUSED", f"{told}: it is a Cloud key, so its secret is wrong or it is too new", hint)
 
 
 def _is_tableflow(here: Ground, key: ApiKey) -> bool:
@@ -144,12 +144,12 @@ def _may_not(denied: Denied) -> bool:
 def _scope(why: str, denied: LakeferryError | None) -> CommandFailed:
     hint = f"Give the key's owner the role {_ADMIN}, wait some minutes, and run this again: docs/how-to/prepare-confluent.md"
     message = f"the key is accepted and may do too little: {why}"
-    return CommandFailed(FAILED, "SECRETS-SCOPE", message, hint, details={"confluent": denied.what} if denied else None)
+    return CommandFailed("SECRETS-SCOPE", message, hint, details={"confluent": denied.what} if denied else None)
 
 
 def _other_scope(message: str) -> CommandFailed:
     hint = "Make a Cloud key: `confluent api-key create --resource cloud --service-account sa-…`"
-    return CommandFailed(FAILED, "SECRETS-CLUSTER-KEY", message, hint)
+    return CommandFailed("SECRETS-CLUSTER-KEY", message, hint)
 
 
 def _fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:

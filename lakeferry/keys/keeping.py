@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.console import FAILED, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas.core.aws import error_code
 from lambdas.core.redaction import Secret
@@ -128,7 +128,7 @@ def _described(here: Ground, name: str) -> dict[str, Any] | None:
 
 def _deleted(here: Ground, name: str) -> CommandFailed:
     hint = f"Take it back: `aws secretsmanager restore-secret --secret-id {name} --region {here.region}`, then run this again"
-    return CommandFailed(FAILED, "SECRETS-DELETED", f"secret {name} is about to be deleted", hint)
+    return CommandFailed("SECRETS-DELETED", f"secret {name} is about to be deleted", hint)
 
 
 def _fields(text: str) -> dict[str, Secret]:

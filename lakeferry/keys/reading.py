@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from lakeferry.console import WRONG_INPUT, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lambdas.core.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
@@ -52,7 +52,7 @@ def _piped(what: str) -> str:
     text = "" if sys.stdin.isatty() else sys.stdin.read().strip()
     if not text:
         hint = "Run it on a terminal without --json, or give the value on standard input: `… < FILE`"
-        raise CommandFailed(WRONG_INPUT, "SECRETS-INPUT", f"nothing was given: {what}", hint)
+        raise CommandFailed("SECRETS-INPUT", f"nothing was given: {what}", hint)
     return text
 
 
@@ -64,7 +64,7 @@ def _api_key_of(text: str, key_id: str | None) -> tuple[str, str]:
         lines = [key_id, *(line for line in lines if line != key_id)]
     if len(lines) != 2:
         hint = "Give id and secret in two lines, or the secret alone and the id with --key-id"
-        raise CommandFailed(WRONG_INPUT, "SECRETS-INPUT", f"standard input has {len(lines)} lines, not 2", hint)
+        raise CommandFailed("SECRETS-INPUT", f"standard input has {len(lines)} lines, not 2", hint)
     return lines[0], lines[1]
 
 
@@ -89,19 +89,19 @@ def _private_key_of(text: str) -> tuple[str, str]:
 def _unreadable(text: str, passphrase: str, why: str) -> CommandFailed:
     head = text.strip().partition("\n")[0]
     if head.startswith("ssh-") or "PUBLIC KEY" in head:
-        return CommandFailed(WRONG_INPUT, "SECRETS-PEM", "this is a public key", "Give the private one, as PKCS#8 in PEM")
+        return CommandFailed("SECRETS-PEM", "this is a public key", "Give the private one, as PKCS#8 in PEM")
     if "ENCRYPTED" in head and not passphrase:
         hint = 'Run it on a terminal, which asks for the passphrase, or give JSON: {"privateKey": …, "passphrase": …}'
-        return CommandFailed(WRONG_INPUT, "SECRETS-PEM", "the private key has a passphrase, and none was given", hint)
+        return CommandFailed("SECRETS-PEM", "the private key has a passphrase, and none was given", hint)
     if head.startswith(_PEM) and ("RSA PRIVATE" in head or "OPENSSH" in head):
         hint = "Turn it into PKCS#8: `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`, or let us make one: --generate"
-        return CommandFailed(WRONG_INPUT, "SECRETS-PEM", f"the private key can't be read: {why}", hint)
+        return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
     hint = "Give it whole, with its BEGIN and END lines; `openssl genrsa 3072 | openssl pkcs8 -topk8 -nocrypt` makes one"
-    return CommandFailed(WRONG_INPUT, "SECRETS-PEM", f"the private key can't be read: {why}", hint)
+    return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
 
 
 def _misshapen(message: str, hint: str) -> CommandFailed:
-    return CommandFailed(WRONG_INPUT, "SECRETS-SHAPE", message, hint)
+    return CommandFailed("SECRETS-SHAPE", message, hint)
 
 
 def _json(text: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
         if fields.get(name):
             return fields[name]
     hint = "Its fields are apiKey and apiSecret for Confluent, privateKey and perhaps passphrase for Snowflake"
-    raise CommandFailed(WRONG_INPUT, "SECRETS-INPUT", f"the JSON has no {names[0]}", hint)
+    raise CommandFailed("SECRETS-INPUT", f"the JSON has no {names[0]}", hint)
 
 
 def _typed(voice: Voice, question: str, until: str = "") -> str:

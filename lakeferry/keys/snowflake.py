@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.console import FAILED, LATER, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
 from lambdas.core.clock import Deadline
@@ -83,7 +83,7 @@ def generate(voice: Voice, here: Ground) -> dict[str, Any]:
     except CommandFailed as failure:
         if failure.code != "SECRETS-PUBLIC-KEY":
             raise
-        raise CommandFailed(LATER, "SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
+        raise CommandFailed("SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
     return _done(voice, deployer, pair, keeping.promote(here, name, waiting))
 
 
@@ -112,7 +112,7 @@ def _unknown_key(deployer: Deployer, pair: KeyPair, before: keeping.Value | None
         why = "The user doesn't have its public half; or there is no such user, or account or user are misspelt in the file."
     hint = f"{_ADMIN}, then you this command again: {statement}"
     details = {"sql": statement, "fingerprint": pair.fingerprint, "snowflake": denied.what}
-    return CommandFailed(FAILED, "SECRETS-PUBLIC-KEY", message, hint, details, why=why)
+    return CommandFailed("SECRETS-PUBLIC-KEY", message, hint, details, why=why)
 
 
 def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
@@ -173,5 +173,5 @@ def _deployer(here: Ground) -> Deployer:
     given = here.deployment.snowflake
     if given is None:
         hint = "Choose another stage, or add [snowflake] to the file"
-        raise CommandFailed(WRONG_INPUT, "NO-SNOWFLAKE", f"the deployment of stage {here.stage} has no [snowflake]", hint)
+        raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {here.stage} has no [snowflake]", hint)
     return Deployer(here, given)

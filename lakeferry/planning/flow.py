@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakeferry import cdk_runs, ground
-from lakeferry.console import CHANGES, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.planning import taking, telling
 
@@ -25,7 +25,7 @@ def _told(voice: Voice, here: Ground, plan: telling.Plan, *, check: bool) -> dic
     document = {"stage": here.stage, **telling.document(plan)}
     if check and not plan.is_empty:
         hint = f"Look at it, then `lakeferry deploy --stage {here.stage}`"
-        raise CommandFailed(CHANGES, "PLAN-CHANGES", telling.summary(plan), hint, document)
+        raise CommandFailed("PLAN-CHANGES", telling.summary(plan), hint, document)
     if not plan.is_empty:
         voice.result(f"Next: {command()} deploy --stage {here.stage}")
     return document

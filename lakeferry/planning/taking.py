@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lakeferry import cost, deployed
 from lakeferry.cdk_runs import Cdk, CliFailed
-from lakeferry.console import FAILED, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.deployed import Deployed
 from lakeferry.ground import Ground, aws_told
 from lakeferry.planning import durations, permissions, references, templates
@@ -31,7 +31,7 @@ def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None, repair: s
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
         hint = "Correct what these lines name; `python -m lakeferry.cdk synth` shows all of them"
-        raise CommandFailed(FAILED, "SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
+        raise CommandFailed("SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
 
 
 def repair_of(here: Ground, missing: Iterable[Drift]) -> str:

@@ -24,7 +24,7 @@ _KINDS = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "
 _INTRO = """\
 A command writes its results to standard output, and progress, questions, warnings and errors to standard error:
 `lakeferry plan > plan.txt` and `lakeferry logs watch | grep ERROR` work. With `--json` the results are one JSON document, `ok`
-first, in place of the text. A spinner is shown on a terminal only. Errors: [Error codes](errors.md), [Exit codes](exit-codes.md).
+first, in place of the text. A spinner is shown on a terminal only. Errors and exit codes: [Error codes](errors.md).
 
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
@@ -108,7 +108,7 @@ def _section(path: str, command: Any) -> str:
 
 def _promised(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
-    yield f"Exit codes: {exits} ([what they mean](exit-codes.md)). With `--json`, beside what all commands say:"
+    yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside what all commands say:"
     yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.says.items()])
 
 

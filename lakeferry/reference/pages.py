@@ -35,8 +35,6 @@ def pages() -> dict[str, str]:
         "deployment-file.md": deployment.text(),
         "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
         "errors.md": errors.text(),
-        **errors.pages(),
-        "exit-codes.md": errors.exit_text(),
         "export-contract.md": contract.text(),
         "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
         "expressions.md": expressions.text(),
@@ -53,10 +51,7 @@ def pages() -> dict[str, str]:
 def write(folder: Path = FOLDER) -> None:
     made = pages()
     for name, text in made.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    for left_over in (name for name in _found(folder).keys() - made.keys() if name.startswith(f"{errors.FOLDER}/")):
-        (folder / left_over).unlink()
 
 
 def stale(folder: Path = FOLDER) -> list[str]:

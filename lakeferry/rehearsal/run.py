@@ -17,7 +17,7 @@ from deployments.check import Plan
 from lakeferry import bootstrap, ground, world
 from lakeferry.bootstrap import SetupFailed
 from lakeferry.cdk_runs import CliFailed, templates_of
-from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.inventory import stacks
 from lakeferry.plans import plan_of
@@ -75,7 +75,7 @@ def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
         bootstrap.prepare_flink()
     except (SetupFailed, OSError) as error:
         hint = "Check the network and the free space, then run the command again"
-        raise CommandFailed(NOT_SET_UP, "NO-FLINK", f"Flink could not be installed: {error}", hint) from None
+        raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}", hint) from None
     rehearsal = Rehearsal(voice, out, keep)
     started = time.monotonic()
     with opened(plan, out / "rehearsal") as on:
@@ -113,7 +113,7 @@ def _lived(voice: Voice, life: Life) -> Life:
             life.live(tell)
         except (NotProven, CliFailed) as wrong:
             hint = f"Look at the log of the command line; the same faults again: {command()} rehearse --nemesis {life.seed}"
-            raise CommandFailed(FAILED, "NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
+            raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
     for step in life.steps:
         told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
         voice.say(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
@@ -135,7 +135,7 @@ def _rehearsable(stage: str) -> Plan:
             "Rehearse with the deployments/dev.toml that ships; `lakeferry doctor` and `lakeferry plan` look at a file of yours"
         )
         told = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
-        raise CommandFailed(WRONG_INPUT, "REHEARSAL-FILE", told, hint)
+        raise CommandFailed("REHEARSAL-FILE", told, hint)
     return plan
 
 
@@ -247,7 +247,7 @@ def _ended(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     if rehearsal.failed:
         last = rehearsal.phases[-1]
         hint = f"Look at {page} and {world.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
-        raise CommandFailed(FAILED, "NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
+        raise CommandFailed("NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
     voice.result(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
     voice.result(
         f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {command()} cost says what that costs."

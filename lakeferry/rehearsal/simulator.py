@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from lakeferry.console import NOT_SET_UP, CommandFailed
+from lakeferry.console import CommandFailed
 from simulators import processes
 from simulators.processes import NotStarted
 
@@ -25,6 +25,6 @@ def running(module: str, options: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield processes.announcement(process, log)
         except NotStarted as reason:
             told = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
-            raise CommandFailed(NOT_SET_UP, "SIMULATOR", told, "Run `make setup`, then the command again") from None
+            raise CommandFailed("SIMULATOR", told, "Run `make setup`, then the command again") from None
         finally:
             processes.stop(process, _STOP_SECONDS)

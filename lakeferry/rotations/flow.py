@@ -10,7 +10,7 @@ import attrs
 
 from deployments.model import Deployment
 from lakeferry import ground
-from lakeferry.console import FAILED, STOPPED, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.planning.durations import spoken
 from lakeferry.rotations import secrets, turning
@@ -31,7 +31,7 @@ def check(voice: Voice, stage: str, chosen: str | None) -> dict[str, Any]:
         document = {"stage": stage, "secrets": documents(found), "rotated": [], "revoked": []}
         if wrong := [f"{one.secret}: {trouble}" for one in found for trouble in troubles(here.deployment, one)]:
             hint = "`lakeferry logs rotation` says why; `lakeferry rotate SECRET --now` rotates by hand"
-            raise CommandFailed(FAILED, "KEY-OVERDUE", "; ".join(wrong), hint, document)
+            raise CommandFailed("KEY-OVERDUE", "; ".join(wrong), hint, document)
         return document
 
 
@@ -56,7 +56,7 @@ def revoke(voice: Voice, stage: str, chosen: str | None, *, yes: bool) -> dict[s
         wanted = secrets.of(here, chosen) if chosen else []
         if len(wanted) != 1:
             hint = "Name one secret: `lakeferry rotate` lists them"
-            raise CommandFailed(WRONG_INPUT, "ROTATE-UNKNOWN", "--revoke takes the keys of one secret away", hint)
+            raise CommandFailed("ROTATE-UNKNOWN", "--revoke takes the keys of one secret away", hint)
         (secret,) = wanted
         question = f"Readers of {secret.name} that hold an older key fail once, and read the secret again. Type yes to go on"
         _require_agreed(voice, question, yes=yes)
@@ -126,7 +126,7 @@ def _stopped(here: Ground, secret: Rotating, still: str, words: str) -> CommandF
     """What Secrets Manager and its function have begun goes on, and we don't see how it ends."""
     message = f"stopped watching {secret.name}; a rotation that has begun goes on in AWS, and {still}"
     hint = f"`{command()} rotate --stage {here.stage}` shows its keys; `{command()} {words} --stage {here.stage}` finishes it"
-    return CommandFailed(STOPPED, "ROTATE-STOPPED", message, hint, {"secret": secret.name})
+    return CommandFailed("ROTATE-STOPPED", message, hint, {"secret": secret.name})
 
 
 def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:
@@ -134,6 +134,6 @@ def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:
         return
     if not voice.may_ask:
         hint = f"Say it: `{command()} --yes rotate …`"
-        raise CommandFailed(WRONG_INPUT, "ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
+        raise CommandFailed("ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
     if voice.ask(question).lower() not in _YES:
-        raise CommandFailed(STOPPED, "STOPPED", "stopped; nothing was changed", "Run the command again")
+        raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")

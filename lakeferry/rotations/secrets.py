@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry import deployed, refusals
-from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
+from lakeferry import deployed, errors
+from lakeferry.console import CommandFailed
 from lakeferry.deployed import Deployed, Function
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
@@ -67,7 +67,7 @@ def of(here: Ground, chosen: str | None = None) -> list[Rotating]:
     mine = [each for each in found if chosen in (each.vendor, each.name, each.arn) or each.name.endswith(f"/{chosen}")]
     if not mine:
         names = ", ".join(each.name for each in found) or f"none; `lakeferry deploy --stage {here.stage}` makes them"
-        raise CommandFailed(WRONG_INPUT, "ROTATE-UNKNOWN", f"no secret that rotates is called {chosen!r}", f"There are: {names}")
+        raise CommandFailed("ROTATE-UNKNOWN", f"no secret that rotates is called {chosen!r}", f"There are: {names}")
     return mine
 
 
@@ -122,12 +122,14 @@ def ask(here: Ground, secret: Rotating, operation: str) -> dict[str, Any]:
 
 def refused(secret: Rotating, message: str) -> CommandFailed:
     """What the function said when it failed. The key that is current stays so."""
-    refusal = refusals.read(message)
-    if refusal is None:
+    reported = errors.read(message)
+    if reported is None:
         hint = "Look at `lakeferry logs rotation`, then run the command again"
-        return CommandFailed(FAILED, "ROTATE-FAILED", f"{secret.name}: the function failed", hint)
-    hint = f"{refusal.fix} More: `lakeferry explain {refusal.code}`"
-    return CommandFailed(FAILED, "ROTATE-FAILED", f"{secret.name}: {refusal}", hint, attrs.asdict(refusal), why=refusal.why)
+        return CommandFailed("ROTATE-FAILED", f"{secret.name}: the function failed", hint)
+    entry = reported.entry
+    hint = f"{entry.remedy} More: `lakeferry explain {entry.code}`"
+    details = {"code": entry.code, "what": reported.what, "cause": entry.cause, "remedy": entry.remedy}
+    return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 
 def _of_stack(here: Ground, vendor: str, stack: Deployed) -> Iterator[Rotating]:

@@ -10,7 +10,7 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import logs
-from lakeferry.console import LATER, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lakeferry.planning.durations import spoken
 from lakeferry.rotations import secrets
@@ -56,7 +56,7 @@ def turn(here: Ground, secret: Rotating, tell: Tell) -> Turned:
                 raise secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
             told = f"{secret.name}: no new key after {spoken(waited)}; Secrets Manager goes on"
-            raise CommandFailed(LATER, "ROTATE-LATER", told, "`lakeferry rotate --check` later, and `lakeferry logs rotation`")
+            raise CommandFailed("ROTATE-LATER", told, "`lakeferry rotate --check` later, and `lakeferry logs rotation`")
         here.clock.sleep(_POLL)
     return Turned(secret.name, version, here.clock.time() - began)
 

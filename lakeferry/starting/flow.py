@@ -14,7 +14,7 @@ from deployments import check, forms
 from deployments.check import BadFile
 from deployments.model import Deployment
 from lakeferry.bootstrap import ROOT
-from lakeferry.console import NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice, command
+from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.starting import editing, questions, template
 from lakeferry.starting.questions import QUESTIONS, Answers
 
@@ -65,10 +65,10 @@ def _place(stage: str, root: Path) -> Place:
     if not all((root / sign).is_file() for sign in _SIGNS) or not Path.cwd().is_relative_to(root):
         message = f"{Path.cwd()} is not in a clone of Lakeferry, and a deployment file lives in one"
         hint = f"Clone the project, or go to the clone of this command: {root}"
-        raise CommandFailed(NOT_SET_UP, "NO-CLONE", message, hint)
+        raise CommandFailed("NO-CLONE", message, hint)
     if not forms.is_stage(stage):
         message = f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12"
-        raise CommandFailed(WRONG_INPUT, "INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
+        raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
     return Place(root, stage)
 
 
@@ -79,7 +79,7 @@ def _deployment(place: Place, text: str) -> Deployment:
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"
-        raise CommandFailed(WRONG_INPUT, "DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
+        raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
 def _answers(voice: Voice, place: Place, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
@@ -95,7 +95,7 @@ def _answers(voice: Voice, place: Place, defaults: Answers, flags: Mapping[str, 
         told = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
         details = [{"key": key, "message": why} for key, why in found]
         hint = "Correct these; nothing was written"
-        raise CommandFailed(WRONG_INPUT, "INIT-ANSWER", f"answers that can't be used:\n{told}", hint, details=details)
+        raise CommandFailed("INIT-ANSWER", f"answers that can't be used:\n{told}", hint, details=details)
     return answers
 
 
@@ -123,9 +123,7 @@ def _may_write(voice: Voice, place: Place, text: str | None, difference: str, *,
     if voice.may_ask:
         return voice.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
     message = f"{place.name} exists, and the answers change it"
-    raise CommandFailed(
-        WRONG_INPUT, "INIT-EXISTS", message, "Look at the difference, then run it again with --yes", {"diff": difference}
-    )
+    raise CommandFailed("INIT-EXISTS", message, "Look at the difference, then run it again with --yes", {"diff": difference})
 
 
 def _difference(place: Place, text: str, now: str) -> str:

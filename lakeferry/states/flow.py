@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import deployed, ground
-from lakeferry.console import FAILED, LATER, CommandFailed, Voice
+from lakeferry.console import CommandFailed, Voice
 from lakeferry.deployed import Deployed
 from lakeferry.ground import Ground
 from lakeferry.inventory import Verdict
@@ -85,7 +85,7 @@ def _await(voice: Voice, looking: Places, event: Event, minutes: int) -> None:
             if waited >= minutes * 60:
                 told = f"{event} has not come in {spoken(waited)}"
                 hint = "`lakeferry status` shows how far it is; run the same command again to wait on"
-                raise CommandFailed(LATER, "STATUS-LATER", told, hint)
+                raise CommandFailed("STATUS-LATER", told, hint)
             tell(spoken(waited))
             clock.sleep(_POLL)
     voice.result(said)
@@ -130,10 +130,10 @@ def _require_well(voice: Voice, troubles: list[Trouble], document: dict[str, Any
     if wrong:
         explained = next((f"`lakeferry explain {one.code}` says more; " for one in wrong if one.code), "")
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
-        raise CommandFailed(FAILED, "STATUS-WRONG", _few(wrong), hint, document)
+        raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
     if unseen:
         hint = "Mend that, then ask again: what can't be seen may be wrong"
-        raise CommandFailed(FAILED, "NOT-ASKED", f"not everything could be asked for: {_few(unseen)}", hint, document)
+        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {_few(unseen)}", hint, document)
     voice.result("All is well")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import deployed
-from lakeferry.console import FAILED, CommandFailed
+from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
 from lambdas.confluent.plane import Plane
@@ -76,4 +76,4 @@ def of(here: Ground) -> Places:
         with aws_told(f"looking at function {function.name}"):
             found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
             return Places(here, watch.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
-    raise CommandFailed(FAILED, "NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")
+    raise CommandFailed("NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

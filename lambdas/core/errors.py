@@ -33,16 +33,14 @@ DETAIL_LENGTH = 300
 
 
 class ErrorRow(NamedTuple):
-    """A row of the reference of errors: what users can rely on. `code` never changes its meaning."""
+    """A code, which never changes its meaning, and what to do. lakeferry/errors.toml has its title and its cause."""
 
     code: str
-    title: str
-    cause: str
     remedy: str
 
 
 class LakeferryError(Exception):
-    """`what` says what happened, in words without secrets; the row says why that is likely and what to do.
+    """`what` says what happened, in words without secrets; the row says what to do.
 
     `doing` names operation, kind and id; whoever knows them sets it.
     """
@@ -58,7 +56,7 @@ class LakeferryError(Exception):
         super().__init__(row.code, self.what)
 
     def __str__(self) -> str:
-        return f"{self.row.code}  {self.doing}{self.what}. Likely cause: {self.row.cause} What to do: {self.row.remedy}"
+        return f"{self.row.code}  {self.doing}{self.what}. What to do: {self.row.remedy}"
 
 
 class BadProperties(LakeferryError):
@@ -135,117 +133,31 @@ class GaveUp(LakeferryError):
     """The wait is over; row and words are those of what was waited for."""
 
 
-PROPERTIES: Final = ErrorRow(
-    "LF-PROPERTIES",
-    "A property of a resource can't be used",
-    "The deployment file, or the stack, gives a value that the kind doesn't take.",
-    "Correct each property named above and deploy again; nothing was made.",
-)
-OVERTAKEN: Final = ErrorRow(
-    "LF-OVERTAKEN",
-    "A request came too late",
-    "CloudFormation has asked for something else in the meantime, such as a delete after a cancelled create.",
-    "Nothing, unless the deployment failed because of it: then deploy again.",
-)
-FOREIGN: Final = ErrorRow(
-    "LF-FOREIGN-EVENT",
-    "An event that isn't ours to answer",
-    "The Lambda was invoked by something else than its own account's CloudFormation.",
-    "Find out who invoked it; nothing was done.",
-)
-SETTINGS: Final = ErrorRow(
-    "LF-SETTINGS",
-    "The Lambda's environment is incomplete",
-    "A variable that the stack sets on the function is missing, or the object in S3 that it names.",
-    "Deploy again; don't edit the function by hand.",
-)
+PROPERTIES: Final = ErrorRow("LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created.")
+OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN", "Nothing, unless the deployment failed because of it: then deploy again.")
+FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT", "Find out who invoked it; nothing was done.")
+SETTINGS: Final = ErrorRow("LF-SETTINGS", "Deploy again; don't edit the function manually.")
 WAITING: Final = ErrorRow(
-    "LF-WAITING",
-    "Something took longer than it may",
-    "The vendor is slow, or the object waits for another one that doesn't come.",
-    "Look at the object in the vendor's console; when it is well, deploy again: what exists is taken over.",
+    "LF-WAITING", "Look at the object in the vendor's console; when it is well, deploy again: what exists is taken over."
 )
-OUT_OF_TIME: Final = ErrorRow(
-    "LF-OUT-OF-TIME",
-    "An invocation ended before its work",
-    "The vendor answers slowly.",
-    "Nothing: the next invocation carries on.",
-)
-OUTDATED: Final = ErrorRow(
-    "LF-OUTDATED",
-    "An object is removed and made anew",
-    "A property changed that the vendor can't change in place.",
-    "Nothing: it takes the time of a delete and a create.",
-)
-VANISHED: Final = ErrorRow(
-    "LF-VANISHED",
-    "An object is not where it was",
-    "Somebody deleted it by hand, or the vendor doesn't show it yet.",
-    "Nothing: it is looked for once more and made anew where it is gone.",
-)
+OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation carries on.")
+OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delete and a create.")
+VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry looks for it once more and creates it again if it is gone.")
 UNREACHABLE: Final = ErrorRow(
     "NET-UNREACHABLE",
-    "No answer from the vendor",
-    "The network, a DNS failure, or the vendor's service is down.",
     "Look at the vendor's status page and, if the function runs in a VPC, at its route to the internet; then deploy again.",
 )
-TLS: Final = ErrorRow(
-    "NET-TLS",
-    "The vendor's certificate was not accepted",
-    "Something between the function and the vendor terminates TLS.",
-    "Let the vendor's hosts through unopened; there is no switch to turn the check off.",
-)
-UNREADABLE: Final = ErrorRow(
-    "NET-UNREADABLE",
-    "An answer that isn't what the vendor's contract says",
-    "A proxy or an outage page answered in the vendor's place, or the answer broke off.",
-    "Deploy again; if it stays so, look at the vendor's status page.",
-)
-ADDRESS: Final = ErrorRow(
-    "NET-ADDRESS",
-    "An address that no credential is sent to",
-    "It is neither https on a host of the vendor nor a loopback address.",
-    "Check the address named above, and where it comes from.",
-)
+TLS: Final = ErrorRow("NET-TLS", "Let the vendor's hosts through unopened; there is no switch to turn the check off.")
+UNREADABLE: Final = ErrorRow("NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page.")
+ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address named above, and where it comes from.")
 SECRET_MISSING: Final = ErrorRow(
-    "AWS-SECRET-MISSING",
-    "A secret is missing or has no value",
-    "The secret was not filled yet, was deleted, or has another name in the deployment file.",
-    "Fill it (`lakeferry secrets set`), or correct the name, and deploy again.",
+    "AWS-SECRET-MISSING", "Fill it (`lakeferry secrets set`), or correct the name, and deploy again."
 )
-SECRET_SHAPE: Final = ErrorRow(
-    "AWS-SECRET-SHAPE",
-    "A secret doesn't hold the fields that it must",
-    "It was filled by hand in another form.",
-    "Store JSON with the fields named above.",
-)
-STORAGE: Final = ErrorRow(
-    "AWS-REFUSED",
-    "A service of AWS refused or failed",
-    "The function's role lacks a permission, or the service is throttled.",
-    "Look at the error's own code above; deploy again once it is mended.",
-)
+SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields named above.")
+STORAGE: Final = ErrorRow("AWS-REFUSED", "Look at the error's own code above; deploy again when it is fixed.")
 DOCUMENT: Final = ErrorRow(
-    "AWS-DOCUMENT",
-    "An object in the bucket can't be read",
-    "Somebody wrote it by hand, or another program keeps its files below our prefix.",
-    "Look at the object named above; a version of before can be restored, because the bucket keeps them.",
+    "AWS-DOCUMENT", "Look at the object named above; an earlier version can be restored, because the bucket keeps them."
 )
 
-OUTPUTS: Final = ErrorRow(
-    "LF-OUTPUTS",
-    "A resource's outputs can't be given to CloudFormation",
-    "A value is longer than CloudFormation takes, or holds the value of a secret.",
-    "Shorten the names that the value is built from, and deploy again.",
-)
-INTERNAL: Final = ErrorRow(
-    "LF-INTERNAL",
-    "Something that should not happen",
-    "A mistake in Lakeferry.",
-    "Report it with the trace from the function's log, which holds no secret.",
-)
-
-ERRORS: Final = (
-    PROPERTIES, OVERTAKEN, FOREIGN, SETTINGS, WAITING, OUT_OF_TIME, OUTDATED, VANISHED, UNREACHABLE, TLS, UNREADABLE, ADDRESS,
-    SECRET_MISSING, SECRET_SHAPE, STORAGE, DOCUMENT, OUTPUTS, INTERNAL,
-)  # fmt: skip
+OUTPUTS: Final = ErrorRow("LF-OUTPUTS", "Shorten the names that the value is built from, and deploy again.")
+INTERNAL: Final = ErrorRow("LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret.")

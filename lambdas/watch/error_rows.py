@@ -6,47 +6,15 @@ from typing import Final
 
 from lambdas.core.errors import ErrorRow
 
-NOT_SET: Final = ErrorRow(
-    "WATCH-NOT-SET",
-    "The watch doesn't know how to look",
-    "The function's environment lacks the secret or the id that this hop needs.",
-    "Deploy again; don't edit the function by hand.",
-)
+NOT_SET: Final = ErrorRow("WATCH-NOT-SET", "Deploy again; don't edit the function manually.")
 NO_TABLE: Final = ErrorRow(
-    "WATCH-NO-TABLE",
-    "Glue has no such Iceberg table",
-    "Tableflow has not shown the topic yet, its catalog integration is broken, or somebody removed the table.",
-    "Look at the topic's Tableflow page in Confluent's console. A new topic takes up to half an hour.",
+    "WATCH-NO-TABLE", "Look at the topic's Tableflow page in Confluent's console. A new topic takes up to half an hour."
 )
-NO_TABLEFLOW: Final = ErrorRow(
-    "WATCH-NO-TABLEFLOW",
-    "Tableflow is off for a topic",
-    "Somebody disabled it in Confluent's console, or it was never enabled.",
-    "Run `lakeferry status`, then `lakeferry deploy`.",
-)
-NO_COMMIT: Final = ErrorRow(
-    "WATCH-NO-COMMIT",
-    "A table without a snapshot",
-    "No record has come into the topic since its table was made.",
-    "Look whether anything writes to the topic.",
-)
+NO_TABLEFLOW: Final = ErrorRow("WATCH-NO-TABLEFLOW", "Run `lakeferry status`, then `lakeferry deploy`.")
+NO_COMMIT: Final = ErrorRow("WATCH-NO-COMMIT", "Look whether anything writes to the topic.")
 NOT_REFRESHING: Final = ErrorRow(
     "WATCH-NOT-REFRESHING",
-    "Snowflake doesn't follow a table any more",
-    "The roles that trust Snowflake changed, or the table has deletes that Snowflake can't read.",
-    "Read the reason above; when it is gone, a table that is STALLED recovers by itself and one that is STOPPED is made anew.",
+    "Read the reason above; once it is fixed, a STALLED table recovers by itself and a STOPPED one is created again.",
 )
-NO_VALUE: Final = ErrorRow(
-    "WATCH-NO-VALUE",
-    "A secret has no current value",
-    "It was never filled, or it is being deleted.",
-    "Deploy again; a key is made where the secret is empty.",
-)
-CONTRACT: Final = ErrorRow(
-    "WATCH-CONTRACT",
-    "An export whose windows nobody knows",
-    "Its contract did not ship with the function, or can't be read.",
-    "Check the contract with `lakeferry export check` and deploy again.",
-)
-
-ERRORS: Final = (NOT_SET, NO_TABLE, NO_TABLEFLOW, NO_COMMIT, NOT_REFRESHING, NO_VALUE, CONTRACT)
+NO_VALUE: Final = ErrorRow("WATCH-NO-VALUE", "Deploy again; a key is created where the secret is empty.")
+CONTRACT: Final = ErrorRow("WATCH-CONTRACT", "Check the contract with `lakeferry export check` and deploy again.")

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from glue_jobs.errors import Blocked
 from lakeferry import frame, troubles
 from lakeferry.__main__ import app
-from lakeferry.console import LATER, CommandFailed
+from lakeferry.console import CommandFailed
 from lambdas.core import errors
 from lambdas.core.errors import NotFound
 from lambdas.core.redaction import Secret
@@ -33,8 +33,8 @@ class Unforeseen(Exception):
 
 #: What a command meets, and then: code, exit code, and what is said.
 MET = {
-    "an error of its own": (CommandFailed(LATER, "AS-OF", "not now", "Later"), "AS-OF", 5, "not now"),
-    "an error of a resource": (NotFound(errors.SECRET_MISSING, "secret x has no value"), "AWS-SECRET-MISSING", 1, "secret x"),
+    "an error of its own": (CommandFailed("STACK-BUSY", "not now", "Later"), "STACK-BUSY", 5, "not now"),
+    "an error of a resource": (NotFound(errors.ADDRESS, "host x"), "NET-ADDRESS", 1, "host x"),
     "an error of an export": (Blocked("EXP-CHECK-BLOCKED", "two rows", "Correct them"), "EXP-CHECK-BLOCKED", 7, "two rows"),
     "no login": (NoCredentialsError(), "AWS-CREDENTIALS", 3, "logged in"),
     "a login that ended": (ClientError({"Error": {"Code": "ExpiredToken"}}, "ListBuckets"), "AWS-CREDENTIALS", 3, "ExpiredToken"),

@@ -272,7 +272,7 @@ def test_lakeferry_query_tells_what_is_wrong_with_the_key(lake, asking):
     assert (code, said["code"]) == (1, "QUERY-TABLEFLOW-KEY")
     assert "ResourceNotFoundException" in said["message"]
     code, said = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="")
-    assert (code, said["code"]) == (2, "QUERY-TABLEFLOW-KEY")
+    assert (code, said["code"]) == (2, "QUERY-TABLEFLOW-SECRET")
     code, said = asking("SELECT * FROM unheard_of")
     assert (code, said["code"]) == (2, "QUERY")
     code, said = asking("DROP TABLE managed")

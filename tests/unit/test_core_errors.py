@@ -1,4 +1,4 @@
-"""The reference of errors follows from the code, and the code raises nothing that isn't in it."""
+"""Errors of lambdas: every row is used, messages say what happened and what to do, the drawn hierarchy is the real one."""
 
 from __future__ import annotations
 
@@ -9,25 +9,8 @@ from pathlib import Path
 from lambdas.confluent import error_rows
 from lambdas.core import errors
 from lambdas.core.errors import ErrorRow, LakeferryError
-from lambdas.resources import reference
 
 LAMBDAS = Path(errors.__file__).parents[1]
-
-
-def test_every_row_is_whole_and_its_code_its_own():
-    rows = reference.all_errors()
-    assert len({row.code for row in rows}) == len(rows)
-    for row in rows:
-        assert re.fullmatch(r"(LF|NET|AWS|CFL|SNF)(-[A-Z]+)+", row.code), row
-        assert row.cause.endswith("."), row
-        assert row.remedy.endswith("."), row
-        assert not row.title.endswith("."), row
-
-
-def test_every_row_that_is_defined_is_in_the_reference():
-    for module in (errors, error_rows):
-        defined = {value for _, value in inspect.getmembers(module, lambda value: isinstance(value, ErrorRow))}
-        assert defined == set(module.ERRORS)
 
 
 def test_every_row_is_used():
@@ -35,15 +18,14 @@ def test_every_row_is_used():
     for module, alias in ((errors, "errors"), (error_rows, "error_rows")):
         names = [name for name, value in inspect.getmembers(module) if isinstance(value, ErrorRow)]
         own = Path(module.__file__).read_text()
-        unused = [n for n in names if f"{alias}.{n}" not in code and len(re.findall(rf"\b{n}\b", own)) < 3]
+        unused = [n for n in names if f"{alias}.{n}" not in code and len(re.findall(rf"\b{n}\b", own)) < 2]
         assert unused == []
 
 
-def test_a_message_says_what_happened_why_and_what_to_do():
+def test_a_message_says_what_happened_and_what_to_do():
     error = LakeferryError(errors.UNREACHABLE, "GET /x: no answer")
     error.doing = "creating topic Trades: "
-    assert str(error).startswith("NET-UNREACHABLE  creating topic Trades: GET /x: no answer. Likely cause: ")
-    assert " What to do: " in str(error)
+    assert str(error).startswith("NET-UNREACHABLE  creating topic Trades: GET /x: no answer. What to do: Look at")
 
 
 def test_the_hierarchy_in_the_docstring_is_the_one_in_the_code():

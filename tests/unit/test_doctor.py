@@ -52,7 +52,7 @@ def test_one_that_raises_is_told_and_stops_no_other():
         raise KeyError("oh")
 
     def refused():
-        raise CommandFailed(3, "NO-CDK", "there is none", "Get one")
+        raise CommandFailed("NO-CDK", "there is none", "Get one")
 
     probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
     mistake, refusal, well = asking.run(probes)

@@ -513,4 +513,4 @@ def test_errors_name_operation_kind_and_id(toys):
     toys.kind.refuse = True
     with pytest.raises(LakeferryError) as told:
         toys.resource("Trades").create()
-    assert str(told.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. Likely cause: ")
+    assert str(told.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. What to do: ")

@@ -41,8 +41,8 @@ class Spec(Properties):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.type not in _TYPES:
-            row = error_rows.CLUSTER_TYPE
-            yield "type", f"{self.type!r} can't be used. {row.cause} {row.remedy}"
+            reason = "its topics are reached over a private network, which the functions don't have"
+            yield "type", f"{self.type!r} can't be used: {reason}. {error_rows.CLUSTER_TYPE.remedy}"
 
 
 def create(context: Ctx, spec: Spec) -> str:

@@ -1,0 +1,121 @@
+"""The catalogue of errors, errors.toml, with typed access: commands, their pages and `lakeferry explain` read it here."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import error_rows as confluent
+from lambdas.core import errors as core
+from lambdas.core.errors import ErrorRow
+from lambdas.core.redaction import redact
+from lambdas.notification import error_rows as notification
+from lambdas.rotation import error_rows as rotation
+from lambdas.snowflake import error_rows as snowflake
+from lambdas.watch import error_rows as watch
+
+FILE: Final = Path(__file__).with_name("errors.toml")
+#: One page explains all errors; each code has an anchor there.
+PAGE: Final = "docs/reference/errors.md"
+FAILED: Final = 1
+#: Parts of the product by their name in the file, in the order of the page.
+PARTS: Final = {
+    "exports": "Exports",
+    "commands": "Commands",
+    "resources": "Resources of a deployment",
+    "rotation": "Rotation",
+    "notifications": "Notifications",
+    "monitoring": "Monitoring",
+}
+#: Errors of the other parts stand in functions' logs only; no command ends with them.
+_END_COMMANDS: Final = ("exports", "commands", "resources")
+_ROWS: Final = (core, confluent, snowflake, rotation, notification, watch)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
+#: As lambdas/core/errors.py writes an error.
+_REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
+
+
+class UnknownCode(LookupError):
+    """The catalogue has no such code."""
+
+
+@attrs.frozen
+class Entry:
+    """`cause` and `remedy` are Markdown, with links as seen from docs/reference."""
+
+    code: str
+    part: str
+    title: str
+    cause: str
+    remedy: str
+    exit_code: int
+
+    @property
+    def page(self) -> str:
+        return f"{PAGE}#{self.code.lower()}"
+
+    @property
+    def ends_commands(self) -> bool:
+        return self.part in _END_COMMANDS
+
+
+@attrs.frozen
+class Reported:
+    """An error that a function of a deployment reported."""
+
+    entry: Entry
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.entry.code}  {self.what}"
+
+
+@functools.cache
+def catalogue() -> Mapping[str, Entry]:
+    """Return every error by code, in the order of the file."""
+    remedies = {row.code: row.remedy for row in rows()}
+    parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return {code: _entry(code, part, given, remedies) for part, entries in parts.items() for code, given in entries.items()}
+
+
+def entry(code: str) -> Entry:
+    """Raises UnknownCode."""
+    if found := catalogue().get(code):
+        return found
+    raise UnknownCode(f"{FILE.name} has no error {code!r}")
+
+
+def rows() -> list[ErrorRow]:
+    """Return every error that lambdas raise: its message needs the remedy, so that stands there and not in the file."""
+    return [row for module in _ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
+
+
+def read(message: str) -> Reported | None:
+    """Read an error out of what a function reported. None where it isn't one of ours."""
+    found = _REPORTED.search(redact(message))
+    if found is None or (known := catalogue().get(found["code"])) is None:
+        return None
+    return Reported(known, found["what"].strip())
+
+
+def plain(markdown: str) -> str:
+    """Show links as the files that they lead to, as seen from the project's folder."""
+    return _LINK.sub(lambda link: f"{link[1]} ({_target(link[2])})", markdown)
+
+
+def _target(link: str) -> str:
+    if "://" in link:
+        return link
+    return f"docs/{link.removeprefix('../')}" if link.startswith("../") else f"docs/reference/{link}"
+
+
+def _entry(code: str, part: str, given: Mapping[str, Any], remedies: Mapping[str, str]) -> Entry:
+    title, cause = given["title"], " ".join(given["cause"].split())
+    remedy = " ".join(given["remedy"].split()) if "remedy" in given else remedies[code]
+    return Entry(code, part, title, cause, remedy, given.get("exit", FAILED))

@@ -1,0 +1,116 @@
+"""The catalogue of errors holds what the code raises, and nothing else. A misspelt code is found without running the line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from glue_jobs import errors as job_errors
+from lakeferry import errors
+from lakeferry.console import CommandFailed
+from lambdas.core.errors import LakeferryError
+from lambdas.rotation import error_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUE = errors.catalogue()
+OF_LAMBDAS = ("resources", "rotation", "notifications", "monitoring")
+KINDS = {name: kind for name, kind in vars(job_errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+COMMAND = re.compile(r'CommandFailed\(\s*"([^"]*)"')
+JOB = re.compile(rf'\b({"|".join(KINDS)})\(\s*"([^"]*)"')
+#: Also codes that a table holds, and those that a command raises before there is a job.
+NAMED = re.compile(r'"(EXP(?:-[A-Z]+)+)"')
+
+
+def sources(*packages):
+    return "\n".join(file.read_text() for package in packages for file in sorted((ROOT / package).rglob("*.py")))
+
+
+def of(part):
+    return {code for code, entry in CATALOGUE.items() if entry.part == part}
+
+
+LAKEFERRY, JOBS = sources("lakeferry"), sources("glue_jobs")
+
+
+def test_every_code_that_a_command_raises_is_in_the_catalogue():
+    assert set(COMMAND.findall(LAKEFERRY)) - CATALOGUE.keys() == set()
+
+
+def test_a_misspelt_code_of_a_command_is_found():
+    assert COMMAND.findall('raise CommandFailed(\n    "NOT-DEPLYOED",') == ["NOT-DEPLYOED"]
+    with pytest.raises(errors.UnknownCode, match="NOT-DEPLYOED"):
+        CommandFailed("NOT-DEPLYOED", "there is nothing")
+
+
+def test_every_code_of_the_commands_is_raised():
+    assert of("commands") - set(COMMAND.findall(LAKEFERRY)) == set()
+
+
+def test_every_code_of_an_export_is_in_the_catalogue_and_the_other_way_round():
+    raised = {code for _, code in JOB.findall(JOBS)} | set(NAMED.findall(JOBS)) | set(NAMED.findall(LAKEFERRY))
+    assert raised == of("exports")
+
+
+def test_the_exit_code_of_a_job_is_that_of_the_catalogue():
+    known = [(code, KINDS[kind].exit_code) for kind, code in JOB.findall(JOBS)]
+    assert [(code, exit_code) for code, exit_code in known if CATALOGUE[code].exit_code != exit_code] == []
+    assert {exit_code for _, exit_code in known} == {1, 2, 7}
+
+
+def test_every_error_of_a_lambda_is_in_the_catalogue_and_the_other_way_round():
+    codes = [row.code for row in errors.rows()]
+    assert sorted(codes) == sorted(code for part in OF_LAMBDAS for code in of(part))
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE)
+def test_an_entry_is_whole(entry):
+    assert re.fullmatch(r"[A-Z]{2,}(-[A-Z]+)*", entry.code)
+    assert entry.part in errors.PARTS
+    assert 1 <= entry.exit_code <= 7
+    assert not entry.title.endswith(".")
+    assert entry.cause.endswith(".")
+    assert entry.remedy.endswith(".")
+    assert entry.cause.rstrip(".") != entry.title
+
+
+def test_no_text_stands_twice():
+    remedies = Counter(row.remedy for row in errors.rows())
+    written = (ROOT / "lakeferry" / "errors.toml").read_text()
+    assert [remedy for remedy in remedies if len(remedy) > 60 and remedy in written] == []
+
+
+def test_an_entry_of_a_lambda_has_its_remedy_from_the_code():
+    assert errors.entry("ROT-IN-GRACE").remedy == error_rows.IN_GRACE.remedy
+
+
+def test_what_a_function_reports_is_read_back():
+    error = LakeferryError(error_rows.IN_GRACE, "slot 2 of user U")
+    error.doing = "rotating: "
+    reported = errors.read(f"Error: {error}")
+    assert (reported.entry, reported.what) == (errors.entry("ROT-IN-GRACE"), "rotating: slot 2 of user U")
+    assert str(reported) == "ROT-IN-GRACE  rotating: slot 2 of user U"
+
+
+@pytest.mark.parametrize("message", ["Task timed out after 900.00 seconds", "NOT-OURS  x. What to do: z.", ""])
+def test_what_is_no_error_of_lakeferry_is_not_read(message):
+    assert errors.read(message) is None
+
+
+def test_a_command_without_a_hint_gives_the_remedy_of_the_catalogue():
+    assert CommandFailed("NO-WORLD", "there is nothing").hint.endswith("(docs/how-to/run-against-your-own-catalog.md).")
+    assert CommandFailed("NO-WORLD", "there is nothing", "Set it").hint == "Set it"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("[IAM](iam.md) and [keys](../how-to/rotate.md#x)", "IAM (docs/reference/iam.md) and keys (docs/how-to/rotate.md#x)"),
+        ("[site](https://example.com/a)", "site (https://example.com/a)"),
+        ("`code` stays", "`code` stays"),
+    ],
+)
+def test_links_become_files(markdown, text):
+    assert errors.plain(markdown) == text
