@@ -93,7 +93,7 @@ def _started(words: Sequence[str]) -> subprocess.Popen[str]:
         found = node.find()
         command = [str(found.binary), str(cdk.command_line(found)), *words]
     except (NoNode, NoCommandLine) as missing:
-        raise CommandFailed("NO-CDK", str(missing), "Run `make setup`, then the command again") from None
+        raise CommandFailed("NO-CDK", str(missing)) from None
     return subprocess.Popen(
         command, cwd=ROOT, env=cdk.environment(found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,

@@ -106,13 +106,13 @@ def _generated(voice: Voice) -> dict[str, Source]:
 
 def _own_events(wishes: Wishes) -> dict[str, Source]:
     if wishes.events is None or not wishes.topic:
-        raise CommandFailed("DEMO-TOPIC", "--events and --topic go together", "Name the file and its topic")
+        raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
         topic = load_topic(_schema_file(wishes, wishes.topic), wishes.topic)
         values = read_json_lines(wishes.events, topic)
     except OSError as error:
         message = f"{wishes.events} can't be read: {error.strerror}"
-        raise CommandFailed("DEMO-FILE", message, "Give the path of a JSON Lines file") from None
+        raise CommandFailed("DEMO-FILE", message) from None
     except SchemaError as error:
         raise CommandFailed("DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
     except EventsError as error:
@@ -150,7 +150,7 @@ def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract
                 hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
-            raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract") from None
+            raise CommandFailed("EXP-CONTRACT", str(bad)) from None
     if not chosen:
         hint = "Name one with --export, for instance the path of your own contract"
         raise CommandFailed("DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)

@@ -117,12 +117,11 @@ def require_possible(here: Ground, planned: Planned) -> None:
     _require_agreement(here, planned)
     if busy := [stack for stack in standing if stack.is_under_way and stack.status != "DELETE_IN_PROGRESS"]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed("STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
+        raise CommandFailed("STACK-BUSY", told)
     deaf = [item for item in planned.stays if item.verdict is Verdict.NOT_ASKED and item.world != AWS and not item.kind]
     if deaf and standing:
         told = "; ".join(f"{item.world} can't be asked ({item.why})" for item in deaf)
-        hint = "Fix that first: the stacks could not remove what they have made there, and would stop half way"
-        raise CommandFailed("WORLD-SILENT", told, hint)
+        raise CommandFailed("WORLD-SILENT", told)
 
 
 def _require_unprotected(here: Ground, policy: Policy) -> None:

@@ -56,5 +56,4 @@ def page(templates: Mapping[str, Template]) -> str:
 def require_fresh(templates: Mapping[str, Template], file: Path = PAGE) -> None:
     """Raises CommandFailed."""
     if not file.is_file() or file.read_text(encoding="utf-8") != page(templates):
-        hint = "Run lakeferry diagram --write and look at the difference"
-        raise CommandFailed("DIAGRAM-STALE", f"{file.name} shows another infrastructure than the templates", hint)
+        raise CommandFailed("DIAGRAM-STALE", f"{file.name} shows another infrastructure than the templates")

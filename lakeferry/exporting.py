@@ -42,10 +42,9 @@ def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
     try:
         java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     except local_spark.BadMaster as error:
-        hint = "Give --master as Spark writes it: local[2], local-cluster[2,1,1024], spark://HOST:PORT, k8s://URL or yarn"
-        raise CommandFailed("SPARK-MASTER", str(error), hint) from None
+        raise CommandFailed("SPARK-MASTER", str(error)) from None
     except (local_spark.NotSetUp, BuildFailed) as error:
-        raise CommandFailed("NOT-SET-UP", str(error), "Run `make setup`") from None
+        raise CommandFailed("NOT-SET-UP", str(error)) from None
     try:
         with logged(voice):
             yield
@@ -95,9 +94,8 @@ def download(world: World, record: RunRecord, out: Path) -> list[Path]:
     try:
         return [file for window in shown for file in _download_window(bucket, record, window, out)]
     except OSError as error:
-        hint = "Free the place or name another one with --out; what was published stays published"
         message = f"{error.filename or out} can't be written: {error.strerror}"
-        raise CommandFailed("OUT-FOLDER", message, hint) from None
+        raise CommandFailed("OUT-FOLDER", message) from None
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 

@@ -34,7 +34,6 @@ from lambdas.snowflake.client import Login, Snowflake
 FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
 #: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
-_LOG_IN: Final = "Log in (`aws sso login`, or set AWS_PROFILE), and run the command again"
 #: What boto3 raises where nobody is logged in, or no longer.
 _LOGGED_OUT: Final = (
     boto.NoCredentialsError,
@@ -176,16 +175,15 @@ def aws_told(doing: str) -> Iterator[None]:
         yield
     except _LOGGED_OUT as error:
         told = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
-        raise CommandFailed("AWS-CREDENTIALS", told, _LOG_IN) from None
+        raise CommandFailed("AWS-CREDENTIALS", told) from None
     except ClientError as error:
         raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
     except BotoCoreError as error:
-        hint = "Check the network and AWS_ENDPOINT_URL, and that the login has not ended"
-        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}", hint) from None
+        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}") from None
 
 
 def _refused(doing: str, code: str) -> CommandFailed:
     if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
-        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})", _LOG_IN)
+        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
     hint = "Check what the role that you are logged in with may do"
     return CommandFailed(errors.STORAGE.code, f"{doing}: {code}", hint)

@@ -14,6 +14,5 @@ def parse(option: str, text: str) -> datetime:
     except ValueError:
         instant = None
     if instant is None or instant.tzinfo is None:
-        hint = "Write it like 2026-11-16T06:00:00Z"
-        raise CommandFailed("AS-OF", f"{option} {text!r} is not a time with an offset", hint)
+        raise CommandFailed("AS-OF", f"{option} {text!r} is not a time with an offset")
     return instant.astimezone(UTC)

@@ -47,10 +47,10 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
     problems = inventory.problems(list(items))
     if left := [item for item in problems if item.verdict is Verdict.LEFT_OVER]:
         told = f"{len(left)} left over: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
-        raise CommandFailed("LEFT-OVER", told, "Remove it with `lakeferry destroy`; `--plan` shows how", details)
+        raise CommandFailed("LEFT-OVER", told, details=details)
     if problems:
         told = "; ".join(f"{item.world}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in problems)
-        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", "Mend that, then ask again", details)
+        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", details=details)
 
 
 def row(item: Item) -> list[str]:

@@ -82,9 +82,9 @@ def require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
-        raise CommandFailed("QUERY", str(error).strip(), "Correct the SQL") from None
+        raise CommandFailed("QUERY", str(error).strip()) from None
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise CommandFailed("QUERY-READ-ONLY", "only one SELECT is allowed", "Tables are read only here")
+        raise CommandFailed("QUERY-READ-ONLY", "only one SELECT is allowed")
 
 
 def load(connection: duckdb.DuckDBPyConnection) -> None:
@@ -95,7 +95,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
     credentials = boto3.session.Session().get_credentials()
     if credentials is None:
-        raise CommandFailed("QUERY-CREDENTIALS", "no AWS credentials were found", "Log in, or run `lakeferry demo`")
+        raise CommandFailed("QUERY-CREDENTIALS", "no AWS credentials were found")
     frozen = credentials.get_frozen_credentials()
     options = {
         "KEY_ID": frozen.access_key,
@@ -111,7 +111,8 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
     except duckdb.Error as error:  # its message may quote the statement, and with it the secret key
         told = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
-        raise CommandFailed("QUERY-CREDENTIALS", told, "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again") from None
+        hint = "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again"
+        raise CommandFailed("QUERY-CREDENTIALS", told, hint) from None
 
 
 def _listed(world: World) -> list[tuple[str, str, str]]:

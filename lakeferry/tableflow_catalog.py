@@ -40,8 +40,7 @@ def key(secret_id: str = "") -> TableflowKey:
     """From that secret, or the one that the environment names. Raises CommandFailed."""
     name = secret_id or os.environ.get(VARIABLE, "")
     if not name:
-        hint = f"Set {VARIABLE} to the name of the secret that holds a Tableflow key"
-        raise CommandFailed("QUERY-TABLEFLOW-SECRET", f"{VARIABLE} is not set", hint)
+        raise CommandFailed("QUERY-TABLEFLOW-SECRET", f"{VARIABLE} is not set")
     try:
         held = json.loads(boto3.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
         return TableflowKey(*(str(held[field]) for field in _FIELDS))
@@ -53,8 +52,7 @@ def key(secret_id: str = "") -> TableflowKey:
 
 
 def _unusable(name: str, why: str) -> CommandFailed:
-    hint = f"Check {VARIABLE} and the role that you are logged in with"
-    return CommandFailed("QUERY-TABLEFLOW-KEY", f"secret {name} {why}", hint)
+    return CommandFailed("QUERY-TABLEFLOW-KEY", f"secret {name} {why}")
 
 
 def attach(connection: duckdb.DuckDBPyConnection, with_key: TableflowKey) -> None:

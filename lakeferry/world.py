@@ -122,8 +122,7 @@ def _only_one() -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             message = f"process {file.read() or 'unknown'} is using the demo in this clone"
-            hint = "Wait until it ends or stop it, then run the command again"
-            raise CommandFailed("DEMO-IN-USE", message, hint) from None
+            raise CommandFailed("DEMO-IN-USE", message) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -141,7 +140,7 @@ def _embedded(*, fresh: bool = False) -> Iterator[World]:
             _replace_environment(aws.environment(before))
             yield attrs.evolve(DEMO, embedded=aws)
     except EmbeddedAwsFailed as error:
-        raise CommandFailed("EMBEDDED-AWS", str(error), "Run `make setup`, then the command again") from None
+        raise CommandFailed("EMBEDDED-AWS", str(error)) from None
     finally:
         _replace_environment(before)
 
@@ -171,8 +170,7 @@ def require_writable(out: Path) -> None:
         with tempfile.TemporaryFile(dir=out):
             pass
     except OSError as error:
-        hint = "Name another folder with --out; nothing was done"
-        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
+        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}") from None
     finally:
         for folder in missing:
             with suppress(OSError):

@@ -72,7 +72,7 @@ def _to_repair(voice: Voice, here: Ground) -> str:
     found = drift.missing(here)
     if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
         told = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
-        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", "Fix that, then run it again")
+        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}")
     for one in found:
         voice.say(f"missing: {one.world} {one.what} {one.name}")
     if not found:
@@ -84,8 +84,7 @@ def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> Non
     if yes:
         return
     if not voice.may_ask:
-        hint = "Look at the plan, then say it: `--yes`"
-        raise CommandFailed("DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
+        raise CommandFailed("DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed")
     if plan.broadened:
         voice.result("\nMORE WOULD BE ALLOWED:", alarm=True)
         telling.show_permissions(voice, plan.broadened)

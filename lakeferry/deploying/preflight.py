@@ -38,7 +38,7 @@ def require(here: Ground) -> None:
         raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
     if busy := [stack for stack in deployed.read(here).values() if stack.is_busy]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed("STACK-BUSY", told, "Wait until it is done, or cancel it, then run the command again")
+        raise CommandFailed("STACK-BUSY", told)
 
 
 def _tools() -> Iterator[Missing]:

@@ -172,6 +172,5 @@ def _pair(value: keeping.Value | None) -> KeyPair | None:
 def _deployer(here: Ground) -> Deployer:
     given = here.deployment.snowflake
     if given is None:
-        hint = "Choose another stage, or add [snowflake] to the file"
-        raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {here.stage} has no [snowflake]", hint)
+        raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {here.stage} has no [snowflake]")
     return Deployer(here, given)

@@ -74,8 +74,7 @@ def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     try:
         bootstrap.prepare_flink()
     except (SetupFailed, OSError) as error:
-        hint = "Check the network and the free space, then run the command again"
-        raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}", hint) from None
+        raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}") from None
     rehearsal = Rehearsal(voice, out, keep)
     started = time.monotonic()
     with opened(plan, out / "rehearsal") as on:
@@ -131,11 +130,8 @@ def _rehearsable(stage: str) -> Plan:
     if contracts != [exports.EXPORT]:
         wrong.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
     if wrong:
-        hint = (
-            "Rehearse with the deployments/dev.toml that ships; `lakeferry doctor` and `lakeferry plan` look at a file of yours"
-        )
         told = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
-        raise CommandFailed("REHEARSAL-FILE", told, hint)
+        raise CommandFailed("REHEARSAL-FILE", told)
     return plan
 
 

@@ -25,6 +25,6 @@ def running(module: str, options: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield processes.announcement(process, log)
         except NotStarted as reason:
             told = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
-            raise CommandFailed("SIMULATOR", told, "Run `make setup`, then the command again") from None
+            raise CommandFailed("SIMULATOR", told) from None
         finally:
             processes.stop(process, _STOP_SECONDS)

@@ -90,7 +90,7 @@ def open_worlds(account: str, begins: float, *, region: str = settings.REGION, f
             ):
                 yield Worlds(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
     except EmbeddedAwsFailed as error:
-        raise CommandFailed("EMBEDDED-AWS", str(error), "Run `make setup`, then the command again") from None
+        raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
 
 def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def require_embedded(here: Ground) -> None:
     """Raises CommandFailed unless this is the embedded AWS: a rehearsal makes and destroys without asking."""
     if here.account != settings.ACCOUNT:
         told = f"AWS says that this is account {here.account}, and a rehearsal is for {settings.ACCOUNT} only"
-        raise CommandFailed("NOT-EMBEDDED", told, "Unset AWS_ENDPOINT_URL and AWS_PROFILE, then run it again")
+        raise CommandFailed("NOT-EMBEDDED", told)
 
 
 def prepare(here: Ground, worlds: Worlds) -> None:

@@ -30,8 +30,7 @@ def check(voice: Voice, stage: str, chosen: str | None) -> dict[str, Any]:
         show(voice, here.deployment, found)
         document = {"stage": stage, "secrets": documents(found), "rotated": [], "revoked": []}
         if wrong := [f"{one.secret}: {trouble}" for one in found for trouble in troubles(here.deployment, one)]:
-            hint = "`lakeferry logs rotation` says why; `lakeferry rotate SECRET --now` rotates by hand"
-            raise CommandFailed("KEY-OVERDUE", "; ".join(wrong), hint, document)
+            raise CommandFailed("KEY-OVERDUE", "; ".join(wrong), details=document)
         return document
 
 
@@ -133,7 +132,6 @@ def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:
     if yes:
         return
     if not voice.may_ask:
-        hint = f"Say it: `{command()} --yes rotate …`"
-        raise CommandFailed("ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed", hint)
+        raise CommandFailed("ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed")
     if voice.ask(question).lower() not in _YES:
         raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")

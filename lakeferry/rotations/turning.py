@@ -56,7 +56,7 @@ def turn(here: Ground, secret: Rotating, tell: Tell) -> Turned:
                 raise secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
             told = f"{secret.name}: no new key after {spoken(waited)}; Secrets Manager goes on"
-            raise CommandFailed("ROTATE-LATER", told, "`lakeferry rotate --check` later, and `lakeferry logs rotation`")
+            raise CommandFailed("ROTATE-LATER", told)
         here.clock.sleep(_POLL)
     return Turned(secret.name, version, here.clock.time() - began)
 

@@ -123,7 +123,7 @@ def _may_write(voice: Voice, place: Place, text: str | None, difference: str, *,
     if voice.may_ask:
         return voice.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
     message = f"{place.name} exists, and the answers change it"
-    raise CommandFailed("INIT-EXISTS", message, "Look at the difference, then run it again with --yes", {"diff": difference})
+    raise CommandFailed("INIT-EXISTS", message, details={"diff": difference})
 
 
 def _difference(place: Place, text: str, now: str) -> str:

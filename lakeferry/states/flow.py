@@ -84,8 +84,7 @@ def _await(voice: Voice, looking: Places, event: Event, minutes: int) -> None:
             waited = clock.time() - began
             if waited >= minutes * 60:
                 told = f"{event} has not come in {spoken(waited)}"
-                hint = "`lakeferry status` shows how far it is; run the same command again to wait on"
-                raise CommandFailed("STATUS-LATER", told, hint)
+                raise CommandFailed("STATUS-LATER", told)
             tell(spoken(waited))
             clock.sleep(_POLL)
     voice.result(said)
