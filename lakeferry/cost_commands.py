@@ -24,7 +24,7 @@ def told(voice: Voice, stage: str) -> dict[str, Any]:
     for each in cost.LEFT_OUT:
         voice.result(f"  - {each}")
     days = sorted(price.as_of for price in found.used)
-    voice.result(f"Prices were read between {days[0]} and {days[-1]}: docs/reference/costs.md names each with its source.")
+    voice.result(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/prices.toml has each with its source.")
     sums = {"low": round(found.low, 2), "high": round(found.high, 2)}
     return {"stage": stage, "currency": "USD", "month": sums, **attrs.asdict(found), "left_out": list(cost.LEFT_OUT)}
 

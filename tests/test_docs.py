@@ -25,6 +25,10 @@ from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
 from lakeferry.planning import telling
 from lakeferry.reference import documents, pages
 from lambdas import contract
+from lambdas.confluent import secret_fields as confluent_fields
+from lambdas.core.redaction import ApiKey, Secret
+from lambdas.snowflake import keypair
+from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.events import read_json_lines
 from simulators.topic import Topic
 
@@ -89,6 +93,34 @@ def test_keys_of_a_window_that_was_not_published_are_described(file, function):
     written = {key.value for node in ast.walk(body) if isinstance(node, ast.Dict) for key in node.keys}
     assert {"window", "state", "reason"} <= written
     assert {f"windows[].{key}" for key in written} <= documents._RUN.keys()
+
+
+SECRETS = (pages.FOLDER / "secrets.md").read_text()
+CONNECTION = confluent_fields.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
+FIELDS = {
+    f"Confluent Cloud: {service}": list(confluent_fields.fields(service, ApiKey("id", Secret("s")), CONNECTION))
+    for service in confluent_fields.SERVICES
+} | {
+    "Snowflake: a user's key pair": list(
+        snowflake_fields.fields(keypair.make(), snowflake_fields.Connection("a", "u", "h", "r", "w", "n"))
+    )
+}
+
+
+@pytest.mark.parametrize("heading", FIELDS)
+def test_each_field_of_a_secret_is_described(heading):
+    """The page is written by hand: it explains, beside each field, what no code knows."""
+    section = SECRETS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `([^`]+)`", section, re.MULTILINE) == FIELDS[heading]
+
+
+def test_the_settings_of_a_rotation_are_described():
+    wanted = (contract.ROTATION_KEEP, contract.ROTATION_GRACE_DAYS, contract.CLOUD_KEY_SECRET, contract.ROTATION_ROLE_TAG)
+    section = SECRETS.partition("## Rotation\n")[2]
+    assert [name for name in wanted if f"| `{name}` |" not in section] == []
+    assert str(contract.ROTATION_DAYS) in section.split()
+    assert f"| `{contract.ROTATION_KEEP}` | {contract.KEYS_KEPT} |" in section
+    assert f"| `{contract.ROTATION_GRACE_DAYS}` | {contract.GRACE_DAYS:g} |" in section
 
 
 # --- links

@@ -134,7 +134,7 @@ def _permissions(voice: Voice, plan: Plan) -> None:
         voice.result("\nPermissions:")
         show_permissions(voice, shown)
     if new := len(plan.permissions) - len(shown):
-        voice.result(f"\nPermissions: {new} policies in new stacks (each with --verbose; docs/reference/iam-roles.md lists them)")
+        voice.result(f"\nPermissions: {new} policies in new stacks (each with --verbose)")
 
 
 def _of_world(voice: Voice, plan: Plan, world: str) -> None:

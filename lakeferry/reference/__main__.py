@@ -6,4 +6,3 @@ from lakeferry.reference import pages
 
 if __name__ == "__main__":
     pages.write()
-    pages.write_guides()

@@ -10,28 +10,23 @@ from lakeferry.bootstrap import ROOT
 from lakeferry.reference import (
     commands,
     contract,
-    costs,
     deployment,
     documents,
     errors,
     expressions,
     permissions,
     resources,
-    roles,
-    secrets,
-    snowflake,
 )
 
 FOLDER: Final = ROOT / "docs" / "reference"
-#: Made pages among those that are written by hand.
-GUIDES: Final = ROOT / "docs" / "how-to"
+#: The one page there that is written by hand; tests/test_docs.py compares its fields with the code.
+WRITTEN: Final = ("secrets.md",)
 
 
 def pages() -> dict[str, str]:
     """Text by file name. Raises LookupError where the code has something that no page explains."""
     return {
         "command-line.md": commands.text(),
-        "costs.md": costs.text(),
         "deployment-file.md": deployment.text(),
         "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
         "errors.md": errors.text(),
@@ -39,12 +34,10 @@ def pages() -> dict[str, str]:
         "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
         "expressions.md": expressions.text(),
         "iam.md": permissions.text(),
-        "iam-roles.md": roles.text(),
         "job-arguments.md": commands.job_text(),
         "manifest.md": documents.manifest_text(),
         "resources.md": resources.text(),
         "run-record.md": documents.run_text(),
-        "secrets.md": secrets.text(),
     }
 
 
@@ -61,21 +54,5 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 
 def _found(folder: Path) -> dict[str, str]:
-    files = (file for file in folder.rglob("*") if file.is_file())
-    return {str(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in files}
-
-
-def guides() -> dict[str, str]:
-    return {"prepare-snowflake.md": snowflake.text()}
-
-
-def write_guides(folder: Path = GUIDES) -> None:
-    for name, text in guides().items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def stale_guides(folder: Path = GUIDES) -> list[str]:
-    """Names of guides in `folder` that differ from what would be made now, or are missing."""
-    files = {name: folder / name for name in guides()}
-    found = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.exists()}
-    return sorted(name for name, text in guides().items() if found.get(name) != text)
+    files = (file for file in folder.iterdir() if file.name not in WRITTEN)
+    return {file.name: file.read_text(encoding="utf-8") for file in files}

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry import snowflake_admin
 from lakeferry.console import CommandFailed
 from lakeferry.ground import FUNCTIONS, Ground
-from lakeferry.reference import snowflake as admins_page
 from lakeferry.rehearsal import simulator
 from lambdas import contract
 from lambdas.core.clock import Deadline, SystemClock
@@ -125,7 +125,7 @@ def prepare(here: Ground, worlds: Worlds) -> None:
 def make_deployer(worlds: Worlds) -> KeyPair:
     """By the script that an admin runs; the pair that its user has."""
     pair, by = keypair.make(), admin(worlds)
-    for statement in admins_page.script().replace(admins_page.PUBLIC_KEY, pair.public).splitlines():
+    for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
         by.run(sql.Sql(statement.rstrip(";")))
     return pair
 

@@ -12,8 +12,8 @@ from resource_world import TurnedClock
 from waiting import PATIENCE, until
 
 from deployments import check
+from lakeferry import snowflake_admin
 from lakeferry.ground import Addresses, Ground
-from lakeferry.reference import snowflake as guide
 from lambdas import contract
 from lambdas.core.clock import Deadline
 from lambdas.core.http import Session
@@ -90,7 +90,7 @@ class Worlds:
         if not _PAIR:
             _PAIR.append(keypair.make())
         admin = self.admin()
-        for line in guide.script().replace(guide.PUBLIC_KEY, _PAIR[0].public).splitlines():
+        for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, _PAIR[0].public).splitlines():
             admin.run(sql.statement(line.removesuffix(";")))
         admin.run(sql.statement(f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{_PAIR[0].public}'"))
         return _PAIR[0]

@@ -1,4 +1,4 @@
-"""The page that a Snowflake admin follows: made from what the deployer needs, and no more than that."""
+"""The page that a Snowflake admin follows asks for what the deployer needs, and no more than that."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import sql_tokens
 
-from lakeferry.reference import pages, snowflake
+from lakeferry import snowflake_admin
 from lambdas import contract
 from lambdas.core.redaction import Secret
 from lambdas.snowflake import keypair
 
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "prepare-snowflake.md").read_text()
 NEEDS = [name for name in ("bash", "openssl", "jq") if shutil.which(name) is None]
 
 
@@ -23,39 +25,39 @@ def statements(script):
     return [line.removesuffix(";") for line in script.splitlines()]
 
 
-def test_the_page_says_what_the_code_says():
-    assert pages.stale_guides() == [], "run `python -m lakeferry.reference`"
+def test_the_page_shows_the_statements_of_the_code():
+    script, undo = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    assert (script, undo) == (snowflake_admin.script(), snowflake_admin.undo())
 
 
-def test_a_changed_and_a_missing_page_are_found(tmp_path):
-    assert pages.stale_guides(tmp_path) == ["prepare-snowflake.md"]
-    pages.write_guides(tmp_path)
-    assert pages.stale_guides(tmp_path) == []
-    page = tmp_path / "prepare-snowflake.md"
-    page.write_text(page.read_text().replace("GRANT CREATE USER ON ACCOUNT", "GRANT OWNERSHIP ON ACCOUNT"))
-    assert pages.stale_guides(tmp_path) == ["prepare-snowflake.md"]
+def test_the_tables_of_the_page_are_those_of_the_contract():
+    rows = [tuple(line.strip("| ").split(" | ")) for line in PAGE.splitlines() if line.startswith("| ")]
+    privileges = [row[0].strip("`") for row in rows if len(row) == 2 and row[0].startswith("`")]
+    assert tuple(privileges) == contract.SNOWFLAKE_ACCOUNT_PRIVILEGES
+    grants = [row for row in rows if len(row) == 3 and row[1].startswith("`")]
+    assert grants == [(grant.role, f"`{grant.privilege}`", grant.on.lower()) for grant in contract.SNOWFLAKE_GRANTS]
 
 
 def test_the_script_grants_exactly_the_privileges_of_the_contract():
-    granted = re.findall(r"GRANT (.+) ON ACCOUNT TO ROLE LAKEFERRY;", snowflake.script())
+    granted = re.findall(r"GRANT (.+) ON ACCOUNT TO ROLE LAKEFERRY;", snowflake_admin.script())
     assert tuple(granted) == contract.SNOWFLAKE_ACCOUNT_PRIVILEGES
-    assert "ACCOUNTADMIN" not in snowflake.script()
-    assert "MANAGE GRANTS" not in snowflake.script()
+    assert "ACCOUNTADMIN" not in snowflake_admin.script()
+    assert "MANAGE GRANTS" not in snowflake_admin.script()
 
 
-@pytest.mark.parametrize("statement", statements(snowflake.script() + snowflake.undo()))
+@pytest.mark.parametrize("statement", statements(snowflake_admin.script() + snowflake_admin.undo()))
 def test_each_line_is_one_statement(statement):
     assert sql_tokens.tokens(statement)
 
 
 def test_the_undo_drops_what_the_script_makes():
-    made = re.findall(r"CREATE (\w+) IF NOT EXISTS (\w+)", snowflake.script())
-    assert set(re.findall(r"DROP (\w+) IF EXISTS (\w+)", snowflake.undo())) == set(made)
+    made = re.findall(r"CREATE (\w+) IF NOT EXISTS (\w+)", snowflake_admin.script())
+    assert set(re.findall(r"DROP (\w+) IF EXISTS (\w+)", snowflake_admin.undo())) == set(made)
 
 
 @pytest.mark.skipif(bool(NEEDS), reason=f"this machine has no {', '.join(NEEDS)}")
 def test_the_commands_of_the_page_make_a_key_and_a_secret_that_we_read(tmp_path):
-    blocks = re.findall(r"```sh\n(.*?)```", snowflake.text(), re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     make, store = (next(block for block in blocks if tool in block) for tool in ("openssl", "jq"))
     offline = "\n".join(line for line in store.splitlines() if line.startswith("jq"))
     ran = subprocess.run(["bash", "-euc", make + offline], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from resource_world import START
 from world import STEADY, World
 
-from lakeferry.reference import snowflake as guide
+from lakeferry import snowflake_admin
 from lambdas.core.http import Session
 from lambdas.core.redaction import Secret
 from lambdas.resources.registry import KINDS
@@ -54,7 +54,7 @@ class Account(World):
         login = Login(told["account"], told["user"], told["role"])
         lifecycle = self.invocations.lifecycle()
         admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, wire=self.wire), self.clock, login, key, self.url)
-        for line in guide.script().replace(guide.PUBLIC_KEY, deployer_key().public).splitlines():
+        for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, deployer_key().public).splitlines():
             admin.run(sql.statement(line.removesuffix(";")))
 
     def connect(self, deadline, clock, store):

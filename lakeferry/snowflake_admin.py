@@ -1,0 +1,38 @@
+"""The SQL that a Snowflake admin runs once, from what the deployer's role needs. docs/how-to/prepare-snowflake.md shows it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas import contract
+
+#: Stands in the script for the public key.
+PUBLIC_KEY: Final = "<public key>"
+_COMMENT: Final = "deploys with Lakeferry"
+
+
+def script() -> str:
+    """Return statements, one a line. It can be run again: what exists stays as it is."""
+    name = contract.SNOWFLAKE_DEPLOYER
+    on_account = (f"GRANT {privilege} ON ACCOUNT TO ROLE {name}" for privilege in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES)
+    return _lines(
+        f"CREATE ROLE IF NOT EXISTS {name} COMMENT='{_COMMENT}'",
+        *on_account,
+        f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE "
+        f"INITIALLY_SUSPENDED=TRUE COMMENT='{_COMMENT}'",
+        f"GRANT USAGE ON WAREHOUSE {name} TO ROLE {name}",
+        f"CREATE USER IF NOT EXISTS {name} TYPE=SERVICE DEFAULT_ROLE={name} DEFAULT_WAREHOUSE={name} DEFAULT_SECONDARY_ROLES=() "
+        f"RSA_PUBLIC_KEY='{PUBLIC_KEY}' COMMENT='{_COMMENT}'",
+        f"GRANT ROLE {name} TO USER {name}",
+        f"GRANT ROLE {name} TO ROLE SYSADMIN",
+    )
+
+
+def undo() -> str:
+    """Return the statements that drop what the script creates."""
+    name = contract.SNOWFLAKE_DEPLOYER
+    return _lines(*(f"DROP {kind} IF EXISTS {name}" for kind in ("USER", "WAREHOUSE", "ROLE")))
+
+
+def _lines(*statements: str) -> str:
+    return "".join(f"{statement};\n" for statement in statements)
