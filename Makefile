@@ -54,7 +54,7 @@ audit: setup
 	@$(BIN)/python -m lakeferry.audit
 
 docs: setup
-	@$(BIN)/python -m lakeferry.reference
+	@$(BIN)/python -m tools.docs
 
 bench: setup
 	@$(BIN)/python -m benchmarks

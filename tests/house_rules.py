@@ -16,7 +16,7 @@ _IGNORED = (Path(__file__).resolve().parents[1] / ".gitignore").read_text(encodi
 #: What is made, not written, is what Git ignores. The rest of a checkout is looked at, committed or not.
 _MADE = [".git", *[line.strip("/") for line in _IGNORED if line and not line.startswith("#")]]
 #: Not rooms of the house: nothing that ships imports them.
-_OUTSIDE = {"tests", "benchmarks"}
+_OUTSIDE = {"tests", "benchmarks", "tools"}
 
 
 class Room(NamedTuple):

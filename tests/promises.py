@@ -6,7 +6,7 @@ import typer
 
 from lakeferry import console
 from lakeferry.__main__ import app
-from lakeferry.reference.commands import leaves
+from tools.docs.commands import leaves
 
 
 def leaf(words):

@@ -23,7 +23,6 @@ from exports.toml_model import BadFile
 from glue_jobs.delivery import csv_line
 from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
 from lakeferry.planning import telling
-from lakeferry.reference import documents, pages
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
 from lambdas.core.redaction import ApiKey, Secret
@@ -31,6 +30,7 @@ from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.events import read_json_lines
 from simulators.topic import Topic
+from tools.docs import documents, pages
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("exports", "glue_jobs", "lakeferry", "simulators")
@@ -57,7 +57,7 @@ def only(page, language):
 
 
 def test_made_pages_say_what_the_code_says():
-    assert pages.stale() == [], "run `python -m lakeferry.reference`"
+    assert pages.stale() == [], "run `python -m tools.docs`"
 
 
 def test_a_changed_a_missing_and_a_left_over_page_are_found(tmp_path):

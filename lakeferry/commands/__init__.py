@@ -20,7 +20,7 @@ The function stays thin: a module `lakeferry/<something>.py` does the work and r
 through `call.voice` (say, result, table, step, ask), and ends early with `console.CommandFailed(CODE, message, hint, details)`.
 Errors of lambdas, of jobs and of AWS may pass through as they are. Then, in the same change: the code with its title, cause,
 remedy and exit code in `lakeferry/errors.toml`, a row in tests/cli/test_every_command.py (and `assert document.keys() ==
-promised("status")` in the test that sees it succeed), and `python -m lakeferry.reference`, which writes the pages.
+promised("status")` in the test that sees it succeed), and `python -m tools.docs`, which writes the pages.
 """
 
 from __future__ import annotations

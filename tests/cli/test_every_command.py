@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from lakeferry import console, errors, frame, query, tableflow_catalog, world
 from lakeferry.__main__ import app
 from lakeferry.console import CommandFailed
-from lakeferry.reference.commands import leaves
 from lakeferry.tableflow_catalog import TableflowKey
+from tools.docs.commands import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")

@@ -20,11 +20,11 @@ from glue_jobs import arguments, export, runs, session
 from glue_jobs.errors import ExportError
 from lakeferry import local_spark
 from lakeferry.bootstrap import ROOT
-from lakeferry.reference import permissions
 from simulators import generators
 from simulators.aws.server import EmbeddedAws
 from simulators.tableflow import Place, Tableflow
 from simulators.topic import load_topic
+from tools.docs import permissions
 
 _START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
 #: The export that needs a purpose's grants; both need the others.

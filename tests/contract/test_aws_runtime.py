@@ -16,12 +16,12 @@ from runtime_kit import aim, ended, fire, new_job, new_rule, new_schedule, notin
 from waiting import until
 
 from glue_jobs.contract import spark_settings
-from lakeferry.reference.permissions import GRANTS
 from simulators import generators
 from simulators.aws.server import EmbeddedAws
 from simulators.tableflow import Place, Tableflow
 from simulators.topic import load_topic
 from stacks import assets
+from tools.docs.permissions import GRANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "lkc-00runtime"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeferry.reference.permissions import GRANTS
+from tools.docs.permissions import GRANTS
 
 PROGRAM = Path(__file__).with_name("permission_runs.py")
 #: What only a run that failed, or that found what a dead one left, has use for.

@@ -189,7 +189,7 @@ def test_denied(dev, role, action, resource):
 
 def test_the_job_has_the_rights_that_were_proved_to_be_the_least(dev):
     """docs/reference/iam.md is proved by running the job under it; the template gives the same, and what Glue itself needs."""
-    from lakeferry.reference import permissions
+    from tools.docs import permissions
 
     wanted = {grant.action for grant in permissions.GRANTS} - {"glue:CreateDatabase", "secretsmanager:GetSecretValue"}
     given = {action for grant in Reader(dev).grants() if "JobsRole" in grant.role for action in grant.actions}

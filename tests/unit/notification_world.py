@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from resource_world import TurnedClock
 
-from lakeferry.reference import samples
 from lambdas.core.log import open_log
 from lambdas.core.objects import Objects
 from lambdas.core.topics import Topics
@@ -18,6 +17,7 @@ from lambdas.notification.facts import Told
 from lambdas.notification.links import Links
 from lambdas.notification.notifier import Notifier
 from lambdas.notification.post import Post
+from tools.docs import samples
 
 ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
 ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"

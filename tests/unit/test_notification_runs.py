@@ -6,11 +6,11 @@ import attrs
 import pytest
 from notification_world import ENGINEERS, SALES, Killed, World, blocked, failed, late, published, record
 
-from lakeferry.reference import documents
 from lambdas.core import errors
 from lambdas.core.errors import LakeferryError
 from lambdas.notification import error_rows, news
 from lambdas.notification.post import CLAIM_SECONDS
+from tools.docs import documents
 
 #: What of a record is told, by its state; a state that the job adds must be put here or is no news.
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "late", "blocked", "failed"}

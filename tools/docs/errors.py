@@ -7,8 +7,8 @@ from typing import Final
 
 from lakeferry import console, errors
 from lakeferry.errors import Entry
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE: Final = "Error codes"
 _INTRO: Final = """\

@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
 from lambdas import contract
 from lambdas.core.kind import Kind
 from lambdas.resources.registry import KINDS
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE = "Resources"
 _INTRO = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from lakeferry.bootstrap import ROOT
-from lakeferry.reference import (
+from tools.docs import (
     commands,
     contract,
     deployment,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lakeferry.reference import markdown, samples
-from lakeferry.reference.markdown import code
+from tools.docs import markdown, samples
+from tools.docs.markdown import code
 
 MANIFEST_TITLE = "Manifest"
 RUN_TITLE = "Run record"

@@ -14,8 +14,8 @@ from exports.contract import Contract
 from exports.contract_rules import RULES
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE = "Export contract"
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable
 
 from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE = "Expressions"
 _MEANINGS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 #: Stands at the top of each generated page.
-NOTICE = "<!-- Made by `python -m lakeferry.reference`. Change the code, not this page. -->"
+NOTICE = "<!-- Made by `python -m tools.docs`. Change the code, not this page. -->"
 
 
 def page(title: str, *parts: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from deployments.model import Deployment
 from deployments.rules import RULES
 from exports.toml_schema import json_schema
-from lakeferry.reference import markdown
-from lakeferry.reference.contract import sections
+from tools.docs import markdown
+from tools.docs.contract import sections
 
 TITLE: Final = "Deployment file"
 #: What each rule beyond single keys asks for.

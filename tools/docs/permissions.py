@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE = "IAM permissions"
 

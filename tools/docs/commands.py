@@ -13,8 +13,8 @@ from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__ as command_line
 from lakeferry import frame, tableflow_catalog, world
 from lakeferry.frame import Declared
-from lakeferry.reference import markdown
-from lakeferry.reference.markdown import code
+from tools.docs import markdown
+from tools.docs.markdown import code
 
 TITLE = "Command line"
 JOB_TITLE = "Job arguments"

@@ -1,0 +1,1 @@
+"""What developers run; the product never imports it."""
