@@ -46,7 +46,7 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
         # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
         event["outside_window"] += read.in_table - read.inside - read.undated
     if event["outside_window"] < 0:
-        raise Inconsistent("EXP-BOOKS", f"the table says it has {read.in_table} events, but more were read", _AGAIN)
+        raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _AGAIN)
     event |= {"undated": read.undated, "unkeyed": read.unkeyed}
     _require("events in the table and events that met a fate", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get(str(fates.SUPPRESSED), 0)} if aggregated else None
@@ -91,4 +91,4 @@ _AGAIN = "Nothing was published; run again, and report it if it stays so"
 
 def _require(what: str, one: int, other: int) -> None:
     if one != other:
-        raise Inconsistent("EXP-BOOKS", f"{what} differ: {one} and {other}", _AGAIN)
+        raise Inconsistent("EXP-COUNTS", f"{what} differ: {one} and {other}", _AGAIN)

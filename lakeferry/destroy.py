@@ -121,7 +121,7 @@ def require_possible(here: Ground, planned: Planned) -> None:
     deaf = [item for item in planned.stays if item.verdict is Verdict.NOT_ASKED and item.world != AWS and not item.kind]
     if deaf and standing:
         told = "; ".join(f"{item.world} can't be asked ({item.why})" for item in deaf)
-        raise CommandFailed("WORLD-SILENT", told)
+        raise CommandFailed("VENDOR-REFUSED", told)
 
 
 def _require_unprotected(here: Ground, policy: Policy) -> None:

@@ -50,7 +50,7 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
         raise CommandFailed("LEFT-OVER", told, details=details)
     if problems:
         told = "; ".join(f"{item.world}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in problems)
-        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}", details=details)
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}", details=details)
 
 
 def row(item: Item) -> list[str]:

@@ -53,7 +53,7 @@ def _unexpected(error: Exception) -> CommandFailed:
         pass  # a folder that may not be written must not hide what happened
     place = str(TRACE.relative_to(ROOT)) if kept else ""
     hint = f"Report it with {place}, which holds no secret" if kept else "Run it again with --verbose and report what it shows"
-    message = f"something that Lakeferry has no name for: {type(error).__name__}{_where(error)}"
+    message = f"unexpected error: {type(error).__name__}{_where(error)}"
     return CommandFailed("UNEXPECTED", message, hint, details={"trace": place}, trace=trace)
 
 

@@ -97,7 +97,7 @@ def current() -> Iterator[World]:
             yield world
     else:
         raise CommandFailed(
-            "NO-WORLD",
+            "NO-BUCKET",
             "there is nothing to work on: no demo was run here, and the environment names no bucket",
             f"Run `lakeferry demo`, or set {', '.join(_VARIABLES.values())} and AWS credentials",
         )
@@ -107,7 +107,7 @@ def from_environment(environment: Mapping[str, str]) -> World:
     """Raises CommandFailed with all variables that are missing."""
     missing = [_VARIABLES[name] for name in ("bucket", "database") if not environment.get(_VARIABLES[name])]
     if missing:
-        raise CommandFailed("NO-WORLD", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
+        raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
     given = {name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)}
     return World(**given)  # type: ignore[arg-type]
 

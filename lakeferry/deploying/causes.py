@@ -1,9 +1,9 @@
-"""Why a deployment failed, in our words: the first thing that went wrong, not what fell because of it; and how things stand."""
+"""Why a deployment failed: the first resource that failed, with its entry of the catalogue, not what failed because of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
@@ -12,37 +12,39 @@ from lakeferry import errors
 from lakeferry.deploying.events import Event
 from lambdas.core.redaction import redact
 
-#: Reasons of what only fell because something else had fallen.
-_FALLEN: Final = re.compile(r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE)
+#: Reasons of resources that only failed because another one had.
+_CONSEQUENCE: Final = re.compile(
+    r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE
+)
 #: What CDK's framework and CloudFormation add to a reason.
-_ADDED: Final = re.compile(r"\s*(\n\s*Logs: .*|\(RequestId: [^)]*\)|\(RequestToken: [^)]*\))\s*$", re.DOTALL)
-_BEFORE: Final = re.compile(r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?")
+_SUFFIX: Final = re.compile(r"\s*(\n\s*Logs: .*|\(RequestId: [^)]*\)|\(RequestToken: [^)]*\))\s*$", re.DOTALL)
+_PREFIX: Final = re.compile(r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?")
 _HANDLER: Final = re.compile(r"HandlerErrorCode: (\w+)")
 _HANDLERS: Final = {
     "AlreadyExists": (
-        "Something of this name exists that the stack didn't make: of an aborted deployment, or somebody else's.",
-        "`lakeferry inventory` says whose it is; then remove it, or choose another name.",
+        "A resource of this name exists that the stack did not create: from an aborted deployment, or somebody else's.",
+        "`lakeferry inventory` shows whose it is; then remove it, or choose another name.",
     ),
     "AccessDenied": (
-        "The role that CloudFormation works with may not do this, or a policy of the organization forbids it.",
-        "Give it the right that the message names: docs/how-to/prepare-aws.md.",
+        "CloudFormation's role lacks a permission, or a policy of the organization denies it.",
+        "Grant the permission that the message names: docs/how-to/prepare-aws.md.",
     ),
-    "ServiceLimitExceeded": ("A quota of the account is used up.", "Have it raised in Service Quotas, then deploy again."),
-    "Throttling": ("AWS was asked too often.", "Deploy again."),
+    "ServiceLimitExceeded": ("A quota of the account is used up.", "Request an increase in Service Quotas, then deploy again."),
+    "Throttling": ("AWS throttled the requests.", "Deploy again."),
 }
-_NO_CAUSE: Final = ("AWS refuses what the template asks for.", "Correct what the message names, and deploy again.")
+_NO_CAUSE: Final = ("AWS rejects what the template asks for.", "Correct what the message names, and deploy again.")
 
 STATES: Final = {
-    "CREATE_COMPLETE": "stands",
-    "UPDATE_COMPLETE": "stands",
-    "ROLLBACK_COMPLETE": "nothing of it is left; the next deployment begins it anew",
+    "CREATE_COMPLETE": "deployed",
+    "UPDATE_COMPLETE": "deployed",
+    "ROLLBACK_COMPLETE": "nothing of it is left; the next deployment creates it again",
     "ROLLBACK_FAILED": "not all of it could be removed again; `lakeferry destroy --plan` shows what is left",
-    "UPDATE_ROLLBACK_COMPLETE": "stands as it was before",
-    "UPDATE_ROLLBACK_FAILED": "neither old nor new: mend what stopped it, then `aws cloudformation continue-update-rollback "
-    "--stack-name {stack}`",
-    "CREATE_FAILED": "half made; `lakeferry destroy --plan` shows what there is",
-    "DELETE_FAILED": "half removed; `lakeferry destroy` goes on with it",
-    "REVIEW_IN_PROGRESS": "not begun",
+    "UPDATE_ROLLBACK_COMPLETE": "rolled back to its state before",
+    "UPDATE_ROLLBACK_FAILED": "neither old nor new: fix what stopped the rollback, then `aws cloudformation "
+    "continue-update-rollback --stack-name {stack}`",
+    "CREATE_FAILED": "partly created; `lakeferry destroy --plan` shows what exists",
+    "DELETE_FAILED": "partly deleted; `lakeferry destroy` continues",
+    "REVIEW_IN_PROGRESS": "not started",
 }
 
 
@@ -61,32 +63,29 @@ class Cause:
 
 
 def find(events: Iterable[Event]) -> Cause | None:
-    """Of a deployment's events. None where nothing failed in CloudFormation."""
+    """Return the cause among a deployment's events. None where nothing failed in CloudFormation."""
     failed = [event for event in events if event.has_failed and not event.is_of_stack and event.reason]
-    first = sorted((event for event in failed if not _FALLEN.search(event.reason)), key=lambda event: event.at)
+    first = sorted((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at)
     return _of_event(first[0]) if first else None
 
 
-def told(reason: str) -> str:
-    """CloudFormation's reason without what its machinery added."""
-    return redact(_ADDED.sub("", _BEFORE.sub("", reason)).strip())
+def _clean(reason: str) -> str:
+    """Return CloudFormation's reason without what its machinery added."""
+    return redact(_SUFFIX.sub("", _PREFIX.sub("", reason)).strip())
 
 
 def state(stack: str, status: str) -> str:
-    """How a stack stands, in words."""
+    """Describe the state of a stack."""
     if status.endswith("_IN_PROGRESS") and status not in STATES:
-        return "CloudFormation is still at work on it"
+        return "CloudFormation is still working on it"
     return STATES.get(status, status).format(stack=stack)
 
 
 def _of_event(event: Event) -> Cause:
-    reason, where = told(event.reason), f"{event.resource.what} {event.logical_id} in {event.stack}"
-    if ours := errors.read(reason):
-        return Cause(where, ours.entry.code, ours.what, ours.entry.cause, ours.entry.remedy)
+    reason, where = _clean(event.reason), f"{event.resource.what} {event.logical_id} in {event.stack}"
+    if reported := errors.read(reason):
+        entry = reported.entry
+        return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)
     handler = _HANDLER.search(event.reason)
-    why, fix = _of_handler(_HANDLERS, handler[1] if handler else "")
+    why, fix = _HANDLERS.get(handler[1], _NO_CAUSE) if handler else _NO_CAUSE
     return Cause(where, "", reason, why, fix)
-
-
-def _of_handler(table: Mapping[str, tuple[str, str]], code: str) -> tuple[str, str]:
-    return table.get(code, _NO_CAUSE)

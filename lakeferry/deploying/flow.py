@@ -72,7 +72,7 @@ def _to_repair(voice: Voice, here: Ground) -> str:
     found = drift.missing(here)
     if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
         told = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
-        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {told}")
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}")
     for one in found:
         voice.say(f"missing: {one.world} {one.what} {one.name}")
     if not found:
@@ -84,7 +84,9 @@ def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> Non
     if yes:
         return
     if not voice.may_ask:
-        raise CommandFailed("DEPLOY-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed")
+        raise CommandFailed(
+            "DEPLOY-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
+        )
     if plan.broadened:
         voice.result("\nMORE WOULD BE ALLOWED:", alarm=True)
         telling.show_permissions(voice, plan.broadened)

@@ -132,6 +132,8 @@ def _require_agreed(voice: Voice, question: str, *, yes: bool) -> None:
     if yes:
         return
     if not voice.may_ask:
-        raise CommandFailed("ROTATE-NOT-CONFIRMED", "nobody was there to be asked; nothing was changed")
+        raise CommandFailed(
+            "ROTATE-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
+        )
     if voice.ask(question).lower() not in _YES:
         raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")

@@ -132,7 +132,7 @@ def _require_well(voice: Voice, troubles: list[Trouble], document: dict[str, Any
         raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
     if unseen:
         hint = "Mend that, then ask again: what can't be seen may be wrong"
-        raise CommandFailed("NOT-ASKED", f"not everything could be asked for: {_few(unseen)}", hint, document)
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unseen)}", hint, document)
     voice.result("All is well")
 
 

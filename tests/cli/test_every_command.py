@@ -41,10 +41,10 @@ class Row:
 ROWS = {
     "demo": Row("--topic things", "DEMO-TOPIC", 2),
     "init": Row("", "NO-CLONE", 3),
-    "export run": Row("weekly_sales --as-of 2026-11-16T06:00:00Z", "NO-WORLD", 2),
+    "export run": Row("weekly_sales --as-of 2026-11-16T06:00:00Z", "NO-BUCKET", 2),
     "export check": Row("none.toml", "EXP-CONTRACT", 2, "mine.toml --schema things.avsc"),
     "export list": Row("extra", "USAGE", 2, ""),
-    "query": Row("'SELECT 1'", "NO-WORLD", 2),
+    "query": Row("'SELECT 1'", "NO-BUCKET", 2),
     "secrets set": Row("confluent --generate", "USAGE", 2),
     "cost": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, "--stage prod"),
     "diagram": Row("--assembly none", "NO-TEMPLATES", 3),

@@ -110,7 +110,7 @@ def test_an_out_that_is_a_file_is_told(stocked, tmp_path):
         (("weekly_sales", *at("2999-01-01T00:00:00Z")), {}, 2, "EXP-ARGUMENTS", "future"),
         (("weekly_sales", *at()), {}, 1, "EXP-TABLE-MISSING", "sales_orders"),
         (("MINE", *at()), {"LAKEFERRY_BUCKET": "nowhere-to-be-found"}, 1, "EXP-AWS-NO-BUCKET", "nowhere-to-be-found"),
-        (("MINE", *at()), {"LAKEFERRY_DATABASE": None}, 2, "NO-WORLD", "LAKEFERRY_DATABASE"),
+        (("MINE", *at()), {"LAKEFERRY_DATABASE": None}, 2, "NO-BUCKET", "LAKEFERRY_DATABASE"),
         (("MINE", *at()), {"AWS_REGION": None, "AWS_DEFAULT_REGION": None}, 1, "EXP-AWS-UNREACHABLE", "region"),
     ],
 )

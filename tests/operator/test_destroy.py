@@ -235,7 +235,7 @@ def test_with_a_vendor_that_does_not_answer_nothing_is_begun(here, stacks, broke
     broken(CONFLUENT, status=401, shape="json", code="401")
     with pytest.raises(CommandFailed) as refused:
         told(here)
-    assert (refused.value.code, "Confluent" in refused.value.message) == ("WORLD-SILENT", True)
+    assert (refused.value.code, "Confluent" in refused.value.message) == ("VENDOR-REFUSED", True)
     assert [item.kind for item in inventory.take(here) if item.verdict is Verdict.BELONGS] == ["stack", "queue"]
 
 

@@ -71,5 +71,5 @@ def test_stacks_are_destroyed_the_last_deployed_first(dev):
 def test_a_vendor_that_is_silent_ends_an_inventory_with_one(broken):
     broken("Snowflake", status=401, shape="json", code="390144")
     code, document = call("inventory", "--stage", "dev", "--json")
-    assert (code, document["code"]) == (1, "NOT-ASKED")
+    assert (code, document["code"]) == (1, "INCOMPLETE")
     assert "Snowflake" in document["message"]

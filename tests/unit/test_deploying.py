@@ -191,4 +191,4 @@ def test_every_state_is_told_in_words(status):
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
 def test_a_stack_that_is_worked_at_is_told_so(status):
-    assert "still at work" in causes.state("s", status)
+    assert "still working" in causes.state("s", status)

@@ -22,6 +22,8 @@ COMMAND = re.compile(r'CommandFailed\(\s*"([^"]*)"')
 JOB = re.compile(rf'\b({"|".join(KINDS)})\(\s*"([^"]*)"')
 #: Also codes that a table holds, and those that a command raises before there is a job.
 NAMED = re.compile(r'"(EXP(?:-[A-Z]+)+)"')
+#: Codes of lambdas that commands name, as a status does.
+ELSEWHERE = re.compile(r'"((?:CFL|SNF|LF|NET|ROT|MAIL|WATCH)(?:-[A-Z]+)+)"')
 
 
 def sources(*packages):
@@ -47,6 +49,12 @@ def test_a_misspelt_code_of_a_command_is_found():
 
 def test_every_code_of_the_commands_is_raised():
     assert of("commands") - set(COMMAND.findall(LAKEFERRY)) == set()
+
+
+def test_every_code_of_a_lambda_that_a_command_names_is_in_the_catalogue():
+    named = set(ELSEWHERE.findall(LAKEFERRY))
+    assert "CFL-TABLEFLOW-FAILED" in named
+    assert named - CATALOGUE.keys() == set()
 
 
 def test_every_code_of_an_export_is_in_the_catalogue_and_the_other_way_round():
@@ -100,8 +108,8 @@ def test_what_is_no_error_of_lakeferry_is_not_read(message):
 
 
 def test_a_command_without_a_hint_gives_the_remedy_of_the_catalogue():
-    assert CommandFailed("NO-WORLD", "there is nothing").hint.endswith("(docs/how-to/run-against-your-own-catalog.md).")
-    assert CommandFailed("NO-WORLD", "there is nothing", "Set it").hint == "Set it"
+    assert CommandFailed("NO-BUCKET", "there is nothing").hint.endswith("(docs/how-to/run-against-your-own-catalog.md).")
+    assert CommandFailed("NO-BUCKET", "there is nothing", "Set it").hint == "Set it"
 
 
 @pytest.mark.parametrize(

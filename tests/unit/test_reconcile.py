@@ -81,7 +81,7 @@ def test_an_empty_table_has_empty_books():
 def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = False) -> str:
     with pytest.raises(Inconsistent) as wrong:
         books(read, counted, inspection(rows), aggregated=aggregated)
-    assert wrong.value.code == "EXP-BOOKS"
+    assert wrong.value.code == "EXP-COUNTS"
     assert wrong.value.remedy.startswith("Nothing was published")
     return wrong.value.what
 
