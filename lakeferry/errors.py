@@ -35,7 +35,7 @@ PARTS: Final = {
 }
 #: Errors of the other parts stand in functions' logs only; no command ends with them.
 _END_COMMANDS: Final = ("exports", "commands", "resources")
-_ROWS: Final = (core, confluent, snowflake, rotation, notification, watch)
+ROWS: Final = (core, confluent, snowflake, rotation, notification, watch)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
 #: As lambdas/core/errors.py writes an error.
 _REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
@@ -93,7 +93,7 @@ def entry(code: str) -> Entry:
 
 def rows() -> list[ErrorRow]:
     """Return every error that lambdas raise: its message needs the remedy, so that stands there and not in the file."""
-    return [row for module in _ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
+    return [row for module in ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
 
 
 def read(message: str) -> Reported | None:

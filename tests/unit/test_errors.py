@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from glue_jobs import errors as job_errors
 from lakeferry import errors
 from lakeferry.console import CommandFailed
-from lambdas.core.errors import LakeferryError
+from lambdas.core import errors as core_errors
+from lambdas.core.errors import ErrorRow, LakeferryError
 from lambdas.rotation import error_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +74,15 @@ def test_every_error_of_a_lambda_is_in_the_catalogue_and_the_other_way_round():
     assert sorted(codes) == sorted(code for part in OF_LAMBDAS for code in of(part))
 
 
+@pytest.mark.parametrize("module", errors.ROWS, ids=lambda module: module.__name__)
+def test_every_error_of_a_lambda_is_raised(module):
+    folder = Path(module.__file__).parent
+    users = [folder.parent] if module is core_errors else [folder, folder.parent / "handlers"]
+    code = "\n".join(file.read_text() for user in users for file in user.rglob("*.py"))
+    used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(re.findall(r"\(([A-Z_]+),", code))
+    assert {name for name, row in vars(module).items() if isinstance(row, ErrorRow)} - used == set()
+
+
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE)
 def test_an_entry_is_whole(entry):
     assert re.fullmatch(r"[A-Z]{2,}(-[A-Z]+)*", entry.code)
@@ -84,10 +94,10 @@ def test_an_entry_is_whole(entry):
     assert entry.cause.rstrip(".") != entry.title
 
 
-def test_no_text_stands_twice():
-    remedies = Counter(row.remedy for row in errors.rows())
-    written = (ROOT / "lakeferry" / "errors.toml").read_text()
-    assert [remedy for remedy in remedies if len(remedy) > 60 and remedy in written] == []
+def test_a_remedy_stands_in_one_place_only():
+    for part, entries in tomllib.loads(errors.FILE.read_text()).items():
+        written = {code for code, given in entries.items() if "remedy" in given}
+        assert written == (set() if part in OF_LAMBDAS else set(entries))
 
 
 def test_an_entry_of_a_lambda_has_its_remedy_from_the_code():
