@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import signal
 import socket
 import threading
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import uvicorn
@@ -50,6 +52,17 @@ def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
             date_header=not own_date,
         )
     )
+
+
+def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announce: Callable[[], object]) -> None:
+    """Announces the server, which may be stopped from then on, and serves until SIGTERM or Ctrl-C.
+
+    The handler of SIGTERM raises nothing: an exception in the midst of asyncio's own set-up could end the process with an error.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
+    announce()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(server.serve(sockets=list(sockets)))
 
 
 class ServingThread:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import signal
 import sys
 import threading
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from simulators import serving
@@ -53,12 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         serving.stop_with_stdin()
     if worker:
         threading.Thread(target=worker.warm, daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
     try:
-        _announce(listening, simulation, as_json=given.json)
-        asyncio.run(listening.serve(listening.server(simulation)))
-    except KeyboardInterrupt:
-        pass
+        announce = partial(_announce, listening, simulation, as_json=given.json)
+        serving.serve(listening.server(simulation), list(listening.sockets.values()), announce)
     finally:
         listening.close()
         if worker:

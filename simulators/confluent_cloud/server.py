@@ -33,9 +33,6 @@ class Listening:
         ports = {each.getsockname()[1]: plane for plane, each in self.sockets.items()}
         return serving.web_server(Nemesis(Application(simulation, ports)))
 
-    async def serve(self, server: uvicorn.Server) -> None:
-        await server.serve(sockets=list(self.sockets.values()))
-
     def close(self) -> None:
         for each in self.sockets.values():
             each.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import signal
 import socket
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_NOT_STARTED
     if given.stop_with_stdin:
         serving.stop_with_stdin()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever reads the announcement may tell it to stop at once
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder goes, also before anything is served
     with listener, tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-") as folder:
         _serve(given, listener, Path(folder))
     return 0
@@ -43,12 +42,12 @@ def _serve(given: argparse.Namespace, listener: socket.socket, folder: Path) -> 
     simulation = Simulation(folder, time_scale=given.time_scale, seed=given.seed, region=region, aws=lake, name=given.account)
     told = {"url": serving.address(listener), **simulation.credentials, "region": region}
     text = json.dumps(told) if given.json else "\n".join(f"{name:20} {value}" for name, value in told.items())
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-    try:
-        asyncio.run(web_server(simulation).serve(sockets=[listener]))
-    except KeyboardInterrupt:
-        return
+
+    def announce() -> None:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+    serving.serve(web_server(simulation), [listener], announce)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -55,8 +55,8 @@ def test_it_prints_one_line_of_json_and_stops_when_told():
     process.terminate()
     rest, log = process.communicate(timeout=20)
     assert {"url", "cloud_api_key", "cloud_api_secret", "organization_id"} <= told.keys()
-    assert (process.returncode, rest) == (0, "")
     assert told["cloud_api_secret"] not in log
+    assert (process.returncode, rest) == (0, ""), log
 
 
 @pytest.mark.skipif(not FLINK_PYTHON.exists(), reason="Flink is not installed (.venv-flink is missing)")

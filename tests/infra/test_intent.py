@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 import attrs
 import boto3
+import large_deployment
 import pytest
-from assembly_kit import ROOT, synthesise
+from assembly_kit import synthesise
 from policies import ACCOUNT, Reader
 
 from deployments import check
@@ -574,48 +575,18 @@ def test_every_stack_tells_what_a_user_needs(dev):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory, dev):
-    """A hundred tables, shown in Snowflake too, and fifty exports of them, in one deployment file."""
     root = tmp_path_factory.mktemp("large")
-    for name in ("topics", "exports", "flink"):
-        (root / name).mkdir()
-    contract_text = (ROOT / "exports" / "daily_trades.toml").read_text()
-    head = (check.FOLDER / "dev.toml").read_text().partition("[[topics]]")[0]
-    tail = (check.FOLDER / "dev.toml").read_text()
-    parts = [head]
-    for number in range(100):
-        name = f"orders_of_the_region_{number:03}"
-        shown = f'[topics.tableflow]\nsnowflake_table = "{name}"\n'
-        parts.append(f'[[topics]]\nname = "{name}"\nschema = "topics/stock_trades.avsc"\n{shown}')
-    (root / "topics" / "stock_trades.avsc").write_text(json.dumps(TRADES))
-    for number in range(50):
-        name = f"daily_file_of_the_region_{number:03}"
-        text = contract_text.replace('name = "daily_trades"', f'name = "{name}"')
-        text = text.replace('topic = "stock_trades"', f'topic = "orders_of_the_region_{number:03}"')
-        (root / "exports" / f"{name}.toml").write_text(text)
-        parts.append(f'[[exports]]\ncontract = "{name}"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n')
-    parts += ["[snowflake]" + tail.partition("[snowflake]")[2].partition("[rotation]")[0]]
-    parts += ["[alerts]" + tail.partition("[alerts]")[2]]
-    plan = check.parse("\n".join(parts), name="large.toml", root=root)
+    plan = check.parse(large_deployment.write(root), name="large.toml", root=root)
     assembly = synthesise(plan, tmp_path_factory.mktemp("assembly"))
     assert assembly.failure == ""
     return assembly
 
 
-TRADES = {
-    "type": "record",
-    "name": "Trade",
-    "fields": [
-        *({"name": name, "type": "string"} for name in ("side", "symbol", "account", "userid")),
-        *({"name": name, "type": "int"} for name in ("quantity", "price")),
-    ],
-}
-
-
 @pytest.mark.deep
 def test_a_hundred_tables_and_fifty_exports_stay_within_the_limits_of_aws(large):
     reader = Reader(large)
-    assert len(large.resources("Custom::LakeferryTableflowTopic")) == 100
-    assert len(large.resources("AWS::Glue::Job")) == 50
+    assert len(large.resources("Custom::LakeferryTableflowTopic")) == large_deployment.TABLES == 100
+    assert len(large.resources("AWS::Glue::Job")) == large_deployment.EXPORTS == 50
     for part, template in large.templates.items():
         assert len(template["Resources"]) <= 500, part
         assert len(template.get("Outputs", {})) <= 200, part
