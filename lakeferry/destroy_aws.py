@@ -48,9 +48,6 @@ class Aws:
     def _database(self, item: Item) -> bool:
         return self._leftovers.glue_database(item.name)
 
-    def _secret(self, item: Item) -> bool:
-        return self._leftovers.secrets(item.id)
-
     def _pseudonyms(self, item: Item) -> None:
         """It can be had back for a week: what it has made of names can't be read without it."""
         self._client("secretsmanager").delete_secret(SecretId=item.id, RecoveryWindowInDays=_DAYS)
@@ -125,7 +122,8 @@ _REMOVED: Final[dict[str, Callable[[Aws, Item], Any]]] = {
     "glue_database": Aws._database,
     "bucket": Aws._bucket,
     "dynamodb_table": _call("dynamodb", "delete_table", "TableName"),
-    "secret": Aws._secret,
+    # As CloudFormation deletes them: a name that is kept for recovery could not be used again for weeks.
+    "secret": _call("secretsmanager", "delete_secret", "SecretId", ForceDeleteWithoutRecovery=True),
     "pseudonymisation_secret": Aws._pseudonyms,
     "role": Aws._role,
     "log_group": _call("logs", "delete_log_group", "logGroupName"),

@@ -74,7 +74,7 @@ WATCH_MINUTES: Final = 15
 
 #: Properties of Custom::LakeferryPurge; each resource has one of them. What it names is emptied when the resource is deleted.
 PURGE_TYPE: Final = "Custom::LakeferryPurge"
-PURGES: Final = ("bucket", "glue_database", "secrets")
+PURGES: Final = ("bucket", "glue_database")
 
 #: Rotation: keys of a secret that may live between two rotations, days for which a replaced one works, days between two.
 KEYS_KEPT: Final = 2

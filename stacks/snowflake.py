@@ -13,7 +13,6 @@ from deployments.model import Snowflake
 from lambdas import contract
 from stacks.base import LakeferryStack, Surroundings, words
 from stacks.confluent.stack import ConfluentStack
-from stacks.constructs.purge import Purge, may_remove_secrets
 from stacks.constructs.rotation import Rotation
 from stacks.constructs.secrets import SecretsOfStack, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
@@ -99,8 +98,6 @@ class SnowflakeStack(LakeferryStack):
         roles = self.roles
         tags = {contract.ROTATION_ROLE_TAG: roles["rotation"]["name"]}
         secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
-        purge = Purge(self, "Purge", may_remove_secrets(self.secrets.arns))
-        gone = purge.on_destroy("RemoveSecrets", "secrets", self.secrets.arns, after=[self.secrets])
         self.user = self.resources.make(
             "snowflake_user",
             "Reader",
@@ -109,7 +106,7 @@ class SnowflakeStack(LakeferryStack):
             role=roles["reader"]["name"],
             warehouse=self.warehouse["name"],
             namespace=self.schema["full_name"],
-        ).after(gone)
+        )
         memberships = [
             self.resources.make(
                 "snowflake_grant", f"{words(name)}RoleOfReader", on="ROLE", name=role["name"], to_user=self.user["name"]

@@ -19,9 +19,6 @@ from lambdas.handlers.failing import LambdaContext
 from lambdas.purge.leftovers import Leftovers
 
 _AWS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
-#: What another value of makes another resource, so that the old value is purged and the new one is not. Secrets come and go
-#: with their stack, under names of ours.
-_PLACES: Final = ("bucket", "glue_database")
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -56,8 +53,8 @@ def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
 
 
 def physical_id(logical_id: str, properties: Mapping[str, Any]) -> str:
-    """The same for the same place, whatever else changes."""
-    place = next((f"{name}:{properties[name]}" for name in _PLACES if properties.get(name)), logical_id)
+    """Return one id for each bucket or database: CloudFormation deletes the old one when a resource names another."""
+    place = next((f"{name}:{properties[name]}" for name in contract.PURGES if properties.get(name)), logical_id)
     return f"purge:{place}"
 
 

@@ -1,4 +1,4 @@
-"""What vendors and jobs leave: objects and uploads in a bucket, tables of a Glue database, secrets.
+"""What vendors and jobs leave: objects and uploads in a bucket, tables of a Glue database.
 
 Each function goes on until the deadline and says whether nothing is left; what is gone already counts as removed.
 """
@@ -14,7 +14,7 @@ import attrs
 from lambdas.core.aws import refusal, told, unless
 from lambdas.core.clock import Deadline
 
-_GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException", "ResourceNotFoundException")
+_GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
 class S3(Protocol):
@@ -33,10 +33,6 @@ class Glue(Protocol):
     def delete_table(self, **asked: Any) -> Any: ...
 
     def delete_database(self, **asked: Any) -> Any: ...
-
-
-class Secrets(Protocol):
-    def delete_secret(self, **asked: Any) -> Any: ...
 
 
 #: The states of a stack in which it goes as a whole. In all others a resource goes because it is no longer wanted, and what
@@ -92,14 +88,6 @@ class Leftovers:
                 return True
         return False
 
-    def secrets(self, names: str | list[str]) -> bool:
-        """For good: a name that is kept for recovery could not be used again for weeks."""
-        secrets: Secrets = self.client("secretsmanager")
-        for name in [names] if isinstance(names, str) else names:
-            with suppress(_Gone), _asking(f"removing secret {name}"):
-                secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
-        return True
-
     def _has_time(self) -> bool:
         return self.deadline.clock.time() < self.deadline.at
 
@@ -122,7 +110,6 @@ class Leftovers:
 _REMOVED: Final[Mapping[str, Callable[[Leftovers, Any], bool]]] = {
     "bucket": Leftovers.bucket,
     "glue_database": Leftovers.glue_database,
-    "secrets": Leftovers.secrets,
 }
 
 

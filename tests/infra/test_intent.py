@@ -168,8 +168,8 @@ def _purged(assembly):
 
 def test_nothing_purges_data_that_stays(dev, prod):
     """I20."""
-    assert _purged(prod) == ["secrets", "secrets"]
-    assert _purged(dev) == ["bucket", "bucket", "glue_database", "secrets", "secrets"]
+    assert _purged(prod) == []
+    assert _purged(dev) == ["bucket", "bucket", "glue_database"]
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
 
 

@@ -62,15 +62,6 @@ def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
     assert leftovers.remove({"glue_database": name})
 
 
-def test_secrets_go_for_good_so_that_their_names_are_free(leftovers, name):
-    secrets = boto3.client("secretsmanager")
-    arns = [secrets.create_secret(Name=f"{name}/{part}", SecretString="{}")["ARN"] for part in ("a", "b")]
-    assert leftovers.remove({"secrets": arns})
-    assert secrets.create_secret(Name=f"{name}/a", SecretString="{}")
-    assert leftovers.remove({"secrets": f"{name}/a"})
-    assert leftovers.remove({"secrets": arns})
-
-
 def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
     clock = TurnedClock()
     late = Leftovers(boto3.client, "000000000000", Deadline(clock, clock.time()))
@@ -177,12 +168,10 @@ def test_only_delete_does_anything():
         assert purge.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
 
 
-def test_another_place_is_another_resource_and_more_secrets_are_not():
+def test_another_place_is_another_resource():
     """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
     one, other = (purge.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
     assert one != other
-    few, many = (purge.on_event(event("Update", secrets=names), Context()) for names in (["a"], ["a", "b"]))
-    assert few == many
     assert purge.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
 
 
