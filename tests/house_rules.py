@@ -50,7 +50,7 @@ ROOMS = {
     "exports.expression_types": _room("exports", "exports", "attrs cattrs sqlglot"),
     "lambdas.contract": _room("lambdas.contract"),
     "glue_jobs.contract": _room("glue_jobs.contract"),
-    "lambdas.core": _room("lambdas/core", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 tenacity cryptography"),
+    "lambdas.core": _room("lambdas/core", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 cryptography"),
     "lambdas.confluent": _room("lambdas/confluent", f"{_LAMBDAS_BOTTOM} lambdas.confluent", "attrs cattrs"),
     "lambdas.snowflake": _room("lambdas/snowflake", f"{_LAMBDAS_BOTTOM} lambdas.snowflake", "attrs cattrs jwt cryptography"),
     "lambdas.resources": _room(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 import attrs
-import tenacity
 
 from lambdas.core.clock import Clock, Deadline
 from lambdas.core.http_types import Answer, Broken, NotSent
@@ -30,36 +29,35 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def run(self, call: Callable[[], Answer], *, repeatable: bool, deadline: Deadline) -> Answer:
-        """The last answer, whatever it is. Raises what the last attempt raised: NotSent or Broken."""
+        """Return the last answer, whatever it is. Raises what the last attempt raised: NotSent or Broken."""
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome: Answer | NotSent | Broken
+            try:
+                outcome = call()
+                if not _may_repeat(outcome, repeatable):
+                    return outcome
+            except (NotSent, Broken) as error:
+                if isinstance(error, Broken) and not repeatable:
+                    raise
+                outcome = error
+            wait = self._wait(attempt, outcome, deadline.clock)
+            if attempt >= self.attempts or wait >= deadline.left():
+                if isinstance(outcome, Answer):
+                    return outcome
+                raise outcome
+            deadline.clock.sleep(wait)
 
-        def again(state: tenacity.RetryCallState) -> bool:
-            outcome = state.outcome
-            assert outcome is not None
-            error = outcome.exception()
-            if error is not None:
-                return isinstance(error, NotSent) or (repeatable and isinstance(error, Broken))
-            status = outcome.result().status
-            return status == 429 or (repeatable and status >= 500 and status != NOT_IMPLEMENTED)
-
-        def stop(state: tenacity.RetryCallState) -> bool:
-            return state.attempt_number >= self.attempts or state.upcoming_sleep >= deadline.left()
-
-        retrying = tenacity.Retrying(
-            retry=again,
-            stop=stop,
-            wait=lambda state: self._wait(state, deadline.clock),
-            sleep=deadline.clock.sleep,
-            retry_error_callback=_last,
-        )
-        return retrying(call)
-
-    def _wait(self, state: tenacity.RetryCallState, clock: Clock) -> float:
-        outcome = state.outcome
-        asked = None
-        if outcome is not None and outcome.exception() is None:
-            asked = asked_wait(outcome.result().headers, clock)
-        grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (state.attempt_number - 1))
+    def _wait(self, attempt: int, outcome: Answer | NotSent | Broken, clock: Clock) -> float:
+        asked = asked_wait(outcome.headers, clock) if isinstance(outcome, Answer) else None
+        grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (attempt - 1))
         return grown * (0.5 + 0.5 * self.spread()) if asked is None else asked + self.first_wait * self.spread()
+
+
+def _may_repeat(answer: Answer, repeatable: bool) -> bool:
+    """Return whether the answer may differ next time. 429 says that nothing was done."""
+    return answer.status == 429 or (repeatable and answer.status >= 500 and answer.status != NOT_IMPLEMENTED)
 
 
 def asked_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
@@ -84,7 +82,3 @@ def _seconds(text: str, clock: Clock) -> float | None:
     except ValueError:
         return None
 
-
-def _last(state: tenacity.RetryCallState) -> Answer:
-    assert state.outcome is not None
-    return state.outcome.result()  # type: ignore[no-any-return]
