@@ -11,7 +11,7 @@ import attrs
 from deployments.check import Plan
 from deployments.model import Deployment, Export
 from lakeferry import prices
-from lambdas.core import cron
+from lambdas.shared import cron
 
 HOURS: Final = 730.0
 #: Thirty days without a change of clocks in most zones, to count how often exports run.

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry.ground import Ground
 from lakeferry.inventory import Item
-from lambdas.purge.leftovers import Leftovers
+from lambdas.custom_resources.cleanup import Leftovers
 
 #: Days for which AWS keeps a key of KMS, or a pseudonymisation key, that was deleted: the fewest that it allows.
 _DAYS: Final = 7

@@ -13,12 +13,12 @@ from lakeferry.ground import Ground
 from lakeferry.inventory import CONFLUENT, SNOWFLAKE, Item
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import path
-from lambdas.core.documents import Versioned
-from lambdas.core.kind import Context
-from lambdas.resources import registry
-from lambdas.resources.ledger import Ledger, Row
-from lambdas.resources.request import DELETE
-from lambdas.resources.settlement import Settlement
+from lambdas.custom_resources import registry
+from lambdas.custom_resources.documents import Versioned
+from lambdas.custom_resources.reconcile import Settlement
+from lambdas.custom_resources.request import DELETE
+from lambdas.custom_resources.state import Ledger, Row
+from lambdas.shared.resource import Context
 from lambdas.snowflake.client import Snowflake
 
 #: Kinds in the order in which their things let go of one another.

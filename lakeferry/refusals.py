@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
-from lambdas.core.redaction import redact
+from lambdas.shared.redaction import redact
 
-#: As lambdas/core/errors.py writes an error.
+#: As lambdas/shared/errors.py writes an error.
 _OURS: Final = re.compile(
     r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? Likely cause: (?P<why>.*?) What to do: (?P<fix>.*)", re.DOTALL
 )

@@ -12,8 +12,8 @@ from glue_jobs.errors import ExportError
 from lakeferry import ground
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import FAILED, KEPT_BACK, WRONG_INPUT, CommandFailed
-from lambdas.core.errors import LakeferryError
-from lambdas.core.redaction import redact
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import redact
 
 TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 _EXITS: Final = {1: FAILED, 2: WRONG_INPUT, 7: KEPT_BACK}

@@ -12,10 +12,10 @@ ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
 REVOKE_EXPIRED: Final = "revoke_expired"  # what its schedule asks of it
-NOTIFY: Final = "lambdas.handlers.notification.on_state_change"
-WATCH: Final = "lambdas.handlers.watch.on_schedule"
-PURGE_ON_EVENT: Final = "lambdas.handlers.purge.on_event"
-PURGE_IS_COMPLETE: Final = "lambdas.handlers.purge.is_complete"
+NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
+WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
+PURGE_ON_EVENT: Final = "lambdas.handlers.cleanup.on_event"
+PURGE_IS_COMPLETE: Final = "lambdas.handlers.cleanup.is_complete"
 
 #: Seconds before the end of an invocation in which nothing is begun any more, and between two invocations for one resource.
 HANDLER_MARGIN_SECONDS: Final = 30

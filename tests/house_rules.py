@@ -35,7 +35,7 @@ def _room(named: str, ours: str = "", others: str = "") -> Room:
 
 
 _EVERYTHING = "app stacks deployments exports lambdas glue_jobs lakeferry simulators"
-_LAMBDAS_BOTTOM = "lambdas.core lambdas.contract"
+_LAMBDAS_BOTTOM = "lambdas.shared lambdas.contract"
 
 #: The longest prefix of a module's name decides. attrs and cattrs are how this house writes models, where nothing speaks
 #: against it.
@@ -50,19 +50,20 @@ ROOMS = {
     "exports.expression_types": _room("exports", "exports", "attrs cattrs sqlglot"),
     "lambdas.contract": _room("lambdas.contract"),
     "glue_jobs.contract": _room("glue_jobs.contract"),
-    "lambdas.core": _room("lambdas/core", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 cryptography"),
+    "lambdas.shared": _room("lambdas/shared", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 cryptography"),
     "lambdas.confluent": _room("lambdas/confluent", f"{_LAMBDAS_BOTTOM} lambdas.confluent", "attrs cattrs"),
     "lambdas.snowflake": _room("lambdas/snowflake", f"{_LAMBDAS_BOTTOM} lambdas.snowflake", "attrs cattrs jwt cryptography"),
-    "lambdas.resources": _room(
-        "lambdas/resources", f"{_LAMBDAS_BOTTOM} lambdas.resources lambdas.confluent lambdas.snowflake exports", "attrs cattrs"
+    "lambdas.custom_resources": _room(
+        "lambdas/custom_resources",
+        f"{_LAMBDAS_BOTTOM} lambdas.custom_resources lambdas.confluent lambdas.snowflake exports",
+        "attrs cattrs boto3",
     ),
     "lambdas.rotation": _room(
         "rotation", f"{_LAMBDAS_BOTTOM} lambdas.rotation lambdas.confluent lambdas.snowflake exports", "attrs cattrs"
     ),
-    "lambdas.purge": _room("purge", f"{_LAMBDAS_BOTTOM} lambdas.purge", "attrs cattrs boto3"),
-    "lambdas.notification": _room("notification", f"{_LAMBDAS_BOTTOM} lambdas.notification exports", "attrs cattrs"),
-    "lambdas.watch": _room(
-        "watch", f"{_LAMBDAS_BOTTOM} lambdas.watch lambdas.confluent lambdas.snowflake exports", "attrs cattrs boto3"
+    "lambdas.notifications": _room("notifications", f"{_LAMBDAS_BOTTOM} lambdas.notifications exports", "attrs cattrs"),
+    "lambdas.monitoring": _room(
+        "monitoring", f"{_LAMBDAS_BOTTOM} lambdas.monitoring lambdas.confluent lambdas.snowflake exports", "attrs cattrs boto3"
     ),
     "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs cattrs boto3 requests"),
     "glue_jobs.transforms": _room("glue_jobs/transforms", "glue_jobs.transforms exports", "attrs pyspark.sql"),

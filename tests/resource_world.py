@@ -7,14 +7,14 @@ import json
 
 from botocore.exceptions import ClientError
 
-from lambdas.core.clock import Deadline
-from lambdas.core.documents import Versioned
-from lambdas.core.log import open_log
-from lambdas.core.secret_store import SecretStore
-from lambdas.resources import lifecycle
-from lambdas.resources.ledger import Ledger
-from lambdas.resources.lifecycle import Deployment, Lifecycle
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources import provider
+from lambdas.custom_resources.documents import Versioned
+from lambdas.custom_resources.provider import Deployment, Lifecycle
+from lambdas.custom_resources.registry import KINDS
+from lambdas.custom_resources.state import Ledger
+from lambdas.shared.clock import Deadline
+from lambdas.shared.log import open_log
+from lambdas.shared.secrets import SecretStore
 
 ACCOUNT = "111122223333"
 REGION = "eu-west-1"
@@ -141,7 +141,7 @@ class Invocations:
         )
 
     def on_event(self, event):
-        return self._kept(lambda given: lifecycle.on_event(given, self.clock.time(), self._kinds), event)
+        return self._kept(lambda given: provider.on_event(given, self.clock.time(), self._kinds), event)
 
     def is_complete(self, event):
         return self._kept(self.lifecycle().is_complete, event)

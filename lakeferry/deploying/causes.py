@@ -11,7 +11,7 @@ import attrs
 from lakeferry import refusals
 from lakeferry.deploying.events import Event
 from lakeferry.reference import known_errors
-from lambdas.core.redaction import redact
+from lambdas.shared.redaction import redact
 
 #: Reasons of what only fell because something else had fallen.
 _FALLEN: Final = re.compile(r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE)

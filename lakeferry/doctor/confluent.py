@@ -13,7 +13,7 @@ from lakeferry.keys.confluent import Owner
 from lambdas.confluent.client import CLOUD, Confluent
 from lambdas.confluent.plane import Plane
 from lambdas.confluent.reading import text
-from lambdas.core.errors import Denied, LakeferryError, NotFound
+from lambdas.shared.errors import Denied, LakeferryError, NotFound
 
 GROUP: Final = Group("Confluent")
 KEY: Final = "Cloud key"

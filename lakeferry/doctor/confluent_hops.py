@@ -16,7 +16,7 @@ from lambdas import contract
 from lambdas.confluent import catalogs
 from lambdas.confluent.plane import Plane
 from lambdas.confluent.reading import at, objects, text
-from lambdas.core.errors import Denied
+from lambdas.shared.errors import Denied
 
 GROUP: Final = Group("Confluent → AWS")
 INTEGRATION: Final = "provider integration"

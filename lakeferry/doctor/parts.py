@@ -10,8 +10,8 @@ from lakeferry import deployed
 from lakeferry.deployed import Deployed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.resources import identity
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import identity
+from lambdas.custom_resources.identity import Identity
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from lakeferry.doctor.parts import Part
 from lakeferry.doctor.roles import Comer, Role
 from lakeferry.ground import Ground
 from lambdas import contract
-from lambdas.core.errors import NotFound
+from lambdas.shared.errors import NotFound
 from lambdas.snowflake import naming, sql, trust
 from lambdas.snowflake.client import Snowflake
 from lambdas.snowflake.trust import Side

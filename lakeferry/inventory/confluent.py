@@ -15,8 +15,8 @@ from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import text
-from lambdas.core.errors import Denied, NotFound, Refused, Transient
-from lambdas.core.redaction import ApiKey
+from lambdas.shared.errors import Denied, NotFound, Refused, Transient
+from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")

@@ -18,7 +18,7 @@ from deployments.model import Deployment
 from lakeferry.inventory.items import Claim, kept, left_over
 from lakeferry.inventory.stacks import Stacks
 from lambdas import contract
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import identity, registry
 
 _MARKED: Final = r"[a-z0-9-]*-[0-9a-f]{8}"
 _UNKNOWN: Final = "named like ours, but its mark is another: of another AWS account's deployment, perhaps. Look at it yourself"

@@ -11,10 +11,11 @@ from deployments.model import Snowflake as Wanted
 from lakeferry.console import FAILED, LATER, WRONG_INPUT, CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Denied, LakeferryError
-from lambdas.core.http import Session
-from lambdas.snowflake import account, error_rows, keypair, secret_fields, sql
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, LakeferryError
+from lambdas.shared.http import Session
+from lambdas.snowflake import account, keypair, secret_fields, sql
+from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
@@ -93,7 +94,7 @@ def prove(voice: Voice, deployer: Deployer, pair: KeyPair, before: keeping.Value
         with voice.step("logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
     except Denied as denied:
-        if denied.row is not error_rows.AUTH:
+        if denied.row is not snowflake_errors.AUTH:
             raise
         raise _unknown_key(deployer, pair, before, denied) from None
 

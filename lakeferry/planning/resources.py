@@ -11,7 +11,7 @@ import attrs
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.planning.references import Place
 from lambdas import contract
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 __all__ = ["AWS", "CONFLUENT", "SNOWFLAKE", "Resource", "of_template"]
 

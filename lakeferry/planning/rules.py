@@ -11,7 +11,7 @@ import attrs
 
 from lakeferry.planning.resources import Resource
 from lambdas.confluent import flink_sql
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 #: Properties that a vendor can't change, and for which the kind deletes the object and makes it anew under its own name.
 #: A test holds them against the kinds that raise Outdated.

@@ -13,11 +13,11 @@ import attrs
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import FAILED
 from lakeferry.reference import causes, command_causes, deploy_causes, error_sources, setup_causes
-from lambdas.core.errors import ErrorRow
-from lambdas.notification import error_rows as notification
-from lambdas.resources.reference import all_errors
-from lambdas.rotation import error_rows as rotation
-from lambdas.watch import error_rows as watch
+from lambdas.custom_resources.reference import all_errors
+from lambdas.monitoring import errors as watch
+from lambdas.notifications import errors as notification
+from lambdas.rotation import errors as rotation
+from lambdas.shared.errors import ErrorRow
 
 EXPORTS: Final = "Exports"
 COMMANDS: Final = "Commands"

@@ -9,8 +9,8 @@ import attrs
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 from lambdas import contract
-from lambdas.core.kind import Kind
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import KINDS
+from lambdas.shared.resource import Kind
 
 TITLE = "Resources"
 _INTRO = """\

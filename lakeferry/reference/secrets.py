@@ -9,8 +9,8 @@ from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent
-from lambdas.core.redaction import ApiKey, Secret
 from lambdas.rotation import holdings
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake
 

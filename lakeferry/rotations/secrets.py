@@ -15,10 +15,10 @@ from lakeferry.console import FAILED, WRONG_INPUT, CommandFailed
 from lakeferry.deployed import Deployed, Function
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.core.errors import LakeferryError
+from lambdas.monitoring.keys import Keys, name_of
 from lambdas.rotation.holdings import DAY
 from lambdas.rotation.versions import SecretVersions
-from lambdas.watch.keys import Keys, name_of
+from lambdas.shared.errors import LakeferryError
 
 PARTS: Final = ("confluent", "snowflake")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"

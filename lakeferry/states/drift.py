@@ -16,9 +16,9 @@ from lakeferry.planning.resources import of_template
 from lambdas import contract
 from lambdas.confluent.plane import path
 from lambdas.confluent.reading import objects, text
-from lambdas.core.errors import LakeferryError
-from lambdas.resources import identity
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import identity
+from lambdas.custom_resources.identity import Identity
+from lambdas.shared.errors import LakeferryError
 
 _POLL: Final = 3.0
 _PATIENCE: Final = 600.0

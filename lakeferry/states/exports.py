@@ -12,9 +12,9 @@ import attrs
 
 from lakeferry.states.places import Places
 from lakeferry.states.words import Seen, State, look, spoken_hours
-from lambdas.core import cron
-from lambdas.watch import exports as watched_exports
-from lambdas.watch.watched import Export
+from lambdas.monitoring import exports as watched_exports
+from lambdas.monitoring.watched import Export
+from lambdas.shared import cron
 
 _AT_ONCE: Final = 4
 _BAD_RUNS: Final = ("FAILED", "TIMEOUT", "ERROR", "EXPIRED", "STOPPED")

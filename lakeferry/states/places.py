@@ -12,16 +12,16 @@ from lakeferry.console import FAILED, CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
 from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.objects import Objects
-from lambdas.handlers import watch
-from lambdas.handlers.watch import Settings
+from lambdas.handlers import monitoring
+from lambdas.handlers.monitoring import Settings
+from lambdas.monitoring.exports import Results
+from lambdas.monitoring.lake import Lake
+from lambdas.monitoring.vendors import Shown, Topics
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.s3 import Objects
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.watch.exports import Results
-from lambdas.watch.lake import Lake
-from lambdas.watch.vendors import Shown, Topics
 
 #: Seconds that one vendor may take to answer everything.
 _PATIENCE: Final = 60.0
@@ -75,5 +75,5 @@ def of(here: Ground) -> Places:
     for function in deployed.functions(here, stack, contract.WATCH):
         with aws_told(f"looking at function {function.name}"):
             found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
-            return Places(here, watch.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
+            return Places(here, monitoring.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
     raise CommandFailed(FAILED, "NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

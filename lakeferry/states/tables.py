@@ -12,7 +12,7 @@ import attrs
 from lakeferry.states.places import Places
 from lakeferry.states.tableflow import Tableflow
 from lakeferry.states.words import Seen, State, look
-from lambdas.watch.watched import Table
+from lambdas.monitoring.watched import Table
 
 #: In the order in which records pass them.
 HOPS: Final = ("topic", "tableflow", "iceberg", "glue", "snowflake")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from lambdas.confluent import error_rows
-from lambdas.confluent.finding import Ctx
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.lookup import Ctx
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import at, text
-from lambdas.core.errors import DETAIL_LENGTH, Faulty
+from lambdas.shared.errors import DETAIL_LENGTH, Faulty
 
 ROUTE: Final = "/tableflow/v1/catalog-integrations"
 #: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
@@ -25,7 +25,7 @@ def require_working(context: Ctx, plane: Plane, found: dict[str, Any], place: di
 
 def fault(what: str, reason: str) -> Faulty:
     told = f"{what}: {reason[:DETAIL_LENGTH] or 'no reason given'}"
-    return Faulty(error_rows.CATALOG_FAILED, told, patience=FAULT_PATIENCE)
+    return Faulty(confluent_errors.CATALOG_FAILED, told, patience=FAULT_PATIENCE)
 
 
 def _resume(context: Ctx, plane: Plane, integration_id: str, place: dict[str, Any]) -> None:

@@ -12,15 +12,16 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from lambdas.confluent import crn, error_rows
+from lambdas.confluent import crn
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import needed, objects, text
-from lambdas.core import errors
-from lambdas.core.address import is_loopback, require_safe
-from lambdas.core.clock import Clock
-from lambdas.core.errors import ContainerGone, Faulty, LakeferryError, NotFound, NotYet
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey
+from lambdas.shared import errors
+from lambdas.shared.address import is_loopback, require_safe
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import ContainerGone, Faulty, LakeferryError, NotFound, NotYet
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey
 
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
@@ -54,7 +55,7 @@ class Confluent:
         """A UUID."""
         for organization in objects(self.cloud.get("/org/v2/organizations"), "data"):
             return needed(organization, "id")
-        raise NotYet(error_rows.UNEXPECTED, "Confluent lists no organization")
+        raise NotYet(confluent_errors.UNEXPECTED, "Confluent lists no organization")
 
     def environment_is_gone(self, environment_id: str) -> bool:
         return self.cloud.read(path("org", "v2", "environments", environment_id)) is None
@@ -76,7 +77,7 @@ class Confluent:
         found = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
         phase = text(found[0], "status", "phase") if found else "PROVISIONING"
         if phase == "FAILED":
-            raise Faulty(error_rows.CLUSTER_FAILED, f"the Schema Registry of {environment_id} has failed", patience=300.0)
+            raise Faulty(confluent_errors.CLUSTER_FAILED, f"the Schema Registry of {environment_id} has failed", patience=300.0)
         if phase != "PROVISIONED" or not text(found[0], "spec", "http_endpoint"):
             raise NotYet(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
         return found[0]
@@ -85,7 +86,7 @@ class Confluent:
         """Raises NotFound where Confluent has no Flink in `region`."""
         found = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
         if not found:
-            raise NotFound(error_rows.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
+            raise NotFound(confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
         return found[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> Plane:
@@ -115,7 +116,7 @@ class Confluent:
 
     def _plane(self, url: str, key: ApiKey, what: str, probe: str = "") -> Plane:
         if not url:
-            raise NotYet(error_rows.MISSING_ENDPOINT, f"{what} has no address")
+            raise NotYet(confluent_errors.MISSING_ENDPOINT, f"{what} has no address")
         self._require_vendor(url)
         return Plane(self._session, self.clock, url, key, probe=probe, denied_patience=NEW_KEY_PATIENCE)
 

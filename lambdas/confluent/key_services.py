@@ -11,9 +11,9 @@ from lambdas.confluent.client import Confluent, bootstrap_servers
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import needed, text
 from lambdas.confluent.secret_fields import Connection
-from lambdas.core import errors
-from lambdas.core.errors import Denied, NotFound, Refused, Vanished
-from lambdas.core.redaction import ApiKey
+from lambdas.shared import errors
+from lambdas.shared.errors import Denied, NotFound, Refused, Vanished
+from lambdas.shared.redaction import ApiKey
 
 
 @attrs.frozen

@@ -12,14 +12,14 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import attrs
 
-from lambdas.confluent import error_rows
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.reading import objects, text
 from lambdas.confluent.refusals import refusal
-from lambdas.core import errors
-from lambdas.core.clock import Clock
-from lambdas.core.errors import Denied, LakeferryError, NotFound, Transient
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey
+from lambdas.shared import errors
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import Denied, LakeferryError, NotFound, Transient
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey
 
 PAGE_SIZE: Final = 99
 #: A list longer than this is a loop: quotas are far below.
@@ -76,7 +76,7 @@ class Plane:
         except NotFound:
             return None
         except Denied as denied:
-            if DEAD_KEY not in denied.what.lower() and denied.row is error_rows.AUTH_SCOPE and self.read_probe():
+            if DEAD_KEY not in denied.what.lower() and denied.row is confluent_errors.AUTH_SCOPE and self.read_probe():
                 return None
             raise
         return self._object(body, route)
@@ -121,7 +121,7 @@ class Plane:
     def _object(self, body: Any, route: str) -> dict[str, Any]:
         if isinstance(body, dict):
             return body
-        raise Transient(error_rows.UNEXPECTED, f"GET {route}: an answer without an object")
+        raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: an answer without an object")
 
 
 def _next_token(page: dict[str, Any]) -> str:

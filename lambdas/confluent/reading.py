@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lambdas.confluent import error_rows
-from lambdas.core.errors import Transient
+from lambdas.confluent import errors as confluent_errors
+from lambdas.shared.errors import Transient
 
 
 def at(body: Any, *names: str) -> Any:
@@ -25,7 +25,7 @@ def needed(body: Any, *names: str) -> str:
     """Raises Transient where the answer lacks what every answer of its kind has."""
     if found := text(body, *names):
         return found
-    raise Transient(error_rows.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
+    raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
 
 
 def objects(body: Any, *names: str) -> list[dict[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lambdas.confluent import error_rows
-from lambdas.core.clock import Clock
-from lambdas.core.errors import (
+from lambdas.confluent import errors as confluent_errors
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import (
     DETAIL_LENGTH,
     Conflict,
     Denied,
@@ -17,19 +17,19 @@ from lambdas.core.errors import (
     Refused,
     Transient,
 )
-from lambdas.core.http_types import Answer
-from lambdas.core.retry import asked_wait
+from lambdas.shared.http_types import Answer
+from lambdas.shared.retry import asked_wait
 
 #: How long to leave Confluent alone after a 429 that doesn't say.
 UNASKED_WAIT = 10.0
 _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
-    400: (Refused, error_rows.INVALID),
-    401: (Denied, error_rows.AUTH),
-    402: (Refused, error_rows.QUOTA),
-    403: (Denied, error_rows.AUTH_SCOPE),
-    404: (NotFound, error_rows.NOT_FOUND),
-    409: (Conflict, error_rows.CONFLICT),
-    422: (Refused, error_rows.INVALID),
+    400: (Refused, confluent_errors.INVALID),
+    401: (Denied, confluent_errors.AUTH),
+    402: (Refused, confluent_errors.QUOTA),
+    403: (Denied, confluent_errors.AUTH_SCOPE),
+    404: (NotFound, confluent_errors.NOT_FOUND),
+    409: (Conflict, confluent_errors.CONFLICT),
+    422: (Refused, confluent_errors.INVALID),
 }
 
 
@@ -39,13 +39,13 @@ def refusal(answer: Answer, asked: str, clock: Clock, denied_patience: float) ->
     what = f"{asked}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
     if answer.status == 429:
         asked_for = asked_wait(answer.headers, clock)
-        return RateLimited(error_rows.RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)
+        return RateLimited(confluent_errors.RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)
     if answer.status in _ROWS:
         kind, row = _ROWS[answer.status]
         return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)
     if answer.status >= 500 and answer.status != 501:
-        return Transient(error_rows.UNAVAILABLE, what)
-    return Refused(error_rows.UNEXPECTED, what)
+        return Transient(confluent_errors.UNAVAILABLE, what)
+    return Refused(confluent_errors.UNEXPECTED, what)
 
 
 def detail(body: Any) -> str:

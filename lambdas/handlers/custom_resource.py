@@ -13,20 +13,20 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.core import errors
-from lambdas.core.clock import Clock, Deadline, SystemClock
-from lambdas.core.documents import DynamoDocuments
-from lambdas.core.errors import LakeferryError
-from lambdas.core.log import Log, open_log
-from lambdas.core.redaction import redact
-from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks
-from lambdas.handlers import failing, settings, vendors
-from lambdas.handlers.failing import LambdaContext
+from lambdas.custom_resources import provider, request
+from lambdas.custom_resources.documents import DynamoDocuments
+from lambdas.custom_resources.provider import Deployment, Lifecycle
+from lambdas.custom_resources.stacks import CloudFormationStacks
+from lambdas.custom_resources.state import Ledger
+from lambdas.handlers import runtime, settings, vendors
+from lambdas.handlers.runtime import LambdaContext
 from lambdas.handlers.settings import Settings
-from lambdas.resources import lifecycle, request
-from lambdas.resources.ledger import Ledger
-from lambdas.resources.lifecycle import Deployment, Lifecycle
+from lambdas.shared import errors
+from lambdas.shared.clock import Clock, Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.log import Log, open_log
+from lambdas.shared.redaction import redact
+from lambdas.shared.secrets import SecretStore
 
 #: Of the 4 KB of JSON that CloudFormation takes as an answer, the outputs' share.
 DATA_BYTES: Final = 2500
@@ -35,7 +35,7 @@ _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "stand
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with _invocation(event, context):
-        return lifecycle.on_event(event, SystemClock().time())
+        return provider.on_event(event, SystemClock().time())
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 @contextmanager
 def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
     log = open_log().bind(request=event.get("RequestId"), verb=event.get("RequestType"), resource=event.get("LogicalResourceId"))
-    with failing.told(log):
+    with runtime.told(log):
         require_own(event, context.invoked_function_arn)
         yield log
 

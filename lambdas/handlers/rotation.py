@@ -14,21 +14,22 @@ from botocore.config import Config
 
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.core import errors
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError, Refused
-from lambdas.core.http import Session
-from lambdas.core.log import Log, open_log
-from lambdas.core.secret_store import SecretStore
-from lambdas.handlers import failing
-from lambdas.handlers.failing import LambdaContext
-from lambdas.rotation import ages, error_rows, strategy
-from lambdas.rotation.confluent_api_key import ConfluentApiKey
-from lambdas.rotation.engine import Engine
+from lambdas.handlers import runtime
+from lambdas.handlers.runtime import LambdaContext
+from lambdas.rotation import ages, strategy
+from lambdas.rotation import errors as rotation_errors
+from lambdas.rotation.confluent import ConfluentApiKey
 from lambdas.rotation.holdings import DAY, Policy
-from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
+from lambdas.rotation.snowflake import SnowflakeKeyPair
+from lambdas.rotation.steps import Engine
 from lambdas.rotation.strategy import Strategy
 from lambdas.rotation.versions import RotatedSecrets
+from lambdas.shared import errors
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.http import Session
+from lambdas.shared.log import Log, open_log
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake.client import Snowflake
 
 _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
@@ -44,7 +45,7 @@ class Settings:
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     log = open_log().bind(secret=_shown(event), step=event.get("Step"))
-    with failing.told(log):
+    with runtime.told(log):
         clock = SystemClock()
         left = context.get_remaining_time_in_millis() / 1000 - contract.ROTATION_MARGIN_SECONDS
         deadline = Deadline(clock, clock.time() + left)
@@ -60,7 +61,7 @@ def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
     operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
     if operation is None or not secret:
         known = f"{' or '.join(_OPERATIONS)}, of a secret, or {contract.REVOKE_EXPIRED}, of a list of secrets"
-        raise Refused(error_rows.EVENT, f"an operation is {known}")
+        raise Refused(rotation_errors.EVENT, f"an operation is {known}")
     return operation(engine, secret)
 
 

@@ -8,8 +8,8 @@ import attrs
 
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
 
 
 @attrs.frozen

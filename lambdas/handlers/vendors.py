@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lambdas.confluent.client import Confluent
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.secret_store import SecretStore
+from lambdas.custom_resources import registry
 from lambdas.handlers import settings
 from lambdas.handlers.settings import Settings
-from lambdas.resources import registry
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 

@@ -14,9 +14,9 @@ from typing import Final
 import attrs
 
 from lambdas import contract
-from lambdas.core.errors import Refused
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import CURRENT, PENDING, PREVIOUS, Described, SecretVersions, Version, marks
+from lambdas.shared.errors import Refused
 
 DAY: Final = 86400.0
 #: Seconds after which a version is marked before it is made current.
@@ -56,7 +56,7 @@ class Holdings:
     def require_same_labels(self) -> None:
         """Raises Refused where a rotation has begun or ended since this was read."""
         if self.versions.describe().stages != self.described.stages:
-            raise Refused(error_rows.CHANGED, f"secret {self.described.name}")
+            raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
     def needs_mark(self, pending: Version) -> bool:
         """It would become current so late that its age no longer tells when."""
@@ -83,7 +83,7 @@ def read(versions: SecretVersions, described: Described, token: str, policy: Pol
     """`token` is "" where no rotation is meant: then what is pending is whatever has the label. Raises Refused."""
     current = versions.read(described.labelled(CURRENT))
     if current is None:
-        raise Refused(error_rows.EMPTY, f"secret {described.name} has no current value")
+        raise Refused(rotation_errors.EMPTY, f"secret {described.name} has no current value")
     previous = versions.read(described.labelled(PREVIOUS))
     pending = versions.read(token or described.labelled(PENDING))
     if pending is not None and pending.id == current.id:

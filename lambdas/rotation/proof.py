@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import NotYet, OutOfTime, RateLimited, Refused, Transient
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import NotYet, OutOfTime, RateLimited, Refused, Transient
 
 SUCCESSES: Final = 2
 #: Seconds between two successes, and the least and the most between two tries.
@@ -29,7 +29,7 @@ def prove(works: Callable[[], bool], is_there: Callable[[], bool], deadline: Dea
         pause = APART if accepted else max(wait, asked)
         wait = wait if accepted else min(_MOST, wait * 1.5)
         if deadline.left() <= pause + _ENOUGH:
-            raise NotYet(error_rows.NOT_PROVEN, what)
+            raise NotYet(rotation_errors.NOT_PROVEN, what)
         deadline.clock.sleep(pause)
 
 
@@ -46,4 +46,4 @@ def _tried(works: Callable[[], bool], is_there: Callable[[], bool], what: str) -
         return False, limited.wait
     except Transient:
         return False, 0.0
-    raise Refused(error_rows.NOT_THERE, what)
+    raise Refused(rotation_errors.NOT_THERE, what)

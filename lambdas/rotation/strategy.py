@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 import attrs
 
-from lambdas.core.errors import Refused
-from lambdas.core.secret_store import KEY_ID, KEY_SECRET
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.holdings import Holdings
 from lambdas.rotation.versions import Version
+from lambdas.shared.errors import Refused
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 CONFLUENT: Final = "confluent"
 SNOWFLAKE: Final = "snowflake"
@@ -81,4 +81,4 @@ def kind_of(version: Version) -> str:
         if all(version.text(name) for name in names):
             return kind
     known = " or ".join(", ".join(names) for names in KNOWN_BY.values())
-    raise Refused(error_rows.FIELDS, f"version {version.id} has neither {known}")
+    raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")

@@ -11,11 +11,11 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from lambdas.core.aws import DENIED, FINAL, SecretsManager, told, unless
-from lambdas.core.errors import ErrorRow, Refused
-from lambdas.core.redaction import Secret
-from lambdas.core.secret_store import NOT_SECRET
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
+from lambdas.shared.aws import DENIED, FINAL, SecretsManager, told, unless
+from lambdas.shared.errors import ErrorRow, Refused
+from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import NOT_SECRET
 
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
@@ -103,28 +103,28 @@ class SecretVersions:
         """Written once: the same token with another value is refused. Raises Refused where nothing was written."""
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
-        with self._calling("storing the new value of", error_rows.NOT_STORED):
+        with self._calling("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
                 SecretId=self.secret_id, ClientRequestToken=token, SecretString=text, VersionStages=[PENDING], **extra
             )
 
     def make_current(self, token: str, replaced: str) -> None:
         """Only over the version that is current as far as the caller knows. Raises Refused where another one is."""
-        with self._calling("making a version current of", error_rows.NOT_MOVED):
+        with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
             )
 
     def mark(self, token: str, now: float) -> None:
         """A label with the time: nothing that readers know of changes."""
-        with self._calling("marking a version of", error_rows.NOT_MOVED):
+        with self._calling("marking a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=f"{_MARK}{int(now)}", MoveToVersionId=token
             )
 
     def give_up(self, token: str) -> None:
         """Takes the label of the version that is being rotated to."""
-        with self._calling("taking a label from a version of", error_rows.NOT_MOVED):
+        with self._calling("taking a label from a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
 
     def unlabelled(self) -> Iterator[Version]:
@@ -150,7 +150,7 @@ class SecretVersions:
             return None
         fields = _fields(str(found["SecretString"]))
         if fields is None:
-            raise Refused(error_rows.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
+            raise Refused(rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
         return Version(version, _seconds(found["CreatedDate"]) or 0.0, fields)
 
     @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
 
 VENDOR_DOMAIN: Final = ".snowflakecomputing.com"
 _WORDS: Final = r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?"

@@ -15,13 +15,14 @@ from urllib.parse import quote, urlsplit
 
 import attrs
 
-from lambdas.core.address import require_safe
-from lambdas.core.clock import Clock
-from lambdas.core.errors import Refused, Transient
-from lambdas.core.http import Session
-from lambdas.core.http_types import Answer
-from lambdas.core.redaction import Secret
-from lambdas.snowflake import account, error_rows
+from lambdas.shared.address import require_safe
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import Refused, Transient
+from lambdas.shared.http import Session
+from lambdas.shared.http_types import Answer
+from lambdas.shared.redaction import Secret
+from lambdas.snowflake import account
+from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.refusals import TRUNCATED, described, field, refusal
 from lambdas.snowflake.sql import Sql
@@ -113,7 +114,7 @@ class Snowflake:
     def _rows(self, answer: Answer, asked: str) -> list[Row]:
         """Raises Transient for an answer that is not whole: rows that are missing would look like objects that are gone."""
         if field(answer.body, "code") == TRUNCATED:
-            raise Refused(error_rows.TRUNCATED, described(answer, asked))
+            raise Refused(snowflake_errors.TRUNCATED, described(answer, asked))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
         names = [field(column, "name").lower() for column in _items(meta, "rowType")]
         rows = list(_named(names, _items(answer.body, "data")))
@@ -121,7 +122,7 @@ class Snowflake:
             part = self._call("GET", _route(answer, asked), asked, {"partition": str(number)})
             rows += _named(names, _items(part.body, "data"))
         if not names or field(meta, "numRows") != str(len(rows)):
-            raise Transient(error_rows.UNEXPECTED, f"{described(answer, asked)}: an answer without all of its rows")
+            raise Transient(snowflake_errors.UNEXPECTED, f"{described(answer, asked)}: an answer without all of its rows")
         return rows
 
     def _call(self, method: str, route: str, asked: str, params: Mapping[str, str] | None = None, body: Any = None) -> Answer:
@@ -171,7 +172,7 @@ def _route(answer: Answer, asked: str) -> str:
     """Only the handle is taken from the answer, not the address that it gives."""
     handle = field(answer.body, "statementHandle")
     if not handle or handle in (".", ".."):
-        raise Transient(error_rows.UNEXPECTED, f"{asked}: an answer without a statement handle")
+        raise Transient(snowflake_errors.UNEXPECTED, f"{asked}: an answer without a statement handle")
     return f"{_STATEMENTS}/{quote(handle, safe='')}"
 
 

@@ -14,7 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from lambdas.core.redaction import Secret
+from lambdas.shared.redaction import Secret
 
 BITS: Final = 3072
 _FEWEST_BITS: Final = 2048

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lambdas.core.kind import Context
+from lambdas.shared.resource import Context
 from lambdas.snowflake import sql
 from lambdas.snowflake.sql import Sql
 

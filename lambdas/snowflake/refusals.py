@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lambdas.core.clock import Clock
-from lambdas.core.errors import (
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import (
     DETAIL_LENGTH,
     Conflict,
     Denied,
@@ -17,35 +17,35 @@ from lambdas.core.errors import (
     Refused,
     Transient,
 )
-from lambdas.core.http_types import Answer
-from lambdas.core.retry import asked_wait
-from lambdas.snowflake import error_rows
+from lambdas.shared.http_types import Answer
+from lambdas.shared.retry import asked_wait
+from lambdas.snowflake import errors as snowflake_errors
 
 #: How long to leave Snowflake alone after a 429 that doesn't say.
 UNASKED_WAIT: Final = 10.0
 TRUNCATED: Final = "391908"
 _CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
-    "002003": (NotFound, error_rows.MISSING),
-    "002043": (NotFound, error_rows.MISSING),
-    "002002": (Conflict, error_rows.EXISTS),
-    "003001": (Denied, error_rows.PRIVILEGE),
-    "003041": (Denied, error_rows.PRIVILEGE),
-    "000606": (Refused, error_rows.WAREHOUSE),
-    "091968": (Refused, error_rows.EQUALITY_DELETES),
-    "000604": (Transient, error_rows.UNAVAILABLE),
-    "000630": (Transient, error_rows.UNAVAILABLE),
-    "390186": (Denied, error_rows.ROLE),
-    "390189": (Denied, error_rows.ROLE),
-    "390420": (Refused, error_rows.NETWORK),
-    "390422": (Refused, error_rows.NETWORK),
+    "002003": (NotFound, snowflake_errors.MISSING),
+    "002043": (NotFound, snowflake_errors.MISSING),
+    "002002": (Conflict, snowflake_errors.EXISTS),
+    "003001": (Denied, snowflake_errors.PRIVILEGE),
+    "003041": (Denied, snowflake_errors.PRIVILEGE),
+    "000606": (Refused, snowflake_errors.WAREHOUSE),
+    "091968": (Refused, snowflake_errors.EQUALITY_DELETES),
+    "000604": (Transient, snowflake_errors.UNAVAILABLE),
+    "000630": (Transient, snowflake_errors.UNAVAILABLE),
+    "390186": (Denied, snowflake_errors.ROLE),
+    "390189": (Denied, snowflake_errors.ROLE),
+    "390420": (Refused, snowflake_errors.NETWORK),
+    "390422": (Refused, snowflake_errors.NETWORK),
 }
 _STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorRow]]] = {
-    400: (Refused, error_rows.INVALID),
-    401: (Denied, error_rows.AUTH),
-    403: (Denied, error_rows.AUTH),
-    404: (NotFound, error_rows.MISSING),
-    408: (Transient, error_rows.UNAVAILABLE),
-    422: (Refused, error_rows.INVALID),
+    400: (Refused, snowflake_errors.INVALID),
+    401: (Denied, snowflake_errors.AUTH),
+    403: (Denied, snowflake_errors.AUTH),
+    404: (NotFound, snowflake_errors.MISSING),
+    408: (Transient, snowflake_errors.UNAVAILABLE),
+    422: (Refused, snowflake_errors.INVALID),
 }
 _USED: Final = ("used by", "in use", "being used", "is associated with", "depend")
 
@@ -56,15 +56,15 @@ def refusal(answer: Answer, asked: str, clock: Clock, skew: str = "") -> Lakefer
     what = described(answer, asked) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
         wait = asked_wait(answer.headers, clock)
-        return RateLimited(error_rows.RATE, what, wait=UNASKED_WAIT if wait is None else wait)
+        return RateLimited(snowflake_errors.RATE, what, wait=UNASKED_WAIT if wait is None else wait)
     if answer.status >= 500 and answer.status != 501:
-        return Transient(error_rows.UNAVAILABLE, what)
+        return Transient(snowflake_errors.UNAVAILABLE, what)
     if code in _CODES:
         kind, row = _CODES[code]
         return kind(row, what)
     if answer.status == 422 and says(what, *_USED) and asked.startswith("DROP"):
-        return Conflict(error_rows.IN_USE, what)
-    kind, row = _STATUSES.get(answer.status, (Refused, error_rows.UNEXPECTED))
+        return Conflict(snowflake_errors.IN_USE, what)
+    kind, row = _STATUSES.get(answer.status, (Refused, snowflake_errors.UNEXPECTED))
     return kind(row, what)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from lambdas.core.errors import BadProperties
+from lambdas.shared.errors import BadProperties
 
 NAME_LENGTH: Final = 255
 _PLAIN: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")

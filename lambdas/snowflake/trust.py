@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.core.errors import DETAIL_LENGTH, Conflict, ErrorRow, Faulty, NotFound, Refused
-from lambdas.snowflake import error_rows, sql
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, Faulty, NotFound, Refused
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 from lambdas.snowflake.refusals import says
 
@@ -98,10 +99,10 @@ def require_same(side: Side, principal: str, external_id: str) -> None:
     """Raises Refused where the role was made to trust other values than `side` has; "" is not compared."""
     if principal and side.principal and principal != side.principal:
         what = f"{side}: the role trusts {principal}, and Snowflake comes as {side.principal}"
-        raise Refused(error_rows.TRUST_PRINCIPAL, what)
+        raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
     if external_id and side.external_id and external_id != side.external_id:
         what = f"{side}: the role wants external id {external_id}, and Snowflake presents {side.external_id}"
-        raise Refused(error_rows.TRUST_EXTERNAL_ID, what)
+        raise Refused(snowflake_errors.TRUST_EXTERNAL_ID, what)
 
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
@@ -132,7 +133,7 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     listed = [str(one) for one in found.get("list", [])]
     if namespace in listed:
         return
-    row = error_rows.TRUST_NAMESPACE if listed else error_rows.TRUST_REGION
+    row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
     shown = ", ".join(listed)[:DETAIL_LENGTH] or "none at all"
     what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
     raise Faulty(row, what, patience=_NAMESPACE_PATIENCE)
@@ -141,16 +142,16 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
 def of_catalog(told: str) -> ErrorRow:
     """Which row Snowflake's words about a catalog mean."""
     if says(told, "assumerole", "assume role", "assume_role"):
-        return error_rows.TRUST_ROLE
+        return snowflake_errors.TRUST_ROLE
     if says(told, "s3:"):
-        return error_rows.TRUST_STORAGE
+        return snowflake_errors.TRUST_STORAGE
     if says(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
-        return error_rows.TRUST_CATALOG
+        return snowflake_errors.TRUST_CATALOG
     if says(told, "region", "credential should be scoped", "unknownhost"):
-        return error_rows.TRUST_REGION
+        return snowflake_errors.TRUST_REGION
     if says(told, "namespace", "database", "entitynotfound"):
-        return error_rows.TRUST_NAMESPACE
-    return error_rows.TRUST_CATALOG
+        return snowflake_errors.TRUST_NAMESPACE
+    return snowflake_errors.TRUST_CATALOG
 
 
 def require_unused(vendor: Snowflake, column: str, name: str) -> None:
@@ -158,7 +159,7 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
         names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
-        raise Conflict(error_rows.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
+        raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
 def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
@@ -168,10 +169,10 @@ def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
 
 def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
     if says(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
-        return error_rows.TRUST_ROLE
+        return snowflake_errors.TRUST_ROLE
     if "storageLocationSelectionResult" in bad or says(told, "permanentredirect", "wrong region", "another region"):
-        return error_rows.TRUST_REGION
-    return error_rows.TRUST_STORAGE
+        return snowflake_errors.TRUST_REGION
+    return snowflake_errors.TRUST_STORAGE
 
 
 def _faulty(side: Side, row: ErrorRow, told: str) -> Faulty:

@@ -30,9 +30,7 @@ class Purge(Construct):
         ]
         self._provider = WaitingProvider(stack, f"{name}Provider", on_event=functions[0], is_complete=functions[1])
 
-    def on_destroy(
-        self, name: str, what: str, value: str, *, after: Sequence[IDependable] = ()
-    ) -> CustomResource:
+    def on_destroy(self, name: str, what: str, value: str, *, after: Sequence[IDependable] = ()) -> CustomResource:
         """`what` is one of contract.PURGES. `after` are those that go later than this."""
         if what not in contract.PURGES:
             raise ValueError(f"{what} is none of {', '.join(contract.PURGES)}")

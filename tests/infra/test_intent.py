@@ -20,9 +20,9 @@ from policies import ACCOUNT, Reader
 from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
-from lambdas.core import deployment as settings
-from lambdas.watch import metrics
-from lambdas.watch.sights import Seen
+from lambdas.monitoring import metrics
+from lambdas.monitoring.sights import Seen
+from lambdas.shared import deployment as settings
 
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
@@ -362,10 +362,10 @@ def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
 
 def test_what_no_event_told_is_told_within_the_hour(dev):
     """N3: by a call in the words that the notification knows."""
-    from lambdas.handlers import notification
+    from lambdas.handlers import notifications
 
     (body,) = [one for one in dev.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" not in one]
-    assert json.loads(body["Target"]["Input"]) == notification.CATCH_UP
+    assert json.loads(body["Target"]["Input"]) == notifications.CATCH_UP
     assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
 
 

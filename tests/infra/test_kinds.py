@@ -22,11 +22,11 @@ from policies import ACCOUNT, Reader
 from resource_world import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
-from lambdas.core import errors
-from lambdas.core.errors import BadProperties, Transient
-from lambdas.core.properties import RESERVED, parse, prop
-from lambdas.resources import identity, registry
-from lambdas.resources.registry import KINDS, Registered
+from lambdas.custom_resources import identity, registry
+from lambdas.custom_resources.registry import KINDS, Registered
+from lambdas.shared import errors
+from lambdas.shared.errors import BadProperties, Transient
+from lambdas.shared.properties import RESERVED, parse, prop
 
 KEPT = Path(__file__).parent / "golden"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -18,9 +18,9 @@ from resource_world import START, Invocations, Resource
 
 from lakeferry.doctor import Result, confluent_hops, snowflake_hops
 from lambdas import contract
-from lambdas.core.kind import Context
-from lambdas.resources import identity, registry
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import identity, registry
+from lambdas.custom_resources.identity import Identity
+from lambdas.shared.resource import Context
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent_cloud.server import ConfluentCloud

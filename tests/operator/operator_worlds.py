@@ -15,11 +15,11 @@ from deployments import check
 from lakeferry.ground import Addresses, Ground
 from lakeferry.reference import snowflake as guide
 from lambdas import contract
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.kind import Context
-from lambdas.core.redaction import Secret
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import identity, registry
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
+from lambdas.shared.resource import Context
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 

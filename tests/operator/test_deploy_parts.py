@@ -23,7 +23,7 @@ from lakeferry.planning import taking
 from lakeferry.planning.difference import Action
 from lakeferry.states import drift, telling
 from lambdas import contract
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import identity, registry
 
 HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 

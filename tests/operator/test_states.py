@@ -28,12 +28,12 @@ from lakeferry.states import exports, flow, tableflow, tables, telling
 from lakeferry.states.places import Places
 from lakeferry.states.tableflow import Tableflow
 from lakeferry.states.words import Seen, State, look, spoken_hours
-from lambdas.core.errors import LakeferryError
-from lambdas.handlers.watch import Settings
+from lambdas.handlers.monitoring import Settings
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.tables import Connection, Tables
+from lambdas.monitoring.watched import Export, Table, Watched
 from lambdas.rotation.holdings import DAY
-from lambdas.watch import error_rows
-from lambdas.watch.tables import Connection, Tables
-from lambdas.watch.watched import Export, Table, Watched
+from lambdas.shared.errors import LakeferryError
 
 STALE_HOURS = 12.0
 EXPORT = Export("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)
@@ -277,7 +277,7 @@ def test_the_last_run_is_told_with_its_own_record(looking, job):
 
 def test_what_aws_refuses_is_not_asked():
     def denied():
-        raise LakeferryError(error_rows.NO_VALUE, "secret x")
+        raise LakeferryError(monitoring_errors.NO_VALUE, "secret x")
 
     assert look(denied) == Seen(State.NOT_ASKED, told="secret x", code="WATCH-NO-VALUE")
     assert look(lambda: 1.5) == 1.5

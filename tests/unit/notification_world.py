@@ -11,13 +11,13 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 from resource_world import TurnedClock
 
 from lakeferry.reference import samples
-from lambdas.core.log import open_log
-from lambdas.core.objects import Objects
-from lambdas.core.topics import Topics
-from lambdas.notification.facts import Told
-from lambdas.notification.links import Links
-from lambdas.notification.notifier import Notifier
-from lambdas.notification.post import Post
+from lambdas.notifications.facts import Told
+from lambdas.notifications.links import Links
+from lambdas.notifications.mailer import Post
+from lambdas.notifications.notifier import Notifier
+from lambdas.shared.log import open_log
+from lambdas.shared.s3 import Objects
+from lambdas.shared.sns import Topics
 
 ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
 ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"

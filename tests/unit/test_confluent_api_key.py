@@ -9,9 +9,9 @@ import pytest
 from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 
 from lambdas.confluent import key_services, secret_fields
-from lambdas.confluent.kinds import api_key
-from lambdas.core.errors import BadProperties, Denied, NotFound, NotYet, Transient, Vanished
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.confluent.resources import api_key
+from lambdas.shared.errors import BadProperties, Denied, NotFound, NotYet, Transient, Vanished
+from lambdas.shared.redaction import ApiKey, Secret
 
 KEYS = "/iam/v2/api-keys"
 SERVICES = {

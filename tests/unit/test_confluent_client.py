@@ -14,7 +14,7 @@ from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import Plane, path
 from lambdas.confluent.reading import at, needed, objects, text
 from lambdas.confluent.refusals import detail, refusal
-from lambdas.core.errors import (
+from lambdas.shared.errors import (
     Conflict,
     ContainerGone,
     Denied,
@@ -26,8 +26,8 @@ from lambdas.core.errors import (
     Refused,
     Transient,
 )
-from lambdas.core.http_types import Answer
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.http_types import Answer
+from lambdas.shared.redaction import ApiKey, Secret
 
 PROBE = "GET /org/v2/environments"
 THING = "GET /things/1"

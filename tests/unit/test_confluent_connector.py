@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import AVRO, CONNECTORS, IN_CLUSTER, NAME, SA, context, spec, wrote
 
-from lambdas.confluent.kinds import connector
-from lambdas.core.errors import BadProperties, Refused, Spoiled, Transient, Vanished
+from lambdas.confluent.resources import connector
+from lambdas.shared.errors import BadProperties, Refused, Spoiled, Transient, Vanished
 
 
 def connector_spec(**given):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import CLUSTER, ENV, LKC, NAME, ORG, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import environment, kafka_cluster
-from lambdas.core.errors import BadProperties, Denied, Faulty, LakeferryError, NotYet, Refused, Vanished
+from lambdas.confluent.resources import environment, kafka_cluster
+from lambdas.shared.errors import BadProperties, Denied, Faulty, LakeferryError, NotYet, Refused, Vanished
 
 ENVIRONMENT = {
     "id": ENV,

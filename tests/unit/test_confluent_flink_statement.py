@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lambdas.confluent.flink_sql import mark, normal
-from lambdas.confluent.kinds import flink_statement
-from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated, Refused, Spoiled, Vanished
+from lambdas.confluent.resources import flink_statement
+from lambdas.shared.errors import BadProperties, Faulty, NotYet, Outdated, Refused, Spoiled, Vanished
 
 FLINK = Path(__file__).parents[2] / "flink"
 SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import ENV, IN_CLUSTER, IN_ENV, LKC, NAME, context, spec, wrote
 
-from lambdas.confluent.kinds import catalog_integration, flink_compute_pool, provider_integration
-from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated
+from lambdas.confluent.resources import catalog_integration, flink_compute_pool, provider_integration
+from lambdas.shared.errors import BadProperties, Faulty, NotYet, Outdated
 
 
 def test_compute_pool(server):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import ENV, IN_CLUSTER, KAFKA, LKC, NAME, ORG, SA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import acl, role_binding, service_account
-from lambdas.core.errors import BadProperties, Denied, Vanished
+from lambdas.confluent.resources import acl, role_binding, service_account
+from lambdas.shared.errors import BadProperties, Denied, Vanished
 
 
 def test_a_service_account_takes_its_role_bindings_with_it(server):

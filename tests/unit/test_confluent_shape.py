@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from lambdas import contract
-from lambdas.confluent.kinds import acl, role_binding
-from lambdas.resources.registry import KINDS
+from lambdas.confluent.resources import acl, role_binding
+from lambdas.custom_resources.registry import KINDS
 
 VERBS = ["create", "is_ready", "update", "delete", "REPLACE_ON", "adopt"]
 

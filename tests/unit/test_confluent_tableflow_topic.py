@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import tableflow_topic
-from lambdas.core.errors import BadProperties, Faulty, NotFound, NotYet, Outdated, Refused, Vanished
+from lambdas.confluent.resources import tableflow_topic
+from lambdas.shared.errors import BadProperties, Faulty, NotFound, NotYet, Outdated, Refused, Vanished
 
 ROUTE = "/tableflow/v1/tableflow-topics"
 TOPIC = f"{ROUTE}/trades"

@@ -7,8 +7,8 @@ import json
 import pytest
 from confluent_context import AVRO, CLUSTER, ENV, IN_CLUSTER, KAFKA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import schema, topic
-from lambdas.core.errors import BadProperties, Conflict, ContainerGone, NotYet, Refused
+from lambdas.confluent.resources import schema, topic
+from lambdas.shared.errors import BadProperties, Conflict, ContainerGone, NotYet, Refused
 
 
 def topic_spec(**given):

@@ -6,10 +6,10 @@ import inspect
 import re
 from pathlib import Path
 
-from lambdas.confluent import error_rows
-from lambdas.core import errors
-from lambdas.core.errors import ErrorRow, LakeferryError
-from lambdas.resources import reference
+from lambdas.confluent import errors as confluent_errors
+from lambdas.custom_resources import reference
+from lambdas.shared import errors
+from lambdas.shared.errors import ErrorRow, LakeferryError
 
 LAMBDAS = Path(errors.__file__).parents[1]
 
@@ -25,14 +25,14 @@ def test_every_row_is_whole_and_its_code_its_own():
 
 
 def test_every_row_that_is_defined_is_in_the_reference():
-    for module in (errors, error_rows):
+    for module in (errors, confluent_errors):
         defined = {value for _, value in inspect.getmembers(module, lambda value: isinstance(value, ErrorRow))}
         assert defined == set(module.ERRORS)
 
 
 def test_every_row_is_used():
     code = "".join(path.read_text() for path in LAMBDAS.rglob("*.py"))
-    for module, alias in ((errors, "errors"), (error_rows, "error_rows")):
+    for module, alias in ((errors, "errors"), (confluent_errors, "confluent_errors")):
         names = [name for name, value in inspect.getmembers(module) if isinstance(value, ErrorRow)]
         own = Path(module.__file__).read_text()
         unused = [n for n in names if f"{alias}.{n}" not in code and len(re.findall(rf"\b{n}\b", own)) < 3]

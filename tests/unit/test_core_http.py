@@ -10,12 +10,12 @@ import pytest
 from resource_world import TurnedClock
 from scripted_server import Scripted, cut_short, dripping, held, reset
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError, OutOfTime
-from lambdas.core.http import LARGEST_BODY, Session, Timeouts
-from lambdas.core.http_types import Broken, NotSent
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.retry import RetryPolicy
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError, OutOfTime
+from lambdas.shared.http import LARGEST_BODY, Session, Timeouts
+from lambdas.shared.http_types import Broken, NotSent
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.retry import RetryPolicy
 
 KEY = ApiKey("the-id", Secret("canary-of-http"))
 GET, POST = "GET /it", "POST /it"

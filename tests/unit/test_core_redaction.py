@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
-from lambdas.core.log import open_log
-from lambdas.core.redaction import SHOWN, ApiKey, Secret, redact
-from lambdas.handlers.failing import Failed, told
+from lambdas.handlers.runtime import Failed, told
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import SHOWN, ApiKey, Secret, redact
 
 VALUE = 'canary/+"value\\with=signs'
 

@@ -14,8 +14,8 @@ from lakeferry.deploying import causes
 from lakeferry.deploying.events import Event, read
 from lakeferry.deploying.progress import Progress
 from lakeferry.planning.durations import Phase
-from lambdas.core.errors import LakeferryError
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
+from lambdas.shared.errors import LakeferryError
 
 STACK = "lakeferry-dev-confluent"
 STACKS = ["lakeferry-dev-data", STACK]
@@ -197,9 +197,9 @@ def test_a_stack_that_is_worked_at_is_told_so(status):
 
 
 def test_what_functions_say_is_read_back_as_it_was_written():
-    error = LakeferryError(error_rows.IN_GRACE, "slot 2 of user U")
+    error = LakeferryError(rotation_errors.IN_GRACE, "slot 2 of user U")
     error.doing = "rotating: "
     found = refusals.read(f"Error: {error}")
-    assert (found.code, found.what) == (error_rows.IN_GRACE.code, "rotating: slot 2 of user U")
-    assert (found.why, found.fix) == (error_rows.IN_GRACE.cause, error_rows.IN_GRACE.remedy)
+    assert (found.code, found.what) == (rotation_errors.IN_GRACE.code, "rotating: slot 2 of user U")
+    assert (found.why, found.fix) == (rotation_errors.IN_GRACE.cause, rotation_errors.IN_GRACE.remedy)
     assert refusals.read("Task timed out after 900.00 seconds") is None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.core.redaction import Secret
-from lambdas.notification import text
+from lambdas.notifications import text
+from lambdas.shared.redaction import Secret
 
 HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200b:[]"), max_size=300)
 

@@ -20,7 +20,7 @@ from lakeferry.planning.difference import Action, Comparison
 from lakeferry.planning.resources import Resource
 from lakeferry.planning.telling import Plan
 from lakeferry.planning.templates import Wanted
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 SECRET = "cflt" + "A1b2C3d4" * 8
 

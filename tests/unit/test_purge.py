@@ -10,11 +10,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from resource_world import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Denied, Refused, Transient
-from lambdas.handlers import purge
-from lambdas.handlers.failing import Failed
-from lambdas.purge.leftovers import Leftovers
+from lambdas.custom_resources.cleanup import Leftovers
+from lambdas.handlers import cleanup
+from lambdas.handlers.runtime import Failed
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, Refused, Transient
 
 _numbers = itertools.count(1)
 STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
@@ -165,26 +165,26 @@ def event(verb, **properties):
 
 def test_only_delete_does_anything():
     for verb in ("Create", "Update"):
-        assert purge.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
+        assert cleanup.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
 
 
 def test_another_place_is_another_resource():
     """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
-    one, other = (purge.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
+    one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
     assert one != other
-    assert purge.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
+    assert cleanup.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
 
 
 def test_a_stack_of_another_account_purges_nothing():
     """I17."""
     foreign = {**event("Delete", bucket="x"), "StackId": STACK.replace(ACCOUNT, "999999999999")}
     with pytest.raises(Failed, match="LF-FOREIGN-EVENT"):
-        purge.is_complete(foreign, Context())
+        cleanup.is_complete(foreign, Context())
 
 
 def test_a_failure_is_one_short_message(lake_aws):
     """The stack isn't there, so its state can't be asked for."""
     with pytest.raises(Failed) as told:
-        purge.is_complete(event("Delete", bucket="x"), Context())
+        cleanup.is_complete(event("Delete", bucket="x"), Context())
     assert len(str(told.value)) < 2_000
     assert told.value.__suppress_context__

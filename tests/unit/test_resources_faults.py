@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from toy_kind import Toys
 
-from lambdas.core import errors
-from lambdas.core.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
-from lambdas.core.http_types import Broken, NotSent
+from lambdas.shared import errors
+from lambdas.shared.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
+from lambdas.shared.http_types import Broken, NotSent
 
 
 class Killed(BaseException):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from toy_kind import Spec, ToyKind
 
 from lambdas import contract
-from lambdas.confluent.kinds import environment, topic
-from lambdas.core.errors import LakeferryError
-from lambdas.core.properties import parse
-from lambdas.resources import identity, request
-from lambdas.resources.identity import Identity
+from lambdas.confluent.resources import environment, topic
+from lambdas.custom_resources import identity, request
+from lambdas.custom_resources.identity import Identity
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.properties import parse
 
 NAME = {
     "project": "lakeferry",

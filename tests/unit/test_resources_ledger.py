@@ -6,10 +6,10 @@ import attrs
 import pytest
 from resource_world import MemoryDocuments, StacksAsTold, TurnedClock
 
-from lambdas.core.errors import NotYet, Overtaken, Transient
-from lambdas.resources.admission import admit
-from lambdas.resources.ledger import TOMBSTONE_SECONDS, Ledger, Row
-from lambdas.resources.request import Request
+from lambdas.custom_resources.admission import admit
+from lambdas.custom_resources.request import Request
+from lambdas.custom_resources.state import TOMBSTONE_SECONDS, Ledger, Row
+from lambdas.shared.errors import NotYet, Overtaken, Transient
 
 
 def asked(request_id="r1", verb="Create", **given):

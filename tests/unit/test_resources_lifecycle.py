@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 from resource_world import Resource
 from toy_kind import Toys
 
-from lambdas.core import aws, errors
-from lambdas.core.errors import (
+from lambdas.shared import aws, errors
+from lambdas.shared.errors import (
     BadProperties,
     Denied,
     GaveUp,

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from lambdas import contract
-from lambdas.core.errors import LakeferryError
-from lambdas.core.redaction import Secret
 from lambdas.handlers import rotation
-from lambdas.handlers.failing import Failed
+from lambdas.handlers.runtime import Failed
 from lambdas.rotation.holdings import DAY, Policy
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import Secret
 
 
 class Invocation:

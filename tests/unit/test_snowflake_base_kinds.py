@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from snowflake_context import DONE, MARK, MISSING, NAME, OWN, context, failure, result, row, script, spec, written
 
-from lambdas.core.errors import BadProperties, Conflict, NotFound, Refused, Vanished
-from lambdas.core.kind import Context
+from lambdas.shared.errors import BadProperties, Conflict, NotFound, Refused, Vanished
+from lambdas.shared.resource import Context
 from lambdas.snowflake import naming
-from lambdas.snowflake.kinds import database, role, schema, warehouse
+from lambdas.snowflake.resources import database, role, schema, warehouse
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
 #: Kind, its properties, what its SHOW begins with, its row, and the two statements.

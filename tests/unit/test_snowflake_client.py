@@ -14,10 +14,10 @@ from resource_world import TurnedClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
-from lambdas.core.http import Session
-from lambdas.core.http_types import Answer
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
+from lambdas.shared.http import Session
+from lambdas.shared.http_types import Answer
 from lambdas.snowflake import account, sql
 from lambdas.snowflake.client import Login, Snowflake
 

@@ -6,9 +6,9 @@ import pytest
 from snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
 from lambdas import contract
-from lambdas.core.errors import BadProperties, NotFound, Vanished
+from lambdas.shared.errors import BadProperties, NotFound, Vanished
 from lambdas.snowflake import privileges
-from lambdas.snowflake.kinds import grant
+from lambdas.snowflake.resources import grant
 
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 

@@ -13,7 +13,7 @@ import sql_tokens
 
 from lakeferry.reference import pages, snowflake
 from lambdas import contract
-from lambdas.core.redaction import Secret
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair
 
 NEEDS = [name for name in ("bash", "openssl", "jq") if shutil.which(name) is None]

@@ -8,7 +8,7 @@ import pytest
 from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
 from snowflake_context import DONE, IAM_USER, POST, READS, ROLE_ARN, failure, result, script, sent, value, vendor, written
 
-from lambdas.core.errors import GaveUp, Refused
+from lambdas.shared.errors import GaveUp, Refused
 
 
 class Roles:

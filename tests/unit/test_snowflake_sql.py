@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from lambdas.core.errors import BadProperties
+from lambdas.shared.errors import BadProperties
 from lambdas.snowflake import client, privileges, sql
 
 FOLDER = Path(client.__file__).parent

@@ -6,8 +6,8 @@ import pytest
 from snowflake_context import MARK, MISSING, OWN, context, failure, result, row, script, spec, value, written
 
 from lambdas import contract
-from lambdas.core.errors import BadProperties, Faulty, NotFound, Outdated, Refused, Vanished
-from lambdas.snowflake.kinds import iceberg_table, linked_database
+from lambdas.shared.errors import BadProperties, Faulty, NotFound, Outdated, Refused, Vanished
+from lambdas.snowflake.resources import iceberg_table, linked_database
 
 TABLE = {
     "database": "SALES",

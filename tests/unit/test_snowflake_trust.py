@@ -24,9 +24,9 @@ from snowflake_context import (
     written,
 )
 
-from lambdas.core.errors import BadProperties, Conflict, Faulty, NotFound, Outdated, Refused, Transient
-from lambdas.resources import identity
-from lambdas.snowflake.kinds import catalog_integration, external_volume, trust
+from lambdas.custom_resources import identity
+from lambdas.shared.errors import BadProperties, Conflict, Faulty, NotFound, Outdated, Refused, Transient
+from lambdas.snowflake.resources import catalog_integration, external_volume, trust
 
 URL = "s3://lake-bucket/tableflow/v1/"
 VOLUME = {"base_url": URL, "role_arn": ROLE_ARN}

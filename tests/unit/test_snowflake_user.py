@@ -9,11 +9,11 @@ import pytest
 from resource_world import MemorySecrets
 from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
 
-from lambdas.core.errors import BadProperties, NotFound, NotYet, Refused, Transient, Vanished
-from lambdas.core.redaction import Secret
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared.errors import BadProperties, NotFound, NotYet, Refused, Transient, Vanished
+from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
-from lambdas.snowflake.kinds import user
+from lambdas.snowflake.resources import user
 from lambdas.snowflake.secret_fields import Connection
 
 GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}

@@ -19,20 +19,21 @@ from botocore.stub import Stubber
 from lambdas import contract
 from lambdas.confluent import telemetry
 from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.log import open_log
-from lambdas.core.objects import Objects
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.handlers import watch
-from lambdas.handlers.failing import Failed
+from lambdas.handlers import monitoring
+from lambdas.handlers.runtime import Failed
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring import exports, keys, metrics, watched
+from lambdas.monitoring.sights import Seen, Sight, look_at, remembered
+from lambdas.monitoring.watched import Export
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.s3 import Objects
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection
-from lambdas.watch import error_rows, exports, keys, metrics, watched
-from lambdas.watch.sights import Seen, Sight, look_at, remembered
-from lambdas.watch.watched import Export
 
 _numbers = itertools.count(1)
 _client = functools.cache(boto3.client)
@@ -43,7 +44,7 @@ MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 @pytest.fixture(autouse=True, scope="module")
 def _warm():
     yield
-    watch._client.cache_clear()
+    monitoring._client.cache_clear()
     _client.cache_clear()
 
 
@@ -123,7 +124,7 @@ def test_a_result_of_another_export_is_none_of_this_one(bucket):
 def test_an_export_whose_contract_is_not_there_is_told(bucket):
     with pytest.raises(LakeferryError) as told:
         late(bucket, 8, Export("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
-    assert told.value.row is error_rows.CONTRACT
+    assert told.value.row is monitoring_errors.CONTRACT
 
 
 def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
@@ -145,7 +146,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
     with pytest.raises(LakeferryError) as told:
         keys.Keys(secrets, lambda: made).age_days(empty)
-    assert told.value.row is error_rows.NO_VALUE
+    assert told.value.row is monitoring_errors.NO_VALUE
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
 
 def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
     def broken():
-        raise LakeferryError(error_rows.NO_TABLE, "lkc-1.b")
+        raise LakeferryError(monitoring_errors.NO_TABLE, "lkc-1.b")
 
     def mistaken():
         return 1 / 0
@@ -258,12 +259,12 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
         ["by-hand"],
         ["log"],
     )
-    places = watch.places(_settings(parsed), SystemClock(), 0)
-    assert {sight.metric for sight in watch.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
+    places = monitoring.places(_settings(parsed), SystemClock(), 0)
+    assert {sight.metric for sight in monitoring.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
 
 
 def _settings(parsed):
-    return watch.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
+    return monitoring.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
 
 
 # --- the function
@@ -318,7 +319,7 @@ def environment(bucket, publish_settings, lake_aws, monkeypatch):
 
 def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
     """No table, no keys for Confluent, no reader: these hops are not measured, keys and exports are."""
-    answer = watch.on_schedule({}, Invocation())
+    answer = monitoring.on_schedule({}, Invocation())
     hops = ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TableflowStopped", "TopicAgeHours")
     assert answer["unseen"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
     assert answer["seen"] == 4
@@ -334,34 +335,34 @@ def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aw
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
     clock = SystemClock()
     settings = attrs.evolve(_settings(watched.Watched()), snowflake_secret=name)
-    made = watch.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
+    made = monitoring.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
     assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
 
 
 def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch):
-    client = watch._client("cloudwatch")
+    client = monitoring._client("cloudwatch")
     with Stubber(client) as stub:
         stub.add_client_error("put_metric_data", "AccessDenied")
         with pytest.raises(Failed, match="AWS-REFUSED"):
-            watch.on_schedule({}, Invocation())
+            monitoring.on_schedule({}, Invocation())
 
 
 def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
-        watch.read({contract.PROJECT: "lakeferry"}, _client("s3"))
+        monitoring.read({contract.PROJECT: "lakeferry"}, _client("s3"))
 
 
 @pytest.mark.parametrize("document", [{"tables": 3}, {"tables": [{"in_glue": True}]}])
 def test_settings_that_the_stacks_never_publish_are_refused(environment, publish_settings, document):
     publish_settings(document)
     with pytest.raises(Failed, match=r"LF-SETTINGS.*is not a deployment's settings"):
-        watch.on_schedule({}, Invocation())
+        monitoring.on_schedule({}, Invocation())
 
 
 def test_settings_that_are_not_there_are_named(environment, bucket, monkeypatch):
     monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/assets/none.json")
     with pytest.raises(Failed, match=f"LF-SETTINGS.*{bucket}/assets/none.json"):
-        watch.on_schedule({}, Invocation())
+        monitoring.on_schedule({}, Invocation())
 
 
 def test_threads_that_need_the_same_answer_share_one_call():

@@ -10,10 +10,10 @@ import itertools
 import attrs
 from resource_world import Invocations, Resource
 
-from lambdas.core import errors
-from lambdas.core.errors import Conflict, NotYet, Outdated, Refused, Spoiled, Vanished
-from lambdas.core.properties import Properties, prop
-from lambdas.resources.registry import Registered
+from lambdas.custom_resources.registry import Registered
+from lambdas.shared import errors
+from lambdas.shared.errors import Conflict, NotYet, Outdated, Refused, Spoiled, Vanished
+from lambdas.shared.properties import Properties, prop
 
 WRITES = ("create", "change", "remove")
 
@@ -87,7 +87,7 @@ class Shop:
 
 
 class ToyKind:
-    """The verbs over `Shop`, as a module of `kinds/` has them. `broken` says whether a thing doesn't work."""
+    """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work."""
 
     Spec = Spec
     OUTPUTS = ("id", "size")

@@ -7,9 +7,9 @@ from resource_world import ACCOUNT, START
 from world import STEADY, World
 
 from lambdas.confluent.client import Confluent
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import KINDS
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent_cloud import controls
 from simulators.confluent_cloud.application import Application
 from simulators.confluent_cloud.calls import Plane

@@ -15,7 +15,7 @@ from lakeside_world import Lakeside
 from snowflake_world import Account
 from wire import Killed
 
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 CONFLUENT, SNOWFLAKE = confluent_lives.LIVES, snowflake_lives.LIVES
 LIVES = {**CONFLUENT, **SNOWFLAKE}

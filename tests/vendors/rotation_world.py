@@ -19,19 +19,19 @@ from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
 from wire import InProcessWire, Killed
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.kinds import api_key
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.kind import Context
-from lambdas.core.log import open_log
-from lambdas.core.properties import parse
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.retry import RetryPolicy
-from lambdas.core.secret_store import SecretStore
+from lambdas.confluent.resources import api_key
 from lambdas.handlers import rotation
 from lambdas.rotation.holdings import DAY, Policy
-from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
+from lambdas.rotation.snowflake import SnowflakeKeyPair
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import open_log
+from lambdas.shared.properties import parse
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.resource import Context
+from lambdas.shared.retry import RetryPolicy
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
 from simulators.confluent_cloud.application import Application

@@ -12,9 +12,9 @@ from resource_world import START
 from world import STEADY, World
 
 from lakeferry.reference import snowflake as guide
-from lambdas.core.http import Session
-from lambdas.core.redaction import Secret
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import KINDS
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from simulators.snowflake.application import Application

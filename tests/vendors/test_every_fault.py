@@ -12,9 +12,9 @@ import confluent_contract
 import pytest
 from matrix import CONFLUENT, LIVES, campaign, live, past
 
-from lambdas.confluent.kinds import service_account
-from lambdas.resources import registry
-from lambdas.resources.registry import KINDS, Registered
+from lambdas.confluent.resources import service_account
+from lambdas.custom_resources import registry
+from lambdas.custom_resources.registry import KINDS, Registered
 
 
 @functools.cache

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from rotation_world import ROTATION_ROLE, USER, RotationWorld, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 
-from lambdas.core.errors import LakeferryError, Refused
-from lambdas.core.redaction import Secret
 from lambdas.rotation.holdings import DAY
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, soundness
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 

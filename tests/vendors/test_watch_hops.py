@@ -21,17 +21,18 @@ from lambdas import contract
 from lambdas.confluent import telemetry
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.log import open_log
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.monitoring import checks
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.lake import Lake
+from lambdas.monitoring.sights import Sight, look_at
+from lambdas.monitoring.tables import ROUTE, Connection, Tables
+from lambdas.monitoring.vendors import Shown, Topics
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.watch import error_rows, looking
-from lambdas.watch.lake import Lake
-from lambdas.watch.sights import Sight, look_at
-from lambdas.watch.tables import ROUTE, Connection, Tables
-from lambdas.watch.vendors import Shown, Topics
 from simulators.confluent_cloud.simulation import REGION
 from simulators.snowflake.things import Domain
 
@@ -110,10 +111,10 @@ def test_glue_that_stays_behind_is_seen_though_the_lake_is_fresh(side):
 def test_a_table_that_glue_does_not_have_is_told(side):
     with pytest.raises(LakeferryError) as told:
         lake(side).glue_age("nothing")
-    assert told.value.row is error_rows.NO_TABLE
+    assert told.value.row is monitoring_errors.NO_TABLE
     with pytest.raises(LakeferryError) as told:
         lake(side, database="nowhere").glue_age("things")
-    assert told.value.row is error_rows.NO_TABLE
+    assert told.value.row is monitoring_errors.NO_TABLE
 
 
 def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_without_a_warehouse(side):
@@ -127,7 +128,7 @@ def test_a_table_that_snowflake_no_longer_follows_is_told_with_its_reason(side):
     try:
         with pytest.raises(LakeferryError, match="STALLED: 091301") as told:
             Shown(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
-        assert told.value.row is error_rows.NOT_REFRESHING
+        assert told.value.row is monitoring_errors.NOT_REFRESHING
     finally:
         table.fault = ""
 
@@ -203,7 +204,7 @@ def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
 def test_a_table_that_is_not_there_or_may_not_be_seen_is_told(org):
     with pytest.raises(LakeferryError) as told:
         tables(org).stopped("silent")
-    assert told.value.row is error_rows.NO_TABLEFLOW
+    assert told.value.row is monitoring_errors.NO_TABLEFLOW
     with pytest.raises(LakeferryError):
         tables(org, "Nobody-tables").stopped("orders")
 
@@ -224,11 +225,11 @@ def test_a_table_that_nobody_has_written_yet_is_as_old_as_itself(org):
     """Else a deployment whose producers have not begun would start with alarms."""
 
     def nothing():
-        raise LakeferryError(error_rows.NO_COMMIT, "orders")
+        raise LakeferryError(monitoring_errors.NO_COMMIT, "orders")
 
     made = tables(org).created("orders")
     places = SimpleNamespace(now=lambda: made + 2 * HOUR, tables=tables(org))
-    ages = [looking._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
+    ages = [checks._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
     assert ages == pytest.approx([2, 2, 3], abs=0.01)
 
 

@@ -10,8 +10,8 @@ import requests
 from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
 from wire import InProcessWire
 
-from lambdas.core.retry import RetryPolicy
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import KINDS
+from lambdas.shared.retry import RetryPolicy
 from simulators.nemesis import Nemesis
 
 #: Half of the longest wait each time, so that a life is the same life whenever it is lived.

@@ -1,0 +1,96 @@
+"""Tableflow's integration with AWS Glue: it shows all Tableflow tables of a Kafka cluster in the Glue Data Catalog."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import catalogs
+from lambdas.confluent.catalogs import ROUTE
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.plane import Plane, path
+from lambdas.confluent.reading import needed, text
+from lambdas.shared import errors
+from lambdas.shared.errors import Outdated
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("id", "name", "database")
+PATIENCE: Final = 3000.0
+
+
+@attrs.frozen
+class Spec(Properties):
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
+    provider_integration_id: str = prop("How Confluent gets into the account whose Glue it is, cspi-….")
+    database: str = prop("The Glue database; the cluster's id without it.", default="")
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    body = {"spec": {"display_name": context.name, **_place(spec), "config": _config(spec)}}
+    return needed(_plane(context, spec).post(ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    """PENDING will do: it may stay so until the first table is written."""
+    found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    catalogs.require_working(context, _plane(context, spec), found, _place(spec))
+    return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    """A cluster has one integration with Glue only, so the old one goes before one with another role comes."""
+    found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    database = text(found, "spec", "config", "custom_database")
+    if text(found, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
+        database and not spec.database
+    ):
+        raise Outdated(errors.OUTDATED, f"catalog integration {object_id} uses another role or database")
+    changes: dict[str, Any] = {}
+    if text(found, "spec", "display_name") != context.name:
+        changes["display_name"] = context.name
+    if database != spec.database:
+        changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}
+    if changes:
+        _plane(context, spec).patch(ROUTE + path(object_id), {"spec": {**_place(spec), **changes}})
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """The database and the tables in Glue stay."""
+    _plane(context, spec).delete(ROUTE + path(object_id), **_query(spec))
+
+
+REPLACE_ON: Final = ("environment_id", "cluster_id")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = _plane(context, spec).pages(ROUTE, **_query(spec))
+        read = lambda one: _read(context, spec, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+
+    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
+
+
+def _config(spec: Spec) -> dict[str, str]:
+    custom = {"custom_database": spec.database} if spec.database else {}
+    return {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id, **custom}
+
+
+def _place(spec: Spec) -> dict[str, dict[str, str]]:
+    return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
+
+
+def _query(spec: Spec) -> dict[str, str]:
+    return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
+
+
+def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+    return _plane(context, spec).read(ROUTE + path(object_id), **_query(spec))
+
+
+def _plane(context: Ctx, spec: Spec) -> Plane:
+    return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

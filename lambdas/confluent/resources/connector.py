@@ -1,0 +1,157 @@
+"""A fully managed Datagen connector, with a quickstart or a schema of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.plane import path
+from lambdas.confluent.reading import at, objects, text
+from lambdas.confluent.refusals import says
+from lambdas.shared.errors import Conflict, Refused, Spoiled, Transient
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("name", "id")
+PATIENCE: Final = 3000.0
+#: ACLs reach the connector late; after so many seconds a failure is its own.
+_FAULT_PATIENCE: Final = 900.0
+DATAGEN: Final = "DatagenSource"
+_MASK: Final = "****"
+
+
+@attrs.frozen
+class Spec(Properties):
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
+    topic: str = prop("The topic that it writes.")
+    quickstart: str = prop("Which of Datagen's own data, such as STOCK_TRADES; or give `schema`.", default="")
+    schema: str = prop("Avro schema with Datagen's arguments, for data of one's own.", default="")
+    schema_key_field: str = prop("The field whose value is the record's key, beside `schema`.", default="")
+    max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
+    tasks: int = prop("How many tasks at most.", default=1)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if bool(self.quickstart) == bool(self.schema):
+            yield "quickstart", "give either quickstart or schema"
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    config = _config(context, spec)
+    _validate(context, spec, config)
+    try:
+        context.vendor.cloud.post(_connectors(spec), {"name": context.name, "config": config})
+    except Refused as refused:
+        if says(refused, "already exists"):
+            raise Conflict(confluent_errors.CONFLICT, refused.what) from None
+        raise
+    return context.name
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    """RUNNING with all of its tasks. One that somebody paused is resumed."""
+    found = existing(_found(context, spec), f"connector {object_id}")
+    state = text(found, "status", "connector", "state")
+    failed = [task for task in objects(found, "status", "tasks") if text(task, "state") == "FAILED"]
+    if state == "FAILED" or failed:
+        reason = text(found, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
+        raise Spoiled(
+            confluent_errors.CONNECTOR_FAILED, f"connector {object_id} failed: {reason[:300]}", patience=_FAULT_PATIENCE
+        )
+    if state == "PAUSED":
+        context.vendor.cloud.put(_route(context, spec) + "/resume", None)
+    if state != "RUNNING":
+        return None
+    return {"name": object_id, "id": text(found, "id", "id")}
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    found = existing(_found(context, spec), f"connector {object_id}")
+    current = at(found, "info", "config") or {}
+    config = _config(context, spec)
+    if any(not _is(text(current, name), value) for name, value in config.items()):
+        _validate(context, spec, config)
+        context.vendor.cloud.put(_route(context, spec) + "/config", config)
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """Confluent answers 200 also where it failed, and says so in the body."""
+    answer = context.vendor.cloud.delete(_route(context, spec))
+    if refused := at(answer, "error"):
+        raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
+
+
+REPLACE_ON: Final = ("environment_id", "cluster_id")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    return in_container(
+        context,
+        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
+        lambda: [context.name] if _found(context, spec) is not None else [],
+    )
+
+
+def _found(context: Ctx, spec: Spec) -> dict[str, Any] | None:
+    """Id, configuration and state of the connector; Confluent has no call that gives all three of one connector."""
+    listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
+    found = at(listed, context.name)
+    return found if isinstance(found, dict) else None
+
+
+def _config(context: Ctx, spec: Spec) -> dict[str, str]:
+    data = {"quickstart": spec.quickstart} if spec.quickstart else {"schema.string": spec.schema}
+    if spec.schema_key_field:
+        data["schema.keyfield"] = spec.schema_key_field
+    if spec.max_interval_ms is not None:
+        data["max.interval"] = str(spec.max_interval_ms)
+    return {
+        "connector.class": DATAGEN,
+        "name": context.name,
+        "kafka.auth.mode": "SERVICE_ACCOUNT",
+        "kafka.service.account.id": spec.service_account_id,
+        "tasks.max": str(spec.tasks),
+        "output.data.format": "AVRO",
+        "kafka.topic": spec.topic,
+        **data,
+    }
+
+
+def _validate(context: Ctx, spec: Spec, config: dict[str, str]) -> None:
+    plugin = path(
+        "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
+        DATAGEN, "config", "validate",
+    )  # fmt: skip
+    told = context.vendor.cloud.put(plugin, config)
+    if not at(told, "error_count"):
+        return
+    wrong = [
+        f"{text(one, 'value', 'name')}: {'; '.join(map(str, at(one, 'value', 'errors') or []))}"
+        for one in objects(told, "configs")
+        if at(one, "value", "errors")
+    ]
+    raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")
+
+
+def _is(current: str, wanted: str) -> bool:
+    """Equal, also where both are JSON written differently; a masked value can't be told from its own."""
+    if current == wanted or current.startswith(_MASK):
+        return True
+    try:
+        return bool(json.loads(current) == json.loads(wanted))
+    except ValueError:
+        return False
+
+
+def _connectors(spec: Spec) -> str:
+    return path("connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors")
+
+
+def _route(context: Ctx, spec: Spec) -> str:
+    return _connectors(spec) + path(context.name)

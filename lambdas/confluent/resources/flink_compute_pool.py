@@ -1,0 +1,90 @@
+"""A Flink compute pool of a region."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CLOUD
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.plane import path
+from lambdas.confluent.reading import at, needed, text
+from lambdas.shared.errors import Faulty
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("id", "name", "resource_name", "rest_endpoint")
+PATIENCE: Final = 2400.0
+_ROUTE: Final = "/fcpm/v2/compute-pools"
+
+
+@attrs.frozen
+class Spec(Properties):
+    environment_id: str = prop("The environment, env-….")
+    region: str = prop("The AWS region.")
+    max_cfu: int = prop(
+        "Most Flink units at once. It can be raised, never lowered: fewer leaves the pool as it is.",
+        default=10,
+        one_of=(5, 10, 20, 30, 40, 50),
+    )
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    body = {
+        "spec": {
+            "display_name": context.name,
+            "cloud": CLOUD,
+            "region": spec.region,
+            "max_cfu": spec.max_cfu,
+            "environment": {"id": spec.environment_id},
+        }
+    }
+    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    if text(found, "status", "phase") == "FAILED":
+        raise Faulty(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
+    if text(found, "status", "phase") != "PROVISIONED":
+        return None
+    return {
+        "id": object_id,
+        "name": text(found, "spec", "display_name"),
+        "resource_name": text(found, "metadata", "resource_name"),
+        "rest_endpoint": text(context.vendor.flink_region(spec.region), "http_endpoint"),
+    }
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    changes: dict[str, Any] = {}
+    if text(found, "spec", "display_name") != context.name:
+        changes["display_name"] = context.name
+    if isinstance(now := at(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
+        changes["max_cfu"] = spec.max_cfu
+    if changes:
+        changes["environment"] = {"id": spec.environment_id}
+        context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+
+
+REPLACE_ON: Final = ("environment_id", "region")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read = lambda one: _read(context, spec, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

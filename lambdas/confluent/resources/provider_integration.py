@@ -1,0 +1,80 @@
+"""A provider integration: how Confluent gets into the customer's AWS account.
+
+It is made with the ARN of a role that doesn't exist yet, and gives the principal and the external id that the role's
+trust must name. Nothing of it can be changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CLOUD
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.plane import path
+from lambdas.confluent.reading import at, needed, text
+from lambdas.shared.errors import NotYet
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("id", "name", "confluent_role_arn", "external_id")
+PATIENCE: Final = 3000.0
+_ROUTE: Final = "/pim/v1/integrations"
+
+
+@attrs.frozen
+class Spec(Properties):
+    environment_id: str = prop("The environment, env-….")
+    role_arn: str = prop(
+        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can name it."
+    )
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    body = {
+        "display_name": context.name,
+        "provider": CLOUD,
+        "config": {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": spec.role_arn},
+        "environment": {"id": spec.environment_id},
+    }
+    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    found = existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    return {
+        "id": object_id,
+        "name": text(found, "display_name"),
+        "confluent_role_arn": needed(found, "config", "iam_role_arn"),
+        "external_id": needed(found, "config", "external_id"),
+    }
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    existing(_read(context, spec, object_id), f"provider integration {object_id}")
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """Confluent refuses while anything uses it, and sees late that nothing does any more."""
+    if used := at(_read(context, spec, object_id), "usages"):
+        names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
+        raise NotYet(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")
+    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+
+
+REPLACE_ON: Final = ("environment_id", "role_arn")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read = lambda one: _read(context, spec, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "display_name")
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

@@ -1,0 +1,103 @@
+"""A role of a service account on a scope. It is what its three values say: there is nothing to update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import crn
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.plane import path
+from lambdas.confluent.reading import needed, text
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("id", "crn_pattern")
+PATIENCE: Final = 1200.0
+_ROUTE: Final = "/iam/v2/role-bindings"
+
+
+@attrs.frozen
+class Spec(Properties):
+    service_account_id: str = prop("The account, sa-….")
+    role: str = prop("Confluent's name of the role, such as CloudClusterAdmin.")
+    scope: str = prop("What the role is for.", one_of=tuple(crn.SCOPES))
+    environment_id: str = prop("The environment, where the scope lies in one.", default="")
+    cluster_id: str = prop("The Kafka cluster, where the scope lies in one.", default="")
+    schema_registry_id: str = prop("The Schema Registry, for the scope subject.", default="")
+    region: str = prop("The AWS region, for the scope compute_pool.", default="")
+    name: str = prop("Name or id of what the role is for; names may be `*` or end in `*`.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for needed_for_scope in crn.NEEDS[self.scope]:
+            if not getattr(self, needed_for_scope):
+                yield needed_for_scope, f"is missing: scope {self.scope} needs it"
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    """It takes Confluent some minutes to make the role effective; who needs it repeats until then."""
+    return needed(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
+    return {"id": object_id, "crn_pattern": _wanted(context, spec)["crn_pattern"]}
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    context.vendor.cloud.delete(_route(object_id))
+
+
+REPLACE_ON: Final = (
+    "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
+)  # fmt: skip
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    """Confluent's filters match parts of names too, so what they find is compared once more."""
+
+    def look() -> list[str]:
+        wanted = _wanted(context, spec)
+        ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
+        listed = context.vendor.cloud.pages(_ROUTE, **wanted)
+        return list(dict.fromkeys([*ids, *(text(found, "id") for found in listed if _is(found, wanted))]))
+
+    def is_gone() -> bool:
+        environment = spec.environment_id
+        return context.vendor.service_account_is_gone(spec.service_account_id) or (
+            bool(environment) and context.vendor.environment_is_gone(environment)
+        )
+
+    return in_container(context, is_gone, look)
+
+
+def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:
+    return crn.same(text(found, "crn_pattern"), wanted["crn_pattern"]) and all(
+        text(found, name) == wanted[name] for name in ("principal", "role_name")
+    )
+
+
+def _wanted(context: Ctx, spec: Spec) -> dict[str, str]:
+    place = crn.Place(
+        context.vendor.organization_id,
+        spec.environment_id,
+        spec.cluster_id,
+        spec.schema_registry_id,
+        spec.region,
+        spec.name,
+    )
+    return {
+        "principal": f"User:{spec.service_account_id}",
+        "role_name": spec.role,
+        "crn_pattern": crn.SCOPES[spec.scope](place),
+    }
+
+
+def _route(object_id: str) -> str:
+    return _ROUTE + path(object_id)

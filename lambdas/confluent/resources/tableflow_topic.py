@@ -1,0 +1,208 @@
+"""Tableflow of a topic: Confluent writes the topic as an Iceberg table, into a bucket of one's own or its own storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import catalogs
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.plane import Plane, path
+from lambdas.confluent.reading import at, objects, text
+from lambdas.confluent.refusals import says
+from lambdas.shared import errors
+from lambdas.shared.errors import Faulty, NotYet, Outdated, Refused
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+
+OUTPUTS: Final = ("topic", "table_path", "table_base", "write_mode")
+PATIENCE: Final = 3000.0
+#: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
+_FAULT_PATIENCE: Final = 900.0
+_RESUME_EVERY: Final = 60.0
+_ROUTE: Final = "/tableflow/v1/tableflow-topics"
+_DAY_MS: Final = 86_400_000
+
+
+@attrs.frozen
+class Spec(Properties):
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
+    topic: str = prop("The topic. Its values need a schema.")
+    storage: str = prop("Where the table is written.", default="own_bucket", one_of=("own_bucket", "managed"))
+    bucket: str = prop("The bucket, for own_bucket: empty at first, and written by nobody else.", default="")
+    provider_integration_id: str = prop("How Confluent gets into the bucket's account, for own_bucket: cspi-….", default="")
+    table_formats: list[str] = prop("Formats of the table.", default=list)
+    retention_ms: int | None = prop("How long old snapshots stay, in milliseconds; at least a day.", default=None)
+    data_retention_ms: int | None = prop("How long rows stay, in milliseconds; at least 30 days.", default=None)
+    error_handling: str = prop(
+        "What happens at a record that can't be written.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
+    )
+    error_log_topic: str = prop("The topic that takes such records, for LOG.", default="error_log")
+    metadata_columns: str = prop("How metadata columns are named.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
+    await_catalog: bool = prop("Whether to wait until every catalog integration shows the table.", default=False)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for name in ("bucket", "provider_integration_id"):
+            if bool(getattr(self, name)) != (self.storage == "own_bucket"):
+                yield name, "is for storage own_bucket, which needs it"
+        for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
+            if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
+                yield name, f"{value} is less than {days} days"
+        if unknown := set(self.table_formats) - {"ICEBERG", "DELTA"}:
+            yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    """Tableflow sees a topic, its schema and a new role late: refusals for these pass."""
+    body = {
+        "display_name": spec.topic,
+        **_place(spec),
+        "storage": _storage(spec),
+        "table_formats": _formats(spec),
+        "config": _config(spec),
+    }
+    try:
+        _plane(context, spec).post(_ROUTE, {"spec": body})
+    except Refused as refused:
+        if says(refused, "schemaless"):
+            raise NotYet(confluent_errors.SCHEMALESS, refused.what) from None
+        if says(refused, "not empty"):
+            raise Refused(confluent_errors.STORAGE_NOT_EMPTY, refused.what) from None
+        if says(refused, "assume"):
+            raise Faulty(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=_FAULT_PATIENCE) from None
+        raise
+    return spec.topic
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
+    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    phase = text(found, "status", "phase")
+    if phase == "FAILED" or at(found, "spec", "suspended") is True:
+        _resume(context, spec)
+        raise _fault(spec, text(found, "status", "error_message"), failed=phase == "FAILED")
+    if broken := objects(found, "status", "failing_table_formats"):
+        raise _fault(spec, "; ".join(text(one, "error_message") for one in broken), failed=True)
+    table_path = text(found, "spec", "storage", "table_path")
+    if phase != "RUNNING" or not table_path:
+        return None
+    if spec.await_catalog:
+        _require_synced(context, spec, found)
+    base, middle, _ = table_path.partition("/v1/")
+    return {
+        "topic": object_id,
+        "table_path": table_path,
+        "table_base": base + middle,
+        "write_mode": text(found, "status", "write_mode"),
+    }
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    wanted = _storage(spec)
+    if any(text(found, "spec", "storage", name) != value for name, value in wanted.items()):
+        raise Outdated(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
+    changes: dict[str, Any] = {}
+    current = at(found, "spec", "config")
+    if config := {name: value for name, value in _config(spec).items() if not _is(at(current, name), value)}:
+        changes["config"] = config
+    if set(at(found, "spec", "table_formats") or []) != set(_formats(spec)):
+        changes["table_formats"] = _formats(spec)
+    if changes:
+        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), **changes}})
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """Files in a bucket of one's own stay, and so do tables in AWS Glue."""
+    _plane(context, spec).delete(_ROUTE + path(spec.topic), **_query(spec))
+
+
+REPLACE_ON: Final = ("environment_id", "cluster_id", "topic")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    return in_container(
+        context,
+        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
+        lambda: [spec.topic] if _read(context, spec) is not None else [],
+    )
+
+
+def _resume(context: Ctx, spec: Spec) -> None:
+    last = float(context.notes.get("resumed", "0"))
+    if context.clock.time() - last >= _RESUME_EVERY:
+        context.notes["resumed"] = str(context.clock.time())
+        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), "suspended": False}})
+
+
+def _fault(spec: Spec, reason: str, *, failed: bool) -> Faulty:
+    row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
+    if "not empty" in reason.lower():
+        row = confluent_errors.STORAGE_NOT_EMPTY
+    return Faulty(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
+
+
+def _require_synced(context: Ctx, spec: Spec, found: dict[str, Any]) -> None:
+    """Raises NotYet until all catalogs show the table, and Faulty where one fails: of a failed integration no topic tells."""
+    statuses = objects(found, "status", "catalog_sync_statuses")
+    if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
+        return
+    plane = _plane(context, spec)
+    integrations = plane.pages(catalogs.ROUTE, **_query(spec))
+    for one in integrations:
+        catalogs.require_working(context, plane, one, _place(spec))
+    for status in statuses:
+        if text(status, "sync_status") == "FAILED":
+            raise catalogs.fault(f"topic {spec.topic}", text(status, "error_message"))
+    seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
+    told = ", ".join(seen) or "the cluster has no catalog integration"
+    raise NotYet(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
+
+
+def _is(current: Any, wanted: Any) -> bool:
+    """Numbers come as text, and an error handling with fields that we don't set."""
+    if isinstance(wanted, dict):
+        return isinstance(current, dict) and all(text(current, name) == value for name, value in wanted.items())
+    return current is not None and str(current) == str(wanted)
+
+
+def _storage(spec: Spec) -> dict[str, str]:
+    if spec.storage == "managed":
+        return {"kind": "Managed"}
+    return {"kind": "ByobAws", "bucket_name": spec.bucket, "provider_integration_id": spec.provider_integration_id}
+
+
+def _formats(spec: Spec) -> list[str]:
+    return sorted(set(spec.table_formats)) or ["ICEBERG"]
+
+
+def _config(spec: Spec) -> dict[str, Any]:
+    """Without the deprecated record_failure_strategy: sent together with error_handling it breaks creation."""
+    handling = {"mode": spec.error_handling, **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {})}
+    times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
+    return {
+        **{name: str(value) for name, value in times.items() if value is not None},
+        "error_handling": handling,
+        "metadata_column_naming_scheme": spec.metadata_columns,
+    }
+
+
+def _place(spec: Spec) -> dict[str, dict[str, str]]:
+    return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
+
+
+def _query(spec: Spec) -> dict[str, str]:
+    return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
+
+
+def _read(context: Ctx, spec: Spec) -> dict[str, Any] | None:
+    return _plane(context, spec).read(_ROUTE + path(spec.topic), **_query(spec))
+
+
+def _plane(context: Ctx, spec: Spec) -> Plane:
+    return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

@@ -1,0 +1,94 @@
+"""Notices about exports: invoked by Glue's events, and on a schedule for what events didn't tell."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import boto3
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.handlers import runtime
+from lambdas.handlers.runtime import LambdaContext
+from lambdas.notifications import errors as notification_errors
+from lambdas.notifications.facts import Told
+from lambdas.notifications.links import Links
+from lambdas.notifications.mailer import Post
+from lambdas.notifications.notifier import Notifier
+from lambdas.shared import deployment, errors
+from lambdas.shared.clock import Clock, SystemClock
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.log import Log, open_log
+from lambdas.shared.s3 import S3, Objects
+from lambdas.shared.sns import Topics
+
+#: What a schedule of ours sends in place of an event of Glue's.
+CATCH_UP: Final = {"operation": "catch_up"}
+_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+#: A message that is sent again because its answer was lost would be a second mail that nobody counts.
+_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_max_attempts": 1})
+
+
+@attrs.frozen
+class Settings:
+    bucket: str
+    prefix: str
+    region: str
+    alarm_topic: str
+    exports: dict[str, Told]
+
+
+def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """What is raised ends as a try of Lambda's, then in the dead-letter queue: nothing of a mail's text is in it."""
+    log = open_log().bind(event=event.get("id"), job=(event.get("detail") or {}).get("jobName"))
+    with runtime.told(log):
+        answer(build(read(os.environ, _client("s3")), SystemClock(), log), event, context.invoked_function_arn)
+        return {"told": True}
+
+
+def answer(notifier: Notifier, event: Mapping[str, Any], function_arn: str) -> None:
+    """Raises LakeferryError for every event but two kinds: what it sends itself never comes back as one."""
+    if event == CATCH_UP:
+        notifier.of_late()
+        return
+    account, region = event.get("account"), event.get("region")
+    if event.get("source") != "aws.glue" or event.get("detail-type") != "Glue Job State Change":
+        raise Refused(notification_errors.EVENT, "not a change of a Glue job's state")
+    if [region, account] != function_arn.split(":")[3:5]:
+        raise Refused(notification_errors.EVENT, f"it comes from account {account} in {region}")
+    detail = event["detail"]
+    notifier.of_job(str(detail["jobName"]), str(detail["jobRunId"]), str(detail["state"]))
+
+
+def build(read: Settings, clock: Clock, log: Log) -> Notifier:
+    """The composition: the only place that chooses what stands behind the ports."""
+    post = Post(Objects(_client("s3"), read.bucket), Topics(_client("sns")), clock, log)
+    links = Links(read.bucket, read.region, read.prefix)
+    return Notifier(post, _client("glue"), read.exports, read.alarm_topic, links)
+
+
+def read(environment: Mapping[str, str], s3: S3) -> Settings:
+    """Raises LakeferryError that names all that is missing."""
+    wanted = (contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION")
+    if missing := [name for name in wanted if not environment.get(name)]:
+        raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
+    exports = deployment.read(s3, environment[contract.SETTINGS]).exports
+    topics = environment[contract.TOPIC_ARNS]
+    return Settings(
+        bucket=environment[contract.LAKE_BUCKET],
+        prefix=environment[contract.LAKE_PREFIX].strip("/"),
+        region=environment["AWS_REGION"],
+        alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
+        exports={one.export: Told(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
+    )
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
+    session: Any = boto3.session.Session()
+    return session.client(service, config=_ONCE if service == "sns" else _AWS)

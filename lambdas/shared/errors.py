@@ -1,0 +1,251 @@
+"""What can go wrong in a Lambda, told once. How an error is met is decided by its class, what users read by its row.
+
+LakeferryError
+├── BadProperties        the event's properties, all mistakes at once         told at once
+├── Overtaken            a later request has taken this one's place           told at once
+├── Refused              the vendor says no, and would say it again           told at once
+│   ├── Denied           401 or 403: also what a right says that isn't there yet   waited for, a while
+│   ├── NotFound         404 on something else than the object itself         waited for, a while
+│   └── Conflict         409: exists, or in use, or being changed             waited for, a while
+├── Faulty               the object exists and doesn't work                   waited for, a while
+│   └── Spoiled          … and only a new one can cure it                     made anew, a while
+│       └── Outdated     it works, but was made otherwise than now wanted     made anew
+├── Transient            nobody knows whether it had an effect                waited for
+│   ├── NotYet           nothing is wrong, it takes its time
+│   ├── RateLimited      429
+│   └── OutOfTime        this invocation ends; the next one carries on
+├── Vanished             the object that we know is not there                 found or made anew
+│   └── ContainerGone    what it was in is not there
+└── GaveUp               waited for as long as is sensible; carries the last reason
+
+"A while" is `patience`, in seconds, counted from the first time that the same error came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from lambdas.shared.redaction import redact
+
+#: A detail that the vendor gave is cut to this many characters.
+DETAIL_LENGTH = 300
+
+
+class ErrorRow(NamedTuple):
+    """A row of the reference of errors: what users can rely on. `code` never changes its meaning."""
+
+    code: str
+    title: str
+    cause: str
+    remedy: str
+
+
+class LakeferryError(Exception):
+    """`what` says what happened, in words without secrets; the row says why that is likely and what to do.
+
+    `doing` names operation, kind and id; whoever knows them sets it.
+    """
+
+    patience: float = 0.0
+    doing: str = ""
+
+    def __init__(self, row: ErrorRow, what: str, *, patience: float | None = None) -> None:
+        self.row = row
+        self.what = redact(what)
+        if patience is not None:
+            self.patience = patience
+        super().__init__(row.code, self.what)
+
+    def __str__(self) -> str:
+        return f"{self.row.code}  {self.doing}{self.what}. Likely cause: {self.row.cause} What to do: {self.row.remedy}"
+
+
+class BadProperties(LakeferryError):
+    """`problems` are pairs of a property's name and what is wrong with it."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(PROPERTIES, "; ".join(f"{name}: {wrong}" for name, wrong in problems))
+
+
+class Overtaken(LakeferryError):
+    """Nothing may be done any more in the name of this request."""
+
+
+class Refused(LakeferryError):
+    """The vendor understood, did nothing and would refuse again."""
+
+
+class Denied(Refused):
+    patience = 120.0
+
+
+class NotFound(Refused):
+    patience = 600.0
+
+
+class Conflict(Refused):
+    patience = 600.0
+
+
+class Faulty(LakeferryError):
+    """The vendor made the object, and reports that it doesn't work."""
+
+
+class Spoiled(Faulty):
+    """Only deleting the object and making it again can help."""
+
+
+class Outdated(Spoiled):
+    """The vendor can't change what has to change, and its name can't be had twice: the old one goes first."""
+
+
+class Transient(LakeferryError):
+    """Repeating may help; whether it had an effect is not known."""
+
+
+class NotYet(Transient):
+    """Nothing is wrong."""
+
+
+class RateLimited(Transient):
+    """`wait` is how many seconds the vendor wants to be left alone."""
+
+    def __init__(self, row: ErrorRow, what: str, *, wait: float) -> None:
+        super().__init__(row, what)
+        self.wait = wait
+
+
+class OutOfTime(Transient):
+    """The invocation's time is used up."""
+
+
+class Vanished(LakeferryError):
+    """The object that we made is not where it was."""
+
+
+class ContainerGone(Vanished):
+    """The environment or the cluster that held the object is not there, or a 403 makes it look so."""
+
+    patience = 600.0
+
+
+class GaveUp(LakeferryError):
+    """The wait is over; row and words are those of what was waited for."""
+
+
+PROPERTIES: Final = ErrorRow(
+    "LF-PROPERTIES",
+    "A property of a resource can't be used",
+    "The deployment file, or the stack, gives a value that the kind doesn't take.",
+    "Correct each property named above and deploy again; nothing was made.",
+)
+OVERTAKEN: Final = ErrorRow(
+    "LF-OVERTAKEN",
+    "A request came too late",
+    "CloudFormation has asked for something else in the meantime, such as a delete after a cancelled create.",
+    "Nothing, unless the deployment failed because of it: then deploy again.",
+)
+FOREIGN: Final = ErrorRow(
+    "LF-FOREIGN-EVENT",
+    "An event that isn't ours to answer",
+    "The Lambda was invoked by something else than its own account's CloudFormation.",
+    "Find out who invoked it; nothing was done.",
+)
+SETTINGS: Final = ErrorRow(
+    "LF-SETTINGS",
+    "The Lambda's environment is incomplete",
+    "A variable that the stack sets on the function is missing, or the object in S3 that it names.",
+    "Deploy again; don't edit the function by hand.",
+)
+WAITING: Final = ErrorRow(
+    "LF-WAITING",
+    "Something took longer than it may",
+    "The vendor is slow, or the object waits for another one that doesn't come.",
+    "Look at the object in the vendor's console; when it is well, deploy again: what exists is taken over.",
+)
+OUT_OF_TIME: Final = ErrorRow(
+    "LF-OUT-OF-TIME",
+    "An invocation ended before its work",
+    "The vendor answers slowly.",
+    "Nothing: the next invocation carries on.",
+)
+OUTDATED: Final = ErrorRow(
+    "LF-OUTDATED",
+    "An object is removed and made anew",
+    "A property changed that the vendor can't change in place.",
+    "Nothing: it takes the time of a delete and a create.",
+)
+VANISHED: Final = ErrorRow(
+    "LF-VANISHED",
+    "An object is not where it was",
+    "Somebody deleted it by hand, or the vendor doesn't show it yet.",
+    "Nothing: it is looked for once more and made anew where it is gone.",
+)
+UNREACHABLE: Final = ErrorRow(
+    "NET-UNREACHABLE",
+    "No answer from the vendor",
+    "The network, a DNS failure, or the vendor's service is down.",
+    "Look at the vendor's status page and, if the function runs in a VPC, at its route to the internet; then deploy again.",
+)
+TLS: Final = ErrorRow(
+    "NET-TLS",
+    "The vendor's certificate was not accepted",
+    "Something between the function and the vendor terminates TLS.",
+    "Let the vendor's hosts through unopened; there is no switch to turn the check off.",
+)
+UNREADABLE: Final = ErrorRow(
+    "NET-UNREADABLE",
+    "An answer that isn't what the vendor's contract says",
+    "A proxy or an outage page answered in the vendor's place, or the answer broke off.",
+    "Deploy again; if it stays so, look at the vendor's status page.",
+)
+ADDRESS: Final = ErrorRow(
+    "NET-ADDRESS",
+    "An address that no credential is sent to",
+    "It is neither https on a host of the vendor nor a loopback address.",
+    "Check the address named above, and where it comes from.",
+)
+SECRET_MISSING: Final = ErrorRow(
+    "AWS-SECRET-MISSING",
+    "A secret is missing or has no value",
+    "The secret was not filled yet, was deleted, or has another name in the deployment file.",
+    "Fill it (`lakeferry secrets set`), or correct the name, and deploy again.",
+)
+SECRET_SHAPE: Final = ErrorRow(
+    "AWS-SECRET-SHAPE",
+    "A secret doesn't hold the fields that it must",
+    "It was filled by hand in another form.",
+    "Store JSON with the fields named above.",
+)
+STORAGE: Final = ErrorRow(
+    "AWS-REFUSED",
+    "A service of AWS refused or failed",
+    "The function's role lacks a permission, or the service is throttled.",
+    "Look at the error's own code above; deploy again once it is mended.",
+)
+DOCUMENT: Final = ErrorRow(
+    "AWS-DOCUMENT",
+    "An object in the bucket can't be read",
+    "Somebody wrote it by hand, or another program keeps its files below our prefix.",
+    "Look at the object named above; a version of before can be restored, because the bucket keeps them.",
+)
+
+OUTPUTS: Final = ErrorRow(
+    "LF-OUTPUTS",
+    "A resource's outputs can't be given to CloudFormation",
+    "A value is longer than CloudFormation takes, or holds the value of a secret.",
+    "Shorten the names that the value is built from, and deploy again.",
+)
+INTERNAL: Final = ErrorRow(
+    "LF-INTERNAL",
+    "Something that should not happen",
+    "A mistake in Lakeferry.",
+    "Report it with the trace from the function's log, which holds no secret.",
+)
+
+ERRORS: Final = (
+    PROPERTIES, OVERTAKEN, FOREIGN, SETTINGS, WAITING, OUT_OF_TIME, OUTDATED, VANISHED, UNREACHABLE, TLS, UNREADABLE, ADDRESS,
+    SECRET_MISSING, SECRET_SHAPE, STORAGE, DOCUMENT, OUTPUTS, INTERNAL,
+)  # fmt: skip

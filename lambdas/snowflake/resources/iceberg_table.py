@@ -1,0 +1,162 @@
+"""A table of the Glue catalog as Snowflake shows it, read only. It follows its source: AUTO_REFRESH is always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from lambdas import contract
+from lambdas.shared import errors
+from lambdas.shared.errors import Faulty, NotFound, Outdated, Refused
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import lookup, naming, sql, trust
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.refusals import says
+from lambdas.snowflake.sql import Sql
+
+OUTPUTS: Final = ("name", "full_name")
+PATIENCE: Final = 3000.0
+#: Tableflow shows a new topic's table in Glue within some ten minutes.
+_SOURCE_PATIENCE: Final = 1800.0
+_ACCESS_PATIENCE: Final = 600.0
+_REFRESH_PATIENCE: Final = 900.0
+_CURE_EVERY: Final = 120.0
+_CREATE: Final = (
+    "CREATE ICEBERG TABLE {path} EXTERNAL_VOLUME={volume} CATALOG={integration} {source} AUTO_REFRESH=TRUE COMMENT={comment}"
+)
+_SHOW: Final = "SHOW ICEBERG TABLES LIKE {pattern} IN SCHEMA {schema}"
+_STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
+_STOP: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=FALSE"
+_REFRESH: Final = "ALTER ICEBERG TABLE {path} REFRESH"
+_START: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=TRUE"
+_DROP: Final = "DROP ICEBERG TABLE IF EXISTS {path}"
+_RUNNING: Final = "RUNNING"
+
+
+@attrs.frozen
+class Spec(Properties):
+    database: str = prop("The database's name.")
+    schema: str = prop("The schema's name.")
+    name: str = prop(f"The table's name in Snowflake: {naming.CHOSEN}.")
+    volume: str = prop("The external volume's name.")
+    integration: str = prop("The catalog integration's name.")
+    table: str = prop("The table's name in Glue: the topic's.")
+    namespace: str = prop("The Glue database, where it isn't the integration's own.", default="")
+    write_mode: str = prop("Tableflow's write mode of the table; one of upserts is refused.", default="APPEND")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from naming.problems(self.name)
+        if reason := contract.snowflake_refuses(self.write_mode):
+            yield "write_mode", reason
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        return sql.named(self.database), sql.named(self.schema), self.name.upper()
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    source = sql.statement("CATALOG_TABLE_NAME={table}", table=sql.literal(spec.table))
+    if spec.namespace:
+        namespace = sql.statement("CATALOG_NAMESPACE={namespace}", namespace=sql.literal(spec.namespace))
+        source = sql.listed([source, namespace], " ")
+    made = sql.statement(
+        _CREATE,
+        path=sql.path(spec.names),
+        volume=sql.reference(sql.named(spec.volume)),
+        integration=sql.reference(sql.named(spec.integration)),
+        source=source,
+        comment=naming.comment(context),
+    )
+    try:
+        context.vendor.run(made)
+    except Refused as refused:
+        raise _meant(refused, spec) from None
+    return sql.dotted(spec.names)
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    """Once it follows its source. One that has stopped is set going anew, every two minutes at most."""
+    lookup.existing(context, _show(spec), spec.names[-1])
+    state, told = _refresh_state(context, spec)
+    if state == _RUNNING:
+        return {"name": spec.names[-1], "full_name": object_id}
+    _set_going(context, spec, state)
+    raise Faulty(snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {told}", patience=_REFRESH_PATIENCE)
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    """What it is a view of can't be changed. Streams on it end when it is made anew."""
+    found = lookup.existing(context, _show(spec), spec.names[-1])
+    wanted = {
+        "external_volume_name": sql.named(spec.volume),
+        "catalog_name": sql.named(spec.integration),
+        "catalog_table_name": spec.table,
+        **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
+    }
+    if differing := [column for column, value in wanted.items() if found.get(column) != value]:
+        raise Outdated(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """The table in Glue and its files stay: they are Tableflow's."""
+    lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
+
+
+REPLACE_ON: Final = ("database", "schema", "name")
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        return lookup.ids(context, _show(spec), spec.names[-1], sql.dotted(spec.names))
+
+    database, schema, _ = spec.names
+    return lookup.in_container(context, lambda: lookup.schema_is_gone(context, database, schema), look)
+
+
+def _refresh_state(context: Ctx, spec: Spec) -> tuple[str, str]:
+    """The state, "" where the refresh is off, and all that Snowflake says of it."""
+    try:
+        found = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
+    except NotFound:
+        raise
+    except Refused as refused:
+        return "", refused.what
+    if not isinstance(found, dict):
+        return "", "AUTO_REFRESH is off"
+    return str(found.get("executionState") or ""), str(found)[: errors.DETAIL_LENGTH]
+
+
+def _set_going(context: Ctx, spec: Spec, state: str) -> None:
+    """A refresh by hand is refused while the automatic one is on, and the automatic one doesn't recover from a stop by itself."""
+    last = float(context.notes.get("set_going", "0"))
+    if context.clock.time() - last < _CURE_EVERY or state == "STALLED":
+        return
+    context.notes["set_going"] = str(context.clock.time())
+    path = sql.path(spec.names)
+    for template in (_STOP, _REFRESH, _START) if state else (_START,):
+        try:
+            context.vendor.run(sql.statement(template, path=path))
+        except Refused as refused:
+            if template == _START:
+                raise _meant(refused, spec) from None
+
+
+def _meant(refused: Refused, spec: Spec) -> Refused:
+    """What stands behind a refusal to make or refresh the table. Roles and tables may still be on their way."""
+    if refused.row is not snowflake_errors.INVALID:
+        return refused
+    source = f"{spec.namespace or 'the namespace'}.{spec.table}"
+    if says(refused.what, "table not found", "not found in the catalog", "does not exist", "nosuchtable", "entitynotfound"):
+        return NotFound(snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE)
+    if says(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
+        return NotFound(trust.of_catalog(refused.what), refused.what, patience=_ACCESS_PATIENCE)
+    return refused
+
+
+def _show(spec: Spec) -> Sql:
+    database, schema, name = spec.names
+    return sql.statement(_SHOW, pattern=sql.literal(name), schema=sql.path((database, schema)))

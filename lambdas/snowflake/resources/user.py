@@ -1,0 +1,158 @@
+"""A service user: no password, a key pair that is made here and goes straight to Secrets Manager, two slots for keys.
+
+The secret is written before the user is made, so a call that gets lost finds the same pair again. Rotation uses the second
+slot; any of the two may hold the secret's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from lambdas.shared import errors
+from lambdas.shared.errors import Denied, NotYet, Refused, Vanished
+from lambdas.shared.properties import Properties, prop
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import key_slots, keypair, lookup, naming, secret_fields, sql
+from lambdas.snowflake.keypair import KeyPair
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.secret_fields import Connection
+from lambdas.snowflake.sql import Sql
+
+OUTPUTS: Final = ("name", "secret")
+PATIENCE: Final = 1800.0
+_CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
+_ALTER: Final = "ALTER USER {name} SET {settings}"
+_SHOW: Final = "SHOW USERS LIKE {pattern}"
+_DESC: Final = "DESC USER {name}"
+_DROP: Final = "DROP USER IF EXISTS {name}"
+_WHO: Final = "SELECT CURRENT_USER() AS RESULT"
+#: A role that every user has, and that may do nothing.
+_ANYBODY: Final = "PUBLIC"
+#: As DESC USER shows what every user of ours is. Without secondary roles, a session can do what its one role can and no more.
+_ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
+
+
+@attrs.frozen
+class Spec(Properties):
+    secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
+    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    role: str = prop("The role that the user works in unless it says otherwise.", default="")
+    warehouse: str = prop("The warehouse that its queries run on.", default="")
+    namespace: str = prop("The database, or `database.schema`, that names in its queries are looked for in.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from naming.problems(self.name)
+        if self.namespace and len(sql.split(self.namespace)) not in (1, 2):
+            yield "namespace", f"{self.namespace!r} is neither a database nor database.schema"
+
+
+def create(context: Ctx, spec: Spec) -> str:
+    name = naming.own(context, spec.name)
+    pair = _kept_pair(context, spec, name)
+    made = sql.statement(
+        _CREATE,
+        name=sql.identifier(name),
+        settings=sql.listed(_settings(spec).values(), " "),
+        key=sql.literal(pair.public),
+        comment=naming.comment(context),
+    )
+    context.vendor.run(made)
+    return name
+
+
+def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+    """Once the user has logged in with the key that the secret holds."""
+    pair = secret_fields.read_pair(context.secrets, spec.secret)
+    try:
+        user = context.vendor.logged_in(object_id, pair, _ANYBODY).value(sql.statement(_WHO))
+    except Denied as denied:
+        lookup.existing(context, _show(object_id), object_id)
+        raise NotYet(snowflake_errors.KEY_NOT_READY, denied.what) from None
+    if user != object_id:
+        raise NotYet(snowflake_errors.KEY_NOT_READY, f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}")
+    return {"name": object_id, "secret": spec.secret}
+
+
+def update(context: Ctx, spec: Spec, object_id: str) -> None:
+    lookup.existing(context, _show(object_id), object_id)
+    described = _described(context, object_id)
+    name = sql.identifier(object_id)
+    wanted = _settings(spec)
+    changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
+    if changes:
+        context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
+    pair = _kept_pair(context, spec, object_id)
+    slots = key_slots.fingerprints(described)
+    if pair.fingerprint not in slots.values():
+        slot = key_slots.empty(slots)
+        if slot is None:
+            raise Refused(snowflake_errors.SLOTS_TAKEN, f"user {object_id} has {' and '.join(slots.values())}")
+        context.vendor.run(sql.statement(key_slots.SET[slot], name=name, key=sql.literal(pair.public)))
+
+
+def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+    """The secret is left as it is; it belongs to the stack."""
+    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+REPLACE_ON: Final = ("name",)
+
+
+def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+    name = naming.own(context, spec.name)
+    return lookup.ids(context, _show(name), name)
+
+
+def _kept_pair(context: Ctx, spec: Spec, name: str) -> KeyPair:
+    """The secret's pair; a new one where it holds none, or one of another user. The secret's other fields are kept up to date."""
+    held = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
+    vendor = context.vendor
+    own = held.get(secret_fields.USER) == name
+    kept = secret_fields.held_pair(context.secrets, spec.secret) if own else None
+    pair = kept or keypair.make()
+    to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
+    if kept is None or not secret_fields.is_about(held, to):
+        context.secrets.write(spec.secret, secret_fields.fields(pair, to), version=f"{pair.fingerprint}/{context.clock.time()}")
+    return pair
+
+
+def _settings(spec: Spec) -> dict[str, Sql]:
+    """Each setting with what CREATE and ALTER say of it."""
+    given = {
+        "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
+        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
+        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace)) if spec.namespace else None,
+    }
+    always = {
+        "TYPE": sql.statement("TYPE=SERVICE"),
+        "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
+    }
+    return {**always, **{setting: part for setting, part in given.items() if part}}
+
+
+def _is(setting: str, described: dict[str, str], spec: Spec) -> bool:
+    wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
+    now = described.get(setting, "")
+    if setting in _ALWAYS:
+        return now.replace(" ", "") == _ALWAYS[setting]
+    return sql.split(now) == sql.split(wanted[setting])
+
+
+def _described(context: Ctx, name: str) -> dict[str, str]:
+    rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
+    found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+    if not found:
+        raise Vanished(errors.VANISHED, f"user {name} is not described")
+    return found
+
+
+def _path(name: str) -> Sql:
+    return sql.path(sql.split(name))
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))
