@@ -13,7 +13,8 @@ from lambdas.monitoring import exports
 from lambdas.monitoring.exports import Results, Sns
 from lambdas.monitoring.keys import Keys
 from lambdas.monitoring.lake import Lake
-from lambdas.monitoring.sights import HOUR, Sight
+from lambdas.monitoring.remembered import HOUR
+from lambdas.monitoring.sights import Sight
 from lambdas.monitoring.tables import Tables
 from lambdas.monitoring.vendors import Shown, Topics
 from lambdas.monitoring.watched import Watched

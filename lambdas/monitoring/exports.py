@@ -13,7 +13,7 @@ from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import closed_windows
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.sights import HOUR
+from lambdas.monitoring.remembered import HOUR
 from lambdas.monitoring.watched import Export
 from lambdas.shared import cron
 from lambdas.shared.aws import told

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.sights import DAY
+from lambdas.monitoring.remembered import DAY
 from lambdas.shared.aws import told
 from lambdas.shared.errors import LakeferryError
 

@@ -11,7 +11,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.sights import HOUR
+from lambdas.monitoring.remembered import HOUR
 from lambdas.shared.aws import error_code, told
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import S3, Objects

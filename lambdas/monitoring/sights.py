@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 import attrs
 
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log
-
-T = TypeVar("T")
-HOUR = 3600.0
-DAY = 24 * HOUR
 
 
 @attrs.frozen
@@ -57,23 +51,3 @@ def look_at(sights: Iterable[Sight], log: Log) -> Seen:
             seen.values[sight.metric, sight.of] = value
             told.info("seen", value=value)
     return seen
-
-
-def remembered(ask: Callable[[], T]) -> Callable[[], T]:
-    """`ask`, called once, whichever thread needs it first. Where that raises LakeferryError, every call raises it."""
-    outcomes: list[T | LakeferryError] = []
-    lock = threading.Lock()
-
-    def answer() -> T:
-        with lock:
-            if not outcomes:
-                try:
-                    outcomes.append(ask())
-                except LakeferryError as error:
-                    outcomes.append(error)
-        (outcome,) = outcomes
-        if isinstance(outcome, LakeferryError):
-            raise outcome
-        return outcome
-
-    return answer

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from lambdas.confluent.plane import Plane
 from lambdas.confluent.reading import at, needed, objects, text
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.sights import remembered
+from lambdas.monitoring.remembered import remembered
 from lambdas.shared.errors import LakeferryError
 
 ROUTE: Final = "/tableflow/v1/tableflow-topics"

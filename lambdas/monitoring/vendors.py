@@ -11,7 +11,7 @@ import attrs
 from lambdas.confluent import telemetry
 from lambdas.confluent.plane import Plane
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.sights import HOUR, remembered
+from lambdas.monitoring.remembered import HOUR, remembered
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake

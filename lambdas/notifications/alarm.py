@@ -11,7 +11,7 @@ from lambdas.notifications import message
 from lambdas.notifications import outcome as states
 from lambdas.notifications.facts import Facts, Told
 from lambdas.notifications.links import Links
-from lambdas.notifications.notices import Mail
+from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import News
 from lambdas.notifications.text import foreign, line
 

@@ -10,10 +10,11 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import attrs
+
 from lambdas.notifications import outcome as states
 from lambdas.notifications.facts import Facts
 from lambdas.notifications.links import Links
-from lambdas.notifications.notices import Mail
 from lambdas.notifications.outcome import News
 from lambdas.notifications.text import foreign, line, subject
 
@@ -33,6 +34,13 @@ _FIRST: Final = {
     states.BLOCKED: "There is no new file: it was made, did not pass its checks and was kept back.",
     states.FAILED: "The file is delayed. The team that runs the export has been told.",
 }
+
+
+@attrs.frozen
+class Mail:
+    topic: str
+    subject: str
+    body: str
 
 
 def compose(topic: str, news: News, state: str, facts: Facts, links: Links) -> Mail:

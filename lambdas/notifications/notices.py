@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.notifications import outcome as states
+from lambdas.notifications.message import Mail
 from lambdas.notifications.outcome import News
 
 Document = dict[str, Any]
@@ -19,13 +20,6 @@ Document = dict[str, Any]
 NEW: Final[Document] = {"run": "", "trouble": "", "told": [], "mails": []}
 #: Sent mails that are remembered; their texts are not.
 _REMEMBERED: Final = 30
-
-
-@attrs.frozen
-class Mail:
-    topic: str
-    subject: str
-    body: str
 
 
 def due(document: Document, news: News) -> str | None:

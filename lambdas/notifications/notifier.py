@@ -16,7 +16,8 @@ from lambdas.notifications.facts import Told
 from lambdas.notifications.glue_runs import Glue, GlueRun
 from lambdas.notifications.links import Links
 from lambdas.notifications.mailer import Post
-from lambdas.notifications.notices import Document, Mail
+from lambdas.notifications.message import Mail
+from lambdas.notifications.notices import Document
 from lambdas.notifications.outcome import News
 from lambdas.shared.errors import LakeferryError, Transient
 

@@ -23,7 +23,8 @@ from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import exports, keys, metrics, watched
-from lambdas.monitoring.sights import Seen, Sight, look_at, remembered
+from lambdas.monitoring.remembered import remembered
+from lambdas.monitoring.sights import Seen, Sight, look_at
 from lambdas.monitoring.watched import Export
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
