@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry.ground import Ground
 from lakeferry.inventory import Item
-from lambdas.custom_resources.cleanup import Leftovers
+from lambdas.custom_resources.cleanup import Cleaner
 
 #: Days for which AWS keeps a key of KMS, or a pseudonymisation key, that was deleted: the fewest that it allows.
 _DAYS: Final = 7
@@ -36,8 +36,8 @@ class Aws:
         return self.here.client(service)
 
     @property
-    def _leftovers(self) -> Leftovers:
-        return Leftovers(self.here.client, self.here.account, self.here.deadline)
+    def _leftovers(self) -> Cleaner:
+        return Cleaner(self.here.client, self.here.account, self.here.deadline)
 
     def _bucket(self, item: Item) -> bool:
         if not self._leftovers.bucket(item.name):

@@ -8,10 +8,9 @@ import json
 from botocore.exceptions import ClientError
 
 from lambdas.custom_resources import provider
-from lambdas.custom_resources.documents import Versioned
 from lambdas.custom_resources.provider import Deployment, Lifecycle
-from lambdas.custom_resources.registry import KINDS
-from lambdas.custom_resources.state import Ledger
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.custom_resources.state import StateStore, Versioned
 from lambdas.shared.clock import Deadline
 from lambdas.shared.log import open_log
 from lambdas.shared.secrets import SecretStore
@@ -116,7 +115,7 @@ class Invocations:
     `said` is where the log goes, and `answers` what was given back to CloudFormation or raised.
     """
 
-    def __init__(self, connect, clock=None, secrets=None, kinds=KINDS, stage="test", said=None):
+    def __init__(self, connect, clock=None, secrets=None, kinds=RESOURCE_TYPES, stage="test", said=None):
         self.clock = clock or TurnedClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
@@ -131,7 +130,7 @@ class Invocations:
         store = SecretStore(self.secrets)
         return Lifecycle(
             deployment=self._deployment,
-            ledger=Ledger(self.documents, self.clock),
+            ledger=StateStore(self.documents, self.clock),
             stacks=self.stacks,
             secrets=store,
             vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),

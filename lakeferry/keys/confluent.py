@@ -11,10 +11,8 @@ from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
 from lambdas.confluent import crn, secret_fields
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.confluent.crn import Place
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import text
+from lambdas.confluent.client import CONTROL_PLANE, Confluent, path, text
+from lambdas.confluent.crn import CrnScope
 from lambdas.confluent.secret_fields import Connection
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
@@ -86,7 +84,7 @@ def _found(voice: Voice, here: Ground, vendor: Confluent, key: ApiKey, wait: flo
 
 
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
-    whole = crn.organization(Place(vendor.organization_id))
+    whole = crn.organization(CrnScope(vendor.organization_id))
     found = vendor.role_bindings(owner)
     return tuple(sorted({text(one, "role_name") for one in found if crn.same(text(one, "crn_pattern"), whole)}))
 

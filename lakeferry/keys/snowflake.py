@@ -14,9 +14,9 @@ from lakeferry.keys import keeping, reading
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
-from lambdas.snowflake import account, keypair, secret_fields, sql
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake.client import Login, Snowflake
+from lambdas.snowflake import keypair, secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake, account_url
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 
@@ -50,7 +50,7 @@ class Deployer:
         return Snowflake(Session(deadline), self.here.clock, login, pair, self.here.addresses.snowflake)
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
-        host = urlsplit(self.here.addresses.snowflake or account.url(self.given.account)).hostname or ""
+        host = urlsplit(self.here.addresses.snowflake or account_url(self.given.account)).hostname or ""
         role, warehouse = sql.named(self.given.role), sql.named(self.given.deployer_warehouse)
         return secret_fields.fields(pair, Connection(self.given.account, self.name, host, role, warehouse))
 

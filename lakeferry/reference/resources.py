@@ -9,8 +9,8 @@ import attrs
 from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 from lambdas import contract
-from lambdas.custom_resources.registry import KINDS
-from lambdas.shared.resource import Kind
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.resource import ResourceHandler
 
 TITLE = "Resources"
 _INTRO = """\
@@ -23,10 +23,10 @@ Every resource also has the property `kind`."""
 
 
 def text() -> str:
-    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in KINDS.items()))
+    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in RESOURCE_TYPES.items()))
 
 
-def _kind(name: str, kind: Kind) -> str:
+def _kind(name: str, kind: ResourceHandler) -> str:
     replace = ", ".join(code(each) for each in kind.REPLACE_ON)
     outputs = ", ".join(code(each) for each in kind.OUTPUTS)
     parts = [
@@ -39,7 +39,7 @@ def _kind(name: str, kind: Kind) -> str:
     return "\n\n".join(parts)
 
 
-def _doc(kind: Kind) -> str:
+def _doc(kind: ResourceHandler) -> str:
     """The module's docstring says what the kind is."""
     return " ".join(str(kind.__doc__).split())
 

@@ -9,7 +9,7 @@ from lakeferry.reference import markdown
 from lakeferry.reference.markdown import code
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent
-from lambdas.rotation import holdings
+from lambdas.rotation import versions
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake
@@ -145,7 +145,7 @@ def _rotation() -> str:
         "## Rotation",
         _SCHEDULE.format(days=contract.ROTATION_DAYS),
         markdown.table(["name", "default", "what it is"], settings),
-        _READERS.format(life=holdings.PENDING_LIFE / holdings.DAY),
+        _READERS.format(life=versions.PENDING_LIFE / versions.DAY),
         f"Every {contract.WATCH_MINUTES} minutes, the watch writes metrics of secrets into CloudWatch's namespace "
         f"{code(contract.METRICS)}, each with an alarm:",
         markdown.table(["metric", "what it counts", "alarm"], _METRICS),

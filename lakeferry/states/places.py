@@ -11,12 +11,10 @@ from lakeferry import deployed
 from lakeferry.console import FAILED, CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.confluent.plane import Plane
+from lambdas.confluent.client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.monitoring import Settings
-from lambdas.monitoring.exports import Results
-from lambdas.monitoring.lake import Lake
-from lambdas.monitoring.vendors import Shown, Topics
+from lambdas.monitoring.measurements import ExportResults, GlueTables, KafkaTopics, SnowflakeTables
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session
 from lambdas.shared.s3 import Objects
@@ -32,28 +30,28 @@ class Places:
     here: Ground
     settings: Settings
 
-    def lake(self, database: str) -> Lake:
-        return Lake(self.here.client("glue"), self.here.client("s3"), database, self.here.clock.time)
+    def lake(self, database: str) -> GlueTables:
+        return GlueTables(self.here.client("glue"), self.here.client("s3"), database, self.here.clock.time)
 
     @functools.cached_property
-    def topics(self) -> Topics:
-        return Topics(self._telemetry, self.settings.watched.cluster, self.here.clock.time)
+    def topics(self) -> KafkaTopics:
+        return KafkaTopics(self._telemetry, self.settings.watched.cluster, self.here.clock.time)
 
     @functools.cached_property
-    def shown(self) -> Shown:
-        return Shown(functools.cache(self._snowflake), self.here.clock.time)
+    def shown(self) -> SnowflakeTables:
+        return SnowflakeTables(functools.cache(self._snowflake), self.here.clock.time)
 
     @property
-    def results(self) -> Results:
-        return Results(self.objects, self.settings.prefix, self.here.client("glue"), self.here.clock.time)
+    def results(self) -> ExportResults:
+        return ExportResults(self.objects, self.settings.prefix, self.here.client("glue"), self.here.clock.time)
 
     @property
     def objects(self) -> Objects:
         return Objects(self.here.client("s3"), self.settings.bucket)
 
-    def _telemetry(self) -> Plane:
+    def _telemetry(self) -> RestClient:
         key = self.here.secrets.read_key(self.settings.metrics_key)
-        return Plane(self._session(), self.here.clock, self.settings.telemetry_url, key)
+        return RestClient(self._session(), self.here.clock, self.settings.telemetry_url, key)
 
     def _snowflake(self) -> Snowflake:
         """As the reader whom the deployment has made, without a warehouse."""

@@ -12,7 +12,7 @@ import attrs
 from lakeferry.states.places import Places
 from lakeferry.states.tableflow import Tableflow
 from lakeferry.states.words import Seen, State, look
-from lambdas.monitoring.watched import Table
+from lambdas.monitoring.settings import MonitoredTable
 
 #: In the order in which records pass them.
 HOPS: Final = ("topic", "tableflow", "iceberg", "glue", "snowflake")
@@ -44,7 +44,7 @@ def look_at(places: Places, tableflow: Tableflow, stale_hours: float) -> list[Ho
     return [Hops(table, seen) for table, seen in found.items()]
 
 
-def _asks(places: Places, tableflow: Tableflow, table: Table) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _asks(places: Places, tableflow: Tableflow, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "topic", functools.partial(places.topics.age, table.topic)
     yield "tableflow", functools.partial(tableflow.seen, table.topic)
     if table.database:

@@ -1,10 +1,22 @@
-"""What Confluent Cloud can refuse or break, as rows of the reference of errors."""
+"""Errors of Confluent Cloud: the rows that users read, and which of them an HTTP answer is."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from lambdas.shared.errors import ErrorRow
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import (
+    DETAIL_LENGTH,
+    Conflict,
+    Denied,
+    ErrorRow,
+    LakeferryError,
+    NotFound,
+    RateLimited,
+    Refused,
+    Transient,
+)
+from lambdas.shared.http import Response, requested_wait
 
 AUTH: Final = ErrorRow(
     "CFL-AUTH",
@@ -171,3 +183,61 @@ ERRORS: Final = (
     CONNECTOR_FAILED, INTEGRATION_IN_USE, SCHEMALESS, STORAGE_NOT_EMPTY, TABLEFLOW_FAILED, TABLEFLOW_SUSPENDED, CATALOG_FAILED,
     MISSING_ENDPOINT,
 )  # fmt: skip
+
+
+#: How long to leave Confluent alone after a 429 that doesn't say.
+UNASKED_WAIT = 10.0
+_ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
+    400: (Refused, INVALID),
+    401: (Denied, AUTH),
+    402: (Refused, QUOTA),
+    403: (Denied, AUTH_SCOPE),
+    404: (NotFound, NOT_FOUND),
+    409: (Conflict, CONFLICT),
+    422: (Refused, INVALID),
+}
+
+
+def error_from(answer: Response, asked: str, clock: Clock, denied_patience: float) -> LakeferryError:
+    """`asked` is method and path. The request id is in the words, for Confluent's support."""
+    text = detail(answer.body)
+    what = f"{asked}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
+    if answer.status == 429:
+        asked_for = requested_wait(answer.headers, clock)
+        return RateLimited(RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)
+    if answer.status in _ROWS:
+        kind, row = _ROWS[answer.status]
+        return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)
+    if answer.status >= 500 and answer.status != 501:
+        return Transient(UNAVAILABLE, what)
+    return Refused(UNEXPECTED, what)
+
+
+def detail(body: Any) -> str:
+    """What the vendor says went wrong, at most DETAIL_LENGTH characters; "" where it says nothing, or an HTML page."""
+    return _said(body)[:DETAIL_LENGTH]
+
+
+def _said(body: Any) -> str:
+    if isinstance(body, str):
+        return "" if "<" in body else body.strip()
+    if not isinstance(body, dict):
+        return ""
+    if isinstance(body.get("errors"), list):
+        return "; ".join(filter(None, map(_one, body["errors"])))
+    nested = body.get("error")
+    return _one(nested) if isinstance(nested, dict) else _one(body)
+
+
+def _one(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    said = error.get("detail") or error.get("title") or error.get("message") or ""
+    source = error.get("source")
+    pointer = source.get("pointer") or source.get("parameter") if isinstance(source, dict) else None
+    return f"{said} ({pointer})" if pointer else str(said)
+
+
+def mentions(error: LakeferryError, *phrases: str) -> bool:
+    """Whether the vendor's words hold one of `phrases`, in any case. Confluent gives few codes, so words must do."""
+    return any(phrase.lower() in error.what.lower() for phrase in phrases)

@@ -7,12 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent.client import Confluent, bootstrap_servers
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import needed, text
+from lambdas.confluent.client import Confluent, RestClient, bootstrap_servers, path, require_text, text
 from lambdas.confluent.secret_fields import Connection
 from lambdas.shared import errors
-from lambdas.shared.errors import Denied, NotFound, Refused, Vanished
+from lambdas.shared.errors import Denied, NotFound, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey
 
 
@@ -64,9 +62,9 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
     if target.service == "kafka":
         return {"id": target.cluster_id, "kind": "Cluster"}
     if target.service == "schema_registry":
-        return {"id": needed(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
+        return {"id": require_text(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
     if target.service == "flink":
-        region = needed(vendor.flink_region(target.region), "id")
+        region = require_text(vendor.flink_region(target.region), "id")
         return {"id": region, "kind": "Region", "api_version": "fcpm/v2", "environment": target.environment_id}
     if target.service == "tableflow":
         return {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
@@ -119,7 +117,7 @@ def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
     return True
 
 
-def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[Plane, str]:
+def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
     if target.service == "kafka":
         plane = vendor.kafka(target.environment_id, target.cluster_id, key)
         return plane, path("kafka", "v3", "clusters", target.cluster_id, "topics")
@@ -136,5 +134,5 @@ def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[Plane, str]:
 def _cluster(vendor: Confluent, target: Target) -> dict[str, Any]:
     found = vendor.cluster(target.environment_id, target.cluster_id)
     if found is None:
-        raise Vanished(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
+        raise ResourceMissing(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
     return found

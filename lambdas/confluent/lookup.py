@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.reading import text
+from lambdas.confluent.client import Confluent, text
 from lambdas.shared import errors
-from lambdas.shared.errors import ContainerGone, Denied, NotFound, Vanished
+from lambdas.shared.errors import Denied, NotFound, ParentMissing, ResourceMissing
 from lambdas.shared.resource import Context
 
 Ctx: TypeAlias = Context[Confluent]
@@ -17,7 +16,7 @@ Ctx: TypeAlias = Context[Confluent]
 def existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
     """Raises Vanished where there is no body."""
     if body is None:
-        raise Vanished(errors.VANISHED, f"{what} is not there")
+        raise ResourceMissing(errors.VANISHED, f"{what} is not there")
     return body
 
 
@@ -38,7 +37,7 @@ def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Call
     """What `look` finds. An object that shall go is gone when what it was in is gone, whatever its own plane answers."""
     try:
         return look()
-    except (Denied, NotFound, ContainerGone):
+    except (Denied, NotFound, ParentMissing):
         if context.deleting and container_is_gone():
             return []
         raise

@@ -41,7 +41,7 @@ _GOING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 
 @attrs.frozen
-class Leftovers:
+class Cleaner:
     """`client` makes the client of a service. `account` is the only one whose buckets are emptied."""
 
     client: Callable[[str], Any]
@@ -107,9 +107,9 @@ class Leftovers:
         return bool(versions or uploads)
 
 
-_REMOVED: Final[Mapping[str, Callable[[Leftovers, Any], bool]]] = {
-    "bucket": Leftovers.bucket,
-    "glue_database": Leftovers.glue_database,
+_REMOVED: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
+    "bucket": Cleaner.bucket,
+    "glue_database": Cleaner.glue_database,
 }
 
 

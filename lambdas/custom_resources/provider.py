@@ -15,13 +15,11 @@ from typing import Any, Final
 import attrs
 
 from lambdas import contract
-from lambdas.custom_resources import admission, identity, patience, registry, request
-from lambdas.custom_resources.identity import Identity
-from lambdas.custom_resources.reconcile import Settlement
-from lambdas.custom_resources.registry import Registered
-from lambdas.custom_resources.request import DELETE, UPDATE, Request
-from lambdas.custom_resources.stacks import Stacks
-from lambdas.custom_resources.state import Lease, Ledger
+from lambdas.custom_resources import reconcile, registry, request, state
+from lambdas.custom_resources.reconcile import Reconciler
+from lambdas.custom_resources.registry import ResourceType
+from lambdas.custom_resources.request import DELETE, UPDATE, Identity, Request, Stacks
+from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import BadProperties, Denied, LakeferryError, Transient
@@ -45,9 +43,9 @@ class Deployment:
     stage: str
 
 
-def on_event(event: Mapping[str, Any], now: float, kinds: Mapping[str, Registered] = registry.KINDS) -> dict[str, Any]:
+def on_event(event: Mapping[str, Any], now: float, kinds: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
     """`now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an event that isn't ours."""
-    asked = request.read(event)
+    asked = request.read_request(event)
     with _named(asked):
         kind = registry.find(asked.kind, kinds).kind
         if asked.verb == DELETE:
@@ -62,17 +60,17 @@ class Lifecycle:
     """`vendors` make a vendor's client when it is needed. `deadline` is the end of this invocation's work."""
 
     deployment: Deployment
-    ledger: Ledger
+    ledger: StateStore
     stacks: Stacks
     secrets: SecretStore
     vendors: Mapping[str, Callable[[], Any]]
     deadline: Deadline
     log: Log
-    kinds: Mapping[str, Registered] = registry.KINDS
+    kinds: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
-        asked = request.read(event)
+        asked = request.read_request(event)
         target = self._to_delete(asked) if asked.verb == DELETE else asked.identity
         if target is None and asked.verb == DELETE:
             return _DONE
@@ -93,7 +91,7 @@ class Lifecycle:
 
     def _under_lease(self, asked: Request, target: Identity) -> dict[str, Any]:
         self._admit(asked, target)
-        if discarded := identity.parse(asked.discard):
+        if discarded := request.parse_physical_id(asked.discard):
             self._admit(attrs.evolve(asked, verb=DELETE), discarded)
         lease = self._lease(asked, target)
         try:
@@ -114,11 +112,11 @@ class Lifecycle:
         try:
             outputs = self._settle(asked, lease)
         except LakeferryError as error:
-            patience.weigh(error, lease.row, now(), limit)
+            reconcile.check_retry_budget(error, lease.row, now(), limit)
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return None
         if outputs is None:
-            patience.weigh_slowness(lease.row, now(), limit)
+            reconcile.check_slow(lease.row, now(), limit)
         return outputs
 
     def _settle(self, asked: Request, lease: Lease) -> Outputs | None:
@@ -133,7 +131,7 @@ class Lifecycle:
 
     def _is_discarded(self, asked: Request, physical_id: str) -> bool:
         """Whether a replacement that was rolled back before CloudFormation knew of it is gone."""
-        target = identity.parse(physical_id)
+        target = request.parse_physical_id(physical_id)
         if target is None:
             return True
         undone = attrs.evolve(asked, verb=DELETE, given=asked.before)
@@ -144,7 +142,7 @@ class Lifecycle:
         finally:
             self._release(lease)
 
-    def _settlement(self, asked: Request, lease: Lease, *, deleting: bool = False) -> Settlement:
+    def _settlement(self, asked: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
         registered = registry.find(asked.kind, self.kinds)
         context = Context(
             vendor=self.vendors[registered.vendor](),
@@ -154,10 +152,10 @@ class Lifecycle:
             notes=lease.row.facts.notes,
             previous=_previous(asked, registered.kind.Spec),
             deleting=deleting,
-            origin=identity.origin(asked.stack_id, asked.logical_id),
+            origin=request.resource_uid(asked.stack_id, asked.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(asked.stack_id),
         )
-        return Settlement(registered.kind, context, parse(registered.kind.Spec, asked.given, strict=False), lease)
+        return Reconciler(registered.kind, context, parse(registered.kind.Spec, asked.given, strict=False), lease)
 
     def _to_delete(self, asked: Request) -> Identity | None:
         """None where the id is not ours and the properties could never have made anything."""
@@ -168,18 +166,18 @@ class Lifecycle:
             spec = parse(kind.Spec, asked.given, strict=False)
         except BadProperties:
             return None
-        return Identity(asked.kind, asked.logical_id, identity.generation(kind, spec))
+        return Identity(asked.kind, asked.logical_id, request.generation_of(kind, spec))
 
     def _admit(self, asked: Request, target: Identity) -> None:
         name = self._name(asked, target)
         now = self.deadline.clock.time()
         self.ledger.change(
             _key(asked, target),
-            lambda row: admission.admit(row, asked, name=name, now=now, stacks=self.stacks),
+            lambda row: state.accept_request(row, asked, name=name, now=now, stacks=self.stacks),
         )
 
     def _name(self, asked: Request, target: Identity) -> str:
-        account, region, stack = request.stack_of(asked.stack_id)
+        account, region, stack = request.parse_stack_arn(asked.stack_id)
         return contract.object_name(
             project=self.deployment.project,
             stage=self.deployment.stage,
@@ -214,14 +212,14 @@ def _named(asked: Request) -> Iterator[None]:
 
 def _targets(asked: Request, kind: Any, before: Properties | None, spec: Properties) -> tuple[Identity, Identity | None]:
     """The object that shall be there, and one that CloudFormation doesn't know of and that shall go."""
-    wanted = Identity(asked.kind, asked.logical_id, identity.generation(kind, spec))
+    wanted = Identity(asked.kind, asked.logical_id, request.generation_of(kind, spec))
     current = asked.identity
     if asked.verb != UPDATE or current is None:
         return wanted, None
-    if before is None or not identity.is_replaced(kind, before, spec):
+    if before is None or not request.is_replaced(kind, before, spec):
         return current, None
     # Back to the object that CloudFormation still has: the update to the other one never ended well.
-    return wanted, attrs.evolve(wanted, generation=identity.generation(kind, before)) if wanted == current else None
+    return wanted, attrs.evolve(wanted, generation=request.generation_of(kind, before)) if wanted == current else None
 
 
 def _previous(asked: Request, spec: type[Properties]) -> Properties | None:

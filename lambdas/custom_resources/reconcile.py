@@ -1,30 +1,95 @@
-"""Bringing one object to where it shall be: there and as wanted, or gone. Each call does what can be done now.
+"""Bring one object to its desired state: present as declared, or absent. Each call does what can be done now.
 
 What an answer left open is settled by looking, never by guessing: an object counts as absent when it was looked for twice,
 and, where a create was sent whose outcome is not known, when the second look came a good while after the first.
+Errors that may pass are waited for, but for nothing longer than CloudFormation would.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import attrs
 
-from lambdas.custom_resources.state import Facts, Lease, Progress
+from lambdas.custom_resources.request import DELETE
+from lambdas.custom_resources.state import KnownObject, Lease, Progress, ResourceState
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,
-    ContainerGone,
+    Denied,
+    InProgress,
     LakeferryError,
-    NotYet,
-    Outdated,
+    NeedsReplacement,
+    ParentMissing,
     RateLimited,
-    Spoiled,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    ResourceMissing,
+    StaleRequest,
+    TimedOut,
     Transient,
-    Vanished,
 )
-from lambdas.shared.http_types import NotSent
-from lambdas.shared.resource import Context, Kind, Outputs
+from lambdas.shared.http import NotSent
+from lambdas.shared.resource import Context, Outputs, ResourceHandler
+
+#: What hangs on an object may take this long to go, also where the vendor answers 400 instead of 409.
+DELETE_PATIENCE: Final = 1200.0
+#: A key that removes things is not new, so a 401 or 403 doesn't come of that.
+DELETE_DENIED_PATIENCE: Final = 300.0
+
+
+def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
+    """Returns where it is to be waited on. Raises GaveUp, or the error itself where waiting is no use.
+
+    `limit` is the kind's own patience for a whole request, in seconds. Notes in the row since when the trouble lasts.
+    """
+    if isinstance(error, StaleRequest):
+        raise error
+    if isinstance(error, RateLimited):
+        row.progress.not_before = now + error.wait
+    if isinstance(error, InProgress) and not isinstance(error, Looking):
+        row.progress.refused_since.clear()
+    lasting = _lasting(error, row, now)
+    patience = _patience(error, row)
+    if patience <= 0:
+        raise error
+    if lasting >= patience or now - row.since >= limit:
+        raise TimedOut(error.row, f"{error.what}; waited for {max(lasting, now - row.since) / 60:.0f} minutes")
+
+
+def check_slow(row: ResourceState, now: float, limit: float) -> None:
+    """Raises GaveUp where an object that shows no fault has been coming into being, or going, for too long."""
+    row.progress.refused_since.clear()
+    if now - row.since >= limit:
+        what = "it is still there" if row.verb == DELETE else "it is not ready"
+        raise TimedOut(errors.WAITING, f"{what} after {(now - row.since) / 60:.0f} minutes")
+
+
+def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
+    """Seconds since this trouble came first. Curing a fault makes other troubles in between, which don't end it."""
+    progress = row.progress
+    if isinstance(error, ReplacementRequired | Transient):
+        return now - row.since
+    if isinstance(error, ResourceFailed):
+        if progress.faulty_since is None:
+            progress.faulty_since = now
+        return now - progress.faulty_since
+    return now - progress.refused_since.setdefault(error.row.code, now)
+
+
+def _patience(error: LakeferryError, row: ResourceState) -> float:
+    if isinstance(error, ReplacementRequired | Transient):
+        return math.inf
+    if error.row is errors.STORAGE:
+        return error.patience
+    if row.verb == DELETE and isinstance(error, Denied):
+        return DELETE_DENIED_PATIENCE
+    if row.verb == DELETE and isinstance(error, Refused):
+        return DELETE_PATIENCE
+    return error.patience
+
 
 #: Seconds after which a create whose answer was lost can't take effect any more, and lists show what it made.
 ABSENCE_GAP: Final = 60.0
@@ -33,13 +98,13 @@ REPEAT_GAP: Final = 120.0
 _LOOKS: Final = 4
 
 
-class Looking(NotYet):
+class Looking(InProgress):
     """Nothing is known yet; looking goes on."""
 
 
 @attrs.frozen
-class Settlement:
-    kind: Kind
+class Reconciler:
+    kind: ResourceHandler
     context: Context[Any]
     spec: Any
     lease: Lease
@@ -48,12 +113,12 @@ class Settlement:
         """The outputs once the object is there, as wanted, and works; None while it comes into being."""
         try:
             return self._present()
-        except ContainerGone:
+        except ParentMissing:
             raise
-        except Vanished as vanished:
+        except ResourceMissing as vanished:
             self._forget()
             raise Looking(vanished.row, vanished.what) from None
-        except Spoiled as spoiled:
+        except NeedsReplacement as spoiled:
             self._remove(spoiled)
             raise
 
@@ -79,7 +144,7 @@ class Settlement:
         return False
 
     @property
-    def _facts(self) -> Facts:
+    def _facts(self) -> KnownObject:
         return self.lease.row.facts
 
     @property
@@ -142,13 +207,13 @@ class Settlement:
         self._facts.object_id = None
         self._progress.settled = self._progress.removing = False
 
-    def _remove(self, spoiled: Spoiled) -> None:
+    def _remove(self, spoiled: NeedsReplacement) -> None:
         """Take away what can't be cured, so that the next call makes it anew."""
         object_id = self._facts.object_id
         if object_id is None or not self._may_ask_again():
             return
         before = self.context.previous
-        spec = before if isinstance(spoiled, Outdated) and before is not None else self.spec
+        spec = before if isinstance(spoiled, ReplacementRequired) and before is not None else self.spec
         self._progress.removing = True
         self.kind.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
         self._progress.asked_at = self._now
@@ -168,4 +233,6 @@ class Settlement:
 
 def _may_have_made(error: LakeferryError) -> bool:
     """Whether an object may exist after a create that ended so."""
-    return isinstance(error, Conflict) or (isinstance(error, Transient) and not isinstance(error, NotYet | NotSent | RateLimited))
+    return isinstance(error, Conflict) or (
+        isinstance(error, Transient) and not isinstance(error, InProgress | NotSent | RateLimited)
+    )

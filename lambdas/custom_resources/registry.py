@@ -24,7 +24,7 @@ from lambdas.confluent.resources import (
     topic,
 )
 from lambdas.shared.errors import BadProperties
-from lambdas.shared.resource import Kind
+from lambdas.shared.resource import ResourceHandler
 from lambdas.snowflake.resources import catalog_integration as snowflake_catalog_integration
 from lambdas.snowflake.resources import (
     database,
@@ -44,43 +44,43 @@ SNOWFLAKE: Final = "snowflake"
 
 
 @attrs.frozen
-class Registered:
+class ResourceType:
     """`vendor` says which client the kind's verbs want."""
 
-    kind: Kind
+    kind: ResourceHandler
     vendor: str
 
 
-KINDS: Final[Mapping[str, Registered]] = {
-    "environment": Registered(environment, CONFLUENT),
-    "kafka_cluster": Registered(kafka_cluster, CONFLUENT),
-    "service_account": Registered(service_account, CONFLUENT),
-    "role_binding": Registered(role_binding, CONFLUENT),
-    "acl": Registered(acl, CONFLUENT),
-    "api_key": Registered(api_key, CONFLUENT),
-    "topic": Registered(topic, CONFLUENT),
-    "schema": Registered(schema, CONFLUENT),
-    "connector": Registered(connector, CONFLUENT),
-    "flink_compute_pool": Registered(flink_compute_pool, CONFLUENT),
-    "flink_statement": Registered(flink_statement, CONFLUENT),
-    "provider_integration": Registered(provider_integration, CONFLUENT),
-    "tableflow_topic": Registered(tableflow_topic, CONFLUENT),
-    "catalog_integration": Registered(catalog_integration, CONFLUENT),
-    "snowflake_warehouse": Registered(warehouse, SNOWFLAKE),
-    "snowflake_database": Registered(database, SNOWFLAKE),
-    "snowflake_schema": Registered(snowflake_schema, SNOWFLAKE),
-    "snowflake_role": Registered(role, SNOWFLAKE),
-    "snowflake_grant": Registered(grant, SNOWFLAKE),
-    "snowflake_user": Registered(user, SNOWFLAKE),
-    "snowflake_external_volume": Registered(external_volume, SNOWFLAKE),
-    "snowflake_catalog_integration": Registered(snowflake_catalog_integration, SNOWFLAKE),
-    "snowflake_trust": Registered(trust, SNOWFLAKE),
-    "snowflake_iceberg_table": Registered(iceberg_table, SNOWFLAKE),
-    "snowflake_linked_database": Registered(linked_database, SNOWFLAKE),
+RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
+    "environment": ResourceType(environment, CONFLUENT),
+    "kafka_cluster": ResourceType(kafka_cluster, CONFLUENT),
+    "service_account": ResourceType(service_account, CONFLUENT),
+    "role_binding": ResourceType(role_binding, CONFLUENT),
+    "acl": ResourceType(acl, CONFLUENT),
+    "api_key": ResourceType(api_key, CONFLUENT),
+    "topic": ResourceType(topic, CONFLUENT),
+    "schema": ResourceType(schema, CONFLUENT),
+    "connector": ResourceType(connector, CONFLUENT),
+    "flink_compute_pool": ResourceType(flink_compute_pool, CONFLUENT),
+    "flink_statement": ResourceType(flink_statement, CONFLUENT),
+    "provider_integration": ResourceType(provider_integration, CONFLUENT),
+    "tableflow_topic": ResourceType(tableflow_topic, CONFLUENT),
+    "catalog_integration": ResourceType(catalog_integration, CONFLUENT),
+    "snowflake_warehouse": ResourceType(warehouse, SNOWFLAKE),
+    "snowflake_database": ResourceType(database, SNOWFLAKE),
+    "snowflake_schema": ResourceType(snowflake_schema, SNOWFLAKE),
+    "snowflake_role": ResourceType(role, SNOWFLAKE),
+    "snowflake_grant": ResourceType(grant, SNOWFLAKE),
+    "snowflake_user": ResourceType(user, SNOWFLAKE),
+    "snowflake_external_volume": ResourceType(external_volume, SNOWFLAKE),
+    "snowflake_catalog_integration": ResourceType(snowflake_catalog_integration, SNOWFLAKE),
+    "snowflake_trust": ResourceType(trust, SNOWFLAKE),
+    "snowflake_iceberg_table": ResourceType(iceberg_table, SNOWFLAKE),
+    "snowflake_linked_database": ResourceType(linked_database, SNOWFLAKE),
 }
 
 
-def find(name: str, kinds: Mapping[str, Registered] = KINDS) -> Registered:
+def find(name: str, kinds: Mapping[str, ResourceType] = RESOURCE_TYPES) -> ResourceType:
     """Raises BadProperties."""
     try:
         return kinds[name]

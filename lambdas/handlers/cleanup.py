@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.custom_resources.cleanup import Leftovers
+from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.handlers import runtime
 from lambdas.handlers.custom_resource import require_own
 from lambdas.handlers.runtime import LambdaContext
@@ -41,7 +41,7 @@ def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
     """False while something has to be waited for. What a stack that stays holds is left alone."""
     clock = SystemClock()
     left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
-    leftovers = Leftovers(_client, context.invoked_function_arn.split(":")[4], Deadline(clock, clock.time() + left))
+    leftovers = Cleaner(_client, context.invoked_function_arn.split(":")[4], Deadline(clock, clock.time() + left))
     try:
         if not leftovers.stack_is_going(event["StackId"]):
             log.info("left alone: the stack stays")

@@ -14,10 +14,9 @@ from botocore.config import Config
 
 from lambdas import contract
 from lambdas.custom_resources import provider, request
-from lambdas.custom_resources.documents import DynamoDocuments
 from lambdas.custom_resources.provider import Deployment, Lifecycle
-from lambdas.custom_resources.stacks import CloudFormationStacks
-from lambdas.custom_resources.state import Ledger
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers import runtime, settings, vendors
 from lambdas.handlers.runtime import LambdaContext
 from lambdas.handlers.settings import Settings
@@ -59,7 +58,7 @@ def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecyc
     store = SecretStore(_client("secretsmanager"))
     return Lifecycle(
         deployment=Deployment(read.project, read.stage),
-        ledger=Ledger(DynamoDocuments(_client("dynamodb"), read.ledger_table), clock),
+        ledger=StateStore(DynamoDocuments(_client("dynamodb"), read.ledger_table), clock),
         stacks=CloudFormationStacks(_client("cloudformation")),
         secrets=store,
         vendors=vendors.connections(read, store, deadline),
@@ -77,7 +76,7 @@ def _client(service: str) -> Any:
 
 def require_own(event: dict[str, Any], function_arn: str) -> None:
     """Raises LakeferryError unless the event comes from a stack of the function's own account and region."""
-    account, region, _ = request.stack_of(str(event.get("StackId")))
+    account, region, _ = request.parse_stack_arn(str(event.get("StackId")))
     if [region, account] != function_arn.split(":")[3:5]:
         raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} asks")
 

@@ -12,21 +12,23 @@ import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.confluent.plane import Plane
+from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.handlers import runtime
 from lambdas.handlers.runtime import LambdaContext
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring import metrics, watched
-from lambdas.monitoring.checks import Places, sights
-from lambdas.monitoring.exports import Results
-from lambdas.monitoring.keys import Keys
-from lambdas.monitoring.lake import Lake
-from lambdas.monitoring.sights import Seen, look_at
-from lambdas.monitoring.tables import Connection, Tables
-from lambdas.monitoring.vendors import Shown, Topics
-from lambdas.monitoring.watched import Watched
+from lambdas.monitoring import metrics
+from lambdas.monitoring.checks import CheckResults, Clients, checks_of, run_checks
+from lambdas.monitoring.measurements import (
+    Connection,
+    ExportResults,
+    GlueTables,
+    KafkaTopics,
+    SecretKeys,
+    SnowflakeTables,
+    TableflowTables,
+)
+from lambdas.monitoring.settings import Monitored, combine
 from lambdas.shared import deployment, errors
 from lambdas.shared.clock import Clock, Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
@@ -48,7 +50,7 @@ class Settings:
     deployment: str
     bucket: str
     prefix: str
-    watched: Watched
+    watched: Monitored
     metrics_key: str
     telemetry_url: str
     tableflow_secret: str
@@ -63,38 +65,38 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
     with runtime.told(log):
         clock, settings = SystemClock(), read(os.environ, _client("s3"))
         left = context.get_remaining_time_in_millis() / 1000 - _MARGIN
-        seen = look_at(sights(settings.watched, places(settings, clock, left)), log)
+        seen = run_checks(checks_of(settings.watched, places(settings, clock, left)), log)
         metrics.emit(_client("cloudwatch"), seen, settings.deployment, clock.time())
         return told(seen)
 
 
-def told(seen: Seen) -> dict[str, Any]:
+def told(seen: CheckResults) -> dict[str, Any]:
     return {"seen": len(seen.values), "unseen": seen.unseen}
 
 
-def places(settings: Settings, clock: Clock, left: float) -> Places:
+def places(settings: Settings, clock: Clock, left: float) -> Clients:
     """The composition: the only place that chooses what stands behind the ports."""
 
     def session() -> Session:
         return Session(Deadline(clock, clock.time() + left * _SHARE))
 
-    return Places(
-        lake=lambda database: Lake(_client("glue"), _client("s3"), database, clock.time),
-        tables=Tables(lambda: tableflow(settings, session(), clock)),
-        topics=Topics(lambda: telemetry(settings, session(), clock), settings.watched.cluster, clock.time),
-        shown=Shown(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
-        results=Results(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
-        keys=Keys(_client("secretsmanager"), clock.time),
+    return Clients(
+        lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
+        tables=TableflowTables(lambda: tableflow(settings, session(), clock)),
+        topics=KafkaTopics(lambda: telemetry(settings, session(), clock), settings.watched.cluster, clock.time),
+        shown=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
+        results=ExportResults(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
+        keys=SecretKeys(_client("secretsmanager"), clock.time),
         sns=_client("sns"),
         now=clock.time,
     )
 
 
-def telemetry(settings: Settings, session: Session, clock: Clock) -> Plane:
+def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
     if not settings.metrics_key or not settings.watched.cluster:
         raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
     key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
-    return Plane(session, clock, settings.telemetry_url, key)
+    return RestClient(session, clock, settings.telemetry_url, key)
 
 
 def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
@@ -129,7 +131,7 @@ def read(environment: Mapping[str, str], s3: S3) -> Settings:
         deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",
         bucket=environment[contract.LAKE_BUCKET],
         prefix=environment[contract.LAKE_PREFIX].strip("/"),
-        watched=watched.combine(
+        watched=combine(
             deployment.read(s3, environment[contract.SETTINGS]),
             cluster=environment.get(contract.CLUSTER, ""),
             snowflake_schema=environment.get(contract.SNOWFLAKE_SCHEMA, ""),

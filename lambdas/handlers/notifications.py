@@ -15,16 +15,15 @@ from lambdas import contract
 from lambdas.handlers import runtime
 from lambdas.handlers.runtime import LambdaContext
 from lambdas.notifications import errors as notification_errors
-from lambdas.notifications.facts import Told
-from lambdas.notifications.links import Links
-from lambdas.notifications.mailer import Post
-from lambdas.notifications.notifier import Notifier
+from lambdas.notifications.mailer import Mailer, Notifier
+from lambdas.notifications.message import Links
+from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared import deployment, errors
 from lambdas.shared.clock import Clock, SystemClock
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.log import Log, open_log
 from lambdas.shared.s3 import S3, Objects
-from lambdas.shared.sns import Topics
+from lambdas.shared.sns import SnsTopics
 
 #: What a schedule of ours sends in place of an event of Glue's.
 CATCH_UP: Final = {"operation": "catch_up"}
@@ -39,7 +38,7 @@ class Settings:
     prefix: str
     region: str
     alarm_topic: str
-    exports: dict[str, Told]
+    exports: dict[str, ExportSettings]
 
 
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def answer(notifier: Notifier, event: Mapping[str, Any], function_arn: str) -> N
 
 def build(read: Settings, clock: Clock, log: Log) -> Notifier:
     """The composition: the only place that chooses what stands behind the ports."""
-    post = Post(Objects(_client("s3"), read.bucket), Topics(_client("sns")), clock, log)
+    post = Mailer(Objects(_client("s3"), read.bucket), SnsTopics(_client("sns")), clock, log)
     links = Links(read.bucket, read.region, read.prefix)
     return Notifier(post, _client("glue"), read.exports, read.alarm_topic, links)
 
@@ -83,7 +82,7 @@ def read(environment: Mapping[str, str], s3: S3) -> Settings:
         prefix=environment[contract.LAKE_PREFIX].strip("/"),
         region=environment["AWS_REGION"],
         alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
-        exports={one.export: Told(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
+        exports={one.export: ExportSettings(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
     )
 
 

@@ -16,14 +16,12 @@ from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.handlers import runtime
 from lambdas.handlers.runtime import LambdaContext
-from lambdas.rotation import ages, strategy
 from lambdas.rotation import errors as rotation_errors
+from lambdas.rotation import steps
 from lambdas.rotation.confluent import ConfluentApiKey
-from lambdas.rotation.holdings import DAY, Policy
 from lambdas.rotation.snowflake import SnowflakeKeyPair
-from lambdas.rotation.steps import Engine
-from lambdas.rotation.strategy import Strategy
-from lambdas.rotation.versions import RotatedSecrets
+from lambdas.rotation.steps import Rotation, Strategy
+from lambdas.rotation.versions import DAY, Policy, RotatedSecrets
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError, Refused
@@ -52,7 +50,7 @@ def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return answer(build(read(os.environ), _client(), Session(deadline), deadline, log), event)
 
 
-def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
+def answer(engine: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     if "operation" not in event:
         return {"outcome": engine.run(event)}
     secrets = event.get("secrets")
@@ -65,7 +63,7 @@ def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
     return operation(engine, secret)
 
 
-def build(read: Settings, client: RotatedSecrets, session: Session, deadline: Deadline, log: Log) -> Engine:
+def build(read: Settings, client: RotatedSecrets, session: Session, deadline: Deadline, log: Log) -> Rotation:
     """The composition: the only place that chooses what stands behind the ports."""
 
     @functools.cache
@@ -76,12 +74,12 @@ def build(read: Settings, client: RotatedSecrets, session: Session, deadline: De
         return Confluent(session, deadline.clock, key, read.confluent_url)
 
     strategies: dict[str, Callable[[], Strategy]] = {
-        strategy.CONFLUENT: lambda: ConfluentApiKey(confluent),
-        strategy.SNOWFLAKE: lambda: SnowflakeKeyPair(
+        steps.CONFLUENT: lambda: ConfluentApiKey(confluent),
+        steps.SNOWFLAKE: lambda: SnowflakeKeyPair(
             lambda login, key: Snowflake(session, deadline.clock, login, key, read.snowflake_url)
         ),
     }
-    return Engine(client, lambda kind: strategies[kind](), read.policy, deadline, log)
+    return Rotation(client, lambda kind: strategies[kind](), read.policy, deadline, log)
 
 
 def read(environment: Mapping[str, str]) -> Settings:
@@ -102,9 +100,9 @@ def read(environment: Mapping[str, str]) -> Settings:
     )
 
 
-_OPERATIONS: Final[Mapping[str, Callable[[Engine, str], dict[str, Any]]]] = {
-    "revoke": Engine.revoke,
-    "status": lambda engine, secret: ages.told(ages.of(*engine.hold(secret))),
+_OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
+    "revoke": Rotation.revoke,
+    "status": lambda engine, secret: steps.as_document(steps.age_of(*engine.hold(secret))),
 }
 
 

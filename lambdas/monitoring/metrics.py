@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from lambdas import contract
-from lambdas.monitoring.sights import Seen
+from lambdas.monitoring.checks import CheckResults
 from lambdas.shared.aws import told
 
 #: Of 1,000 that CloudWatch takes in a call.
@@ -22,7 +22,7 @@ class CloudWatch(Protocol):
     def put_metric_data(self, **asked: Any) -> Any: ...
 
 
-def emit(client: CloudWatch, seen: Seen, deployment: str, now: float) -> None:
+def emit(client: CloudWatch, seen: CheckResults, deployment: str, now: float) -> None:
     """Raises Transient where CloudWatch doesn't take them."""
     data = list(_data(seen, deployment, datetime.fromtimestamp(now, UTC)))
     for at in range(0, len(data), _AT_ONCE):
@@ -30,7 +30,7 @@ def emit(client: CloudWatch, seen: Seen, deployment: str, now: float) -> None:
             client.put_metric_data(Namespace=contract.METRICS, MetricData=data[at : at + _AT_ONCE])
 
 
-def _data(seen: Seen, deployment: str, now: datetime) -> Iterator[dict[str, Any]]:
+def _data(seen: CheckResults, deployment: str, now: datetime) -> Iterator[dict[str, Any]]:
     whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
     for (metric, of), value in seen.values.items():
         own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}

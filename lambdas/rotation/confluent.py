@@ -16,15 +16,12 @@ import attrs
 
 from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import needed, text
+from lambdas.confluent.client import Confluent, path, require_text, text
 from lambdas.confluent.resources.api_key import ROTATED, is_ours
 from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.holdings import Holdings
-from lambdas.rotation.strategy import LiveKey, Replaced
-from lambdas.rotation.versions import CURRENT, PENDING, PREVIOUS, Version
+from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.versions import CURRENT, PENDING, PREVIOUS, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET
@@ -51,7 +48,7 @@ class ConfluentApiKey:
     def id_of(self, version: Version) -> str:
         return version.text(KEY_ID)
 
-    def fresh(self, held: Holdings) -> dict[str, str]:
+    def fresh(self, held: RotationContext) -> dict[str, str]:
         vendor, fields, name = self.connect(), held.current.fields, _name(held)
         target = key_services.target_of(fields)
         owner = target.service_account_id or self._owner(held)
@@ -64,13 +61,13 @@ class ConfluentApiKey:
             **({"resource": resource} if resource else {}),
         }
         made = self._made(held, owner, {"spec": wanted})
-        key = ApiKey(needed(made, "id"), Secret(needed(made, "spec", "secret")))
+        key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
         return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
 
-    def abandon(self, held: Holdings, fields: Mapping[str, str]) -> None:
+    def abandon(self, held: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
 
-    def install(self, held: Holdings, pending: Version) -> None:
+    def install(self, held: RotationContext, pending: Version) -> None:
         """Confluent has accepted it since it was made; here it shows whether it still has it."""
         if not self.is_there(held, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
@@ -79,33 +76,33 @@ class ConfluentApiKey:
         key = ApiKey(version.text(KEY_ID), version.guarded[KEY_SECRET])
         return key_services.works(self.connect(), key_services.target_of(version.fields), key)
 
-    def is_there(self, held: Holdings, pending: Version) -> bool:
+    def is_there(self, held: RotationContext, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is not None
 
     def is_spoiled(self, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
 
-    def is_outdated(self, held: Holdings, pending: Version) -> bool:
+    def is_outdated(self, held: RotationContext, pending: Version) -> bool:
         own = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
         key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
         return with_key({**own, **held.current.fields}, key) != pending.fields
 
-    def replaced(self, held: Holdings, *, in_grace: bool) -> Replaced:
+    def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
         ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
         others = [key for key in ring if key.id not in _ids(held.current, held.pending)]
         return Replaced([key.id for key in others if in_grace or _may_go(held, key, ring)], [])
 
-    def revoke(self, held: Holdings, keys: Sequence[str]) -> None:
+    def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
             self._delete(key_id)
 
-    def live(self, held: Holdings) -> list[LiveKey]:
+    def live(self, held: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: held.previous, PENDING: held.pending, CURRENT: held.current}
         places = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
         ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
         return [LiveKey(key.id, places.get(key.id, ""), key.created) for key in ring]
 
-    def _ring(self, held: Holdings, owner: str) -> list[_Key]:
+    def _ring(self, held: RotationContext, owner: str) -> list[_Key]:
         """Our live keys, oldest first: by name, and those that the secret holds, whoever made them."""
         name, stored = _name(held), _ids(*held.labelled)
         listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
@@ -114,7 +111,7 @@ class ConfluentApiKey:
             (key for key in found if key.id in stored or is_ours(key.name, name)), key=lambda key: _instant(key.created)
         )
 
-    def _make_room(self, held: Holdings, ring: list[_Key]) -> None:
+    def _make_room(self, held: RotationContext, ring: list[_Key]) -> None:
         """Raises Refused where a new key would be one too many and none may go."""
         live = list(ring)
         for key in [key for key in live if _is_lost(held, key, ring)]:
@@ -128,7 +125,7 @@ class ConfluentApiKey:
         if len(live) > held.policy.keep:
             raise Refused(rotation_errors.LIMIT, f"secret {held.described.name} has {len(live)} live keys")
 
-    def _made(self, held: Holdings, owner: str, body: dict[str, Any]) -> Any:
+    def _made(self, held: RotationContext, owner: str, body: dict[str, Any]) -> Any:
         """At the account's quota, the oldest of ours that nobody can be using makes room, and no other."""
         try:
             return self.connect().cloud.post(_ROUTE, body)
@@ -140,11 +137,11 @@ class ConfluentApiKey:
             self._delete(spare[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
-    def _owner(self, held: Holdings) -> str:
+    def _owner(self, held: RotationContext) -> str:
         found = self.connect().cloud.read(_ROUTE + path(held.current.text(KEY_ID)))
         if found is None:
             raise Refused(rotation_errors.FIELDS, f"secret {held.described.name} has no serviceAccountId, and its key is gone")
-        return needed(found, "spec", "owner", "id")
+        return require_text(found, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
         """Quiet about a key that is gone, which Confluent refuses to delete like one that isn't ours to delete."""
@@ -156,7 +153,7 @@ class ConfluentApiKey:
                 raise
 
 
-def _name(held: Holdings) -> str:
+def _name(held: RotationContext) -> str:
     """What the names of this secret's keys begin with. A key that somebody else made keeps its own name until it is replaced."""
     mark = hashlib.sha256(held.described.arn.encode()).hexdigest()[:16]
     return held.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{mark}"
@@ -166,7 +163,7 @@ def _ids(*versions: Version | None) -> set[str]:
     return {version.text(KEY_ID) for version in versions if version}
 
 
-def _is_lost(held: Holdings, key: _Key, ring: list[_Key]) -> bool:
+def _is_lost(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
     """Nobody can ever have read it, and nobody will: its version has no value, or another key.
 
     What has a value may be on its way to being current, whatever we read a moment ago. What is older than the current key and
@@ -181,7 +178,7 @@ def _is_lost(held: Holdings, key: _Key, ring: list[_Key]) -> bool:
     return token == held.token or _is_newer(held, key, ring) is True
 
 
-def _may_go(held: Holdings, key: _Key, ring: list[_Key]) -> bool:
+def _may_go(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
     if key.id in _ids(held.current, held.pending):
         return False
     if key.id in _ids(held.previous):
@@ -189,7 +186,7 @@ def _may_go(held: Holdings, key: _Key, ring: list[_Key]) -> bool:
     return _is_newer(held, key, ring) is False and held.older_may_go
 
 
-def _is_newer(held: Holdings, key: _Key, ring: list[_Key]) -> bool | None:
+def _is_newer(held: RotationContext, key: _Key, ring: list[_Key]) -> bool | None:
     """Whether it was made after the current key; None where Confluent doesn't tell."""
     current = next((_instant(one.created) for one in ring if one.id == held.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None

@@ -13,15 +13,13 @@ import attrs
 
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.holdings import Holdings
-from lambdas.rotation.strategy import LiveKey, Replaced
-from lambdas.rotation.versions import Version
+from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import Secret
-from lambdas.snowflake import key_slots, keypair, secret_fields, soundness, sql
+from lambdas.snowflake import keypair, secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.snowflake.key_slots import SET, SLOTS, UNSET
-from lambdas.snowflake.keypair import KeyPair, UnusableKey
+from lambdas.snowflake.keypair import SET_SLOT, SLOTS, UNSET_SLOT, KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import ACCOUNT, PASSPHRASE, PRIVATE_KEY, USER, Connection
 
 _DESC: Final = "DESC USER {name}"
@@ -86,24 +84,24 @@ class SnowflakeKeyPair:
     def id_of(self, version: Version) -> str:
         return self._keys.of(version).fingerprint
 
-    def fresh(self, held: Holdings) -> dict[str, str]:
+    def fresh(self, held: RotationContext) -> dict[str, str]:
         """Made in memory; that there will be a slot for it is seen first."""
         self._keys.of(held.current)
         self._slot_for_new(held, self._user(held).slots)
         try:
-            pair = soundness.require_sound(self.make())
+            pair = keypair.verify_key_pair(self.make())
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
         return {**secret_fields.without_key(_kept(held.current)), **secret_fields.fields(pair, _connection(held.current))}
 
-    def abandon(self, held: Holdings, fields: Mapping[str, str]) -> None:
+    def abandon(self, held: RotationContext, fields: Mapping[str, str]) -> None:
         """Nobody but this process ever saw it."""
 
-    def install(self, held: Holdings, pending: Version) -> None:
+    def install(self, held: RotationContext, pending: Version) -> None:
         user, pair = self._user(held), self._keys.of(pending)
         if pair.fingerprint not in user.slots.values():
             slot = self._slot_for_new(held, user.slots)
-            user.client.run(sql.statement(SET[slot], name=_name(held), key=sql.literal(pair.public)))
+            user.client.run(sql.statement(SET_SLOT[slot], name=_name(held), key=sql.literal(pair.public)))
 
     def works(self, version: Version) -> bool:
         client = self.connect(_login(version, _ANYBODY), self._keys.of(version))
@@ -112,34 +110,34 @@ class SnowflakeKeyPair:
         except Denied:
             return False
 
-    def is_there(self, held: Holdings, pending: Version) -> bool:
+    def is_there(self, held: RotationContext, pending: Version) -> bool:
         return self._keys.of(pending).fingerprint in self._user(held).slots.values()
 
     def is_spoiled(self, pending: Version) -> bool:
         """A key that was taken out of its slot can be set again; one that can't be read, never."""
         return self._keys.readable(pending) is None
 
-    def is_outdated(self, held: Holdings, pending: Version) -> bool:
+    def is_outdated(self, held: RotationContext, pending: Version) -> bool:
         return secret_fields.without_key(_kept(held.current)) != secret_fields.without_key(pending.fields)
 
-    def replaced(self, held: Holdings, *, in_grace: bool) -> Replaced:
+    def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
         kept = {self._keys.fingerprint(version) for version in (held.current, held.pending)}
         others = sorted(set(self._user(held).slots.values()) - kept - {""})
         over = {each: self._grace_is_over(held, each) for each in others}
         foreign = [each for each in others if over[each] is None]
         return Replaced([each for each in others if over[each] or (in_grace and each not in foreign)], foreign)
 
-    def revoke(self, held: Holdings, keys: Sequence[str]) -> None:
+    def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
         """The slots are looked at again: since the last look, a rotation may have set its new key in one of them."""
         user = self._user(held)
         for slot in [slot for slot, found in user.slots.items() if found in keys]:
-            user.client.run(sql.statement(UNSET[slot], name=_name(held)))
+            user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(held)))
 
-    def live(self, held: Holdings) -> list[LiveKey]:
+    def live(self, held: RotationContext) -> list[LiveKey]:
         user = self._user(held)
         return [LiveKey(found, slot, user.since[slot]) for slot, found in user.slots.items() if found]
 
-    def _user(self, held: Holdings) -> _User:
+    def _user(self, held: RotationContext) -> _User:
         """Described by itself, with whichever of the secret's keys logs in, the current one first."""
         denied = ""
         for version in held.labelled:
@@ -153,12 +151,12 @@ class SnowflakeKeyPair:
                 continue
             found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: found.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
-            return _User(client, key_slots.fingerprints(found), since)
+            return _User(client, keypair.slot_fingerprints(found), since)
         raise Refused(rotation_errors.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
 
-    def _slot_for_new(self, held: Holdings, slots: Mapping[str, str]) -> str:
+    def _slot_for_new(self, held: RotationContext, slots: Mapping[str, str]) -> str:
         """An empty one, otherwise the one that the current key is not in, if what it holds may go. Raises Refused."""
-        if slot := key_slots.empty(slots):
+        if slot := keypair.empty_slot(slots):
             return slot
         current, whose = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
         if current not in slots.values():
@@ -174,7 +172,7 @@ class SnowflakeKeyPair:
             raise Refused(rotation_errors.IN_GRACE, f"{slot} of {whose}")
         return slot
 
-    def _grace_is_over(self, held: Holdings, fingerprint: str) -> bool | None:
+    def _grace_is_over(self, held: RotationContext, fingerprint: str) -> bool | None:
         """Of a key that is not current. None where the secret never had it."""
         if fingerprint == self._keys.fingerprint(held.previous):
             return held.previous_may_go
@@ -187,7 +185,7 @@ def _login(version: Version, role: str) -> Login:
     return Login(version.text(ACCOUNT), version.text(USER), role)
 
 
-def _rotation_role(held: Holdings) -> str:
+def _rotation_role(held: RotationContext) -> str:
     return sql.named(held.described.tags.get(contract.ROTATION_ROLE_TAG, "") or held.current.text("role") or _ANYBODY)
 
 
@@ -201,5 +199,5 @@ def _kept(version: Version) -> dict[str, str]:
     return {**version.fields, **secret_fields.about(_connection(version))}
 
 
-def _name(held: Holdings) -> sql.Sql:
+def _name(held: RotationContext) -> sql.Sql:
     return sql.identifier(held.current.text(USER))

@@ -1,22 +1,22 @@
-"""What can go wrong in a Lambda, told once. How an error is met is decided by its class, what users read by its row.
+"""Errors of the Lambdas. An error's class decides what is done about it, its row what users read.
 
 LakeferryError
-├── BadProperties        the event's properties, all mistakes at once         told at once
-├── Overtaken            a later request has taken this one's place           told at once
-├── Refused              the vendor says no, and would say it again           told at once
+├── BadProperties        the event's properties, all mistakes at once         reported at once
+├── StaleRequest         a later request has taken this one's place           reported at once
+├── Refused              the vendor says no, and would say it again           reported at once
 │   ├── Denied           401 or 403: also what a right says that isn't there yet   waited for, a while
 │   ├── NotFound         404 on something else than the object itself         waited for, a while
 │   └── Conflict         409: exists, or in use, or being changed             waited for, a while
-├── Faulty               the object exists and doesn't work                   waited for, a while
-│   └── Spoiled          … and only a new one can cure it                     made anew, a while
-│       └── Outdated     it works, but was made otherwise than now wanted     made anew
+├── ResourceFailed       the object exists and doesn't work                   waited for, a while
+│   └── NeedsReplacement  … and only a new one can help                       replaced, a while
+│       └── ReplacementRequired  it works, but a property changed that can't  replaced
 ├── Transient            nobody knows whether it had an effect                waited for
-│   ├── NotYet           nothing is wrong, it takes its time
+│   ├── InProgress       nothing is wrong, it takes its time
 │   ├── RateLimited      429
 │   └── OutOfTime        this invocation ends; the next one carries on
-├── Vanished             the object that we know is not there                 found or made anew
-│   └── ContainerGone    what it was in is not there
-└── GaveUp               waited for as long as is sensible; carries the last reason
+├── ResourceMissing      the object that we know is not there                 found or created again
+│   └── ParentMissing    the environment or cluster that held it is not there
+└── TimedOut             waited for as long as is sensible; carries the last reason
 
 "A while" is `patience`, in seconds, counted from the first time that the same error came.
 """
@@ -69,7 +69,7 @@ class BadProperties(LakeferryError):
         super().__init__(PROPERTIES, "; ".join(f"{name}: {wrong}" for name, wrong in problems))
 
 
-class Overtaken(LakeferryError):
+class StaleRequest(LakeferryError):
     """Nothing may be done any more in the name of this request."""
 
 
@@ -89,15 +89,15 @@ class Conflict(Refused):
     patience = 600.0
 
 
-class Faulty(LakeferryError):
+class ResourceFailed(LakeferryError):
     """The vendor made the object, and reports that it doesn't work."""
 
 
-class Spoiled(Faulty):
+class NeedsReplacement(ResourceFailed):
     """Only deleting the object and making it again can help."""
 
 
-class Outdated(Spoiled):
+class ReplacementRequired(NeedsReplacement):
     """The vendor can't change what has to change, and its name can't be had twice: the old one goes first."""
 
 
@@ -105,7 +105,7 @@ class Transient(LakeferryError):
     """Repeating may help; whether it had an effect is not known."""
 
 
-class NotYet(Transient):
+class InProgress(Transient):
     """Nothing is wrong."""
 
 
@@ -121,17 +121,17 @@ class OutOfTime(Transient):
     """The invocation's time is used up."""
 
 
-class Vanished(LakeferryError):
+class ResourceMissing(LakeferryError):
     """The object that we made is not where it was."""
 
 
-class ContainerGone(Vanished):
+class ParentMissing(ResourceMissing):
     """The environment or the cluster that held the object is not there, or a 403 makes it look so."""
 
     patience = 600.0
 
 
-class GaveUp(LakeferryError):
+class TimedOut(LakeferryError):
     """The wait is over; row and words are those of what was waited for."""
 
 

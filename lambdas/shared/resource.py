@@ -49,7 +49,7 @@ class Context(Generic[V_co]):
     rolling_back: Callable[[], bool] = lambda: False
 
 
-class Kind(Protocol):
+class ResourceHandler(Protocol):
     """A module of `resources/`."""
 
     @property

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError,
 from lambdas.shared import errors
 from lambdas.shared.aws import error_code
 from lambdas.shared.errors import Refused
-from lambdas.shared.http_types import Broken, NotSent
+from lambdas.shared.http import NotSent, ResponseLost
 
 _THROTTLED: Final = ("Throttled", "Throttling", "ThrottlingException", "ThrottledException", "KMSThrottling")
 
@@ -22,7 +22,7 @@ class Sns(Protocol):
 
 
 @attrs.frozen
-class Topics:
+class SnsTopics:
     client: Sns
 
     def publish(self, topic: str, subject: str, body: str) -> None:
@@ -33,11 +33,11 @@ class Topics:
         except ClientError as error:
             code, status = error_code(error), error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500:
-                raise Broken(errors.STORAGE, f"{doing}: {code}") from None
+                raise ResponseLost(errors.STORAGE, f"{doing}: {code}") from None
             if code in _THROTTLED:
                 raise NotSent(errors.STORAGE, f"{doing}: {code}") from None
             raise Refused(errors.STORAGE, f"{doing}: {code}") from None
         except (EndpointConnectionError, ConnectTimeoutError) as error:
             raise NotSent(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
         except BotoCoreError as error:
-            raise Broken(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
+            raise ResponseLost(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

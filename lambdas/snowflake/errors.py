@@ -1,10 +1,25 @@
-"""What Snowflake can refuse or break, as rows of the reference of errors."""
+"""Errors of Snowflake: the rows that users read, and which of them an answer of the SQL API is.
+
+Its codes say more than the status."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from lambdas.shared.errors import ErrorRow
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import (
+    DETAIL_LENGTH,
+    Conflict,
+    Denied,
+    ErrorRow,
+    LakeferryError,
+    NotFound,
+    RateLimited,
+    Refused,
+    Transient,
+)
+from lambdas.shared.http import Response, requested_wait
 
 AUTH: Final = ErrorRow(
     "SNF-AUTH",
@@ -178,3 +193,68 @@ ERRORS: Final = (
     UNEXPECTED, TRUNCATED, KEY_NOT_READY, TRUST_PRINCIPAL, TRUST_EXTERNAL_ID, TRUST_ROLE, TRUST_STORAGE, TRUST_CATALOG,
     TRUST_REGION, TRUST_NAMESPACE, TABLE_MISSING, EQUALITY_DELETES, REFRESH, LINK,
 )  # fmt: skip
+
+
+#: How long to leave Snowflake alone after a 429 that doesn't say.
+UNASKED_WAIT: Final = 10.0
+TRUNCATED_CODE: Final = "391908"
+_CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
+    "002003": (NotFound, MISSING),
+    "002043": (NotFound, MISSING),
+    "002002": (Conflict, EXISTS),
+    "003001": (Denied, PRIVILEGE),
+    "003041": (Denied, PRIVILEGE),
+    "000606": (Refused, WAREHOUSE),
+    "091968": (Refused, EQUALITY_DELETES),
+    "000604": (Transient, UNAVAILABLE),
+    "000630": (Transient, UNAVAILABLE),
+    "390186": (Denied, ROLE),
+    "390189": (Denied, ROLE),
+    "390420": (Refused, NETWORK),
+    "390422": (Refused, NETWORK),
+}
+_STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorRow]]] = {
+    400: (Refused, INVALID),
+    401: (Denied, AUTH),
+    403: (Denied, AUTH),
+    404: (NotFound, MISSING),
+    408: (Transient, UNAVAILABLE),
+    422: (Refused, INVALID),
+}
+_USED: Final = ("used by", "in use", "being used", "is associated with", "depend")
+
+
+def error_from(answer: Response, asked: str, clock: Clock, skew: str = "") -> LakeferryError:
+    """`asked` tells the statement, `skew` how far the clocks are apart. The words hold Snowflake's code and the query id."""
+    code = field(answer.body, "code")
+    what = describe(answer, asked) + (skew if answer.status in (401, 403) else "")
+    if answer.status == 429:
+        wait = requested_wait(answer.headers, clock)
+        return RateLimited(RATE, what, wait=UNASKED_WAIT if wait is None else wait)
+    if answer.status >= 500 and answer.status != 501:
+        return Transient(UNAVAILABLE, what)
+    if code in _CODES:
+        kind, row = _CODES[code]
+        return kind(row, what)
+    if answer.status == 422 and mentions(what, *_USED) and asked.startswith("DROP"):
+        return Conflict(IN_USE, what)
+    kind, row = _STATUSES.get(answer.status, (Refused, UNEXPECTED))
+    return kind(row, what)
+
+
+def describe(answer: Response, asked: str) -> str:
+    code, message = field(answer.body, "code"), field(answer.body, "message")
+    told = " ".join(filter(None, (code, " ".join(message.split())[:DETAIL_LENGTH])))
+    handle = field(answer.body, "statementHandle") or answer.request_id or "not given"
+    return f"{asked}: HTTP {answer.status}" + (f", {told}" if told else "") + f" (query id {handle})"
+
+
+def field(body: Any, name: str) -> str:
+    """A field of an answer as text; "" where there is none."""
+    value = body.get(name) if isinstance(body, dict) else None
+    return "" if value is None or isinstance(value, dict | list) else str(value)
+
+
+def mentions(text: str, *phrases: str) -> bool:
+    """Whether `text` holds one of `phrases`, in any case."""
+    return any(phrase.lower() in text.lower() for phrase in phrases)

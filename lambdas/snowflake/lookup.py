@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from lambdas.shared import errors
-from lambdas.shared.errors import NotFound, Refused, Vanished
+from lambdas.shared.errors import NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Context
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import naming, sql
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Row, Snowflake
 from lambdas.snowflake.sql import Sql
 
@@ -23,7 +23,7 @@ def shown(context: Ctx, show: Sql, name: str) -> Row | None:
 
 
 def is_ours(context: Ctx, row: Row) -> bool:
-    return naming.mark(context) in row.get("comment", "")
+    return sql.ownership_tag(context) in row.get("comment", "")
 
 
 def ours(context: Ctx, show: Sql, name: str) -> Row | None:
@@ -33,14 +33,14 @@ def ours(context: Ctx, show: Sql, name: str) -> Row | None:
         return row
     if context.deleting:
         return None
-    raise Refused(snowflake_errors.FOREIGN, f"{name} exists, and its comment doesn't hold `{naming.mark(context)}`")
+    raise Refused(snowflake_errors.FOREIGN, f"{name} exists, and its comment doesn't hold `{sql.ownership_tag(context)}`")
 
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:
     """Raises Vanished where it is not there."""
     if row := ours(context, show, name):
         return row
-    raise Vanished(errors.VANISHED, f"{name} is not there")
+    raise ResourceMissing(errors.VANISHED, f"{name} is not there")
 
 
 def ids(context: Ctx, show: Sql, name: str, object_id: str = "") -> list[str]:

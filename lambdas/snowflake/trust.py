@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, Faulty, NotFound, Refused
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
-from lambdas.snowflake.refusals import says
+from lambdas.snowflake.errors import mentions
 
 #: Of a storage location: where it leads, with which role and external id.
 PLACE: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
@@ -136,20 +136,20 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
     shown = ", ".join(listed)[:DETAIL_LENGTH] or "none at all"
     what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
-    raise Faulty(row, what, patience=_NAMESPACE_PATIENCE)
+    raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
 
 def of_catalog(told: str) -> ErrorRow:
     """Which row Snowflake's words about a catalog mean."""
-    if says(told, "assumerole", "assume role", "assume_role"):
+    if mentions(told, "assumerole", "assume role", "assume_role"):
         return snowflake_errors.TRUST_ROLE
-    if says(told, "s3:"):
+    if mentions(told, "s3:"):
         return snowflake_errors.TRUST_STORAGE
-    if says(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+    if mentions(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
         return snowflake_errors.TRUST_CATALOG
-    if says(told, "region", "credential should be scoped", "unknownhost"):
+    if mentions(told, "region", "credential should be scoped", "unknownhost"):
         return snowflake_errors.TRUST_REGION
-    if says(told, "namespace", "database", "entitynotfound"):
+    if mentions(told, "namespace", "database", "entitynotfound"):
         return snowflake_errors.TRUST_NAMESPACE
     return snowflake_errors.TRUST_CATALOG
 
@@ -168,16 +168,16 @@ def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
-    if says(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+    if mentions(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
         return snowflake_errors.TRUST_ROLE
-    if "storageLocationSelectionResult" in bad or says(told, "permanentredirect", "wrong region", "another region"):
+    if "storageLocationSelectionResult" in bad or mentions(told, "permanentredirect", "wrong region", "another region"):
         return snowflake_errors.TRUST_REGION
     return snowflake_errors.TRUST_STORAGE
 
 
-def _faulty(side: Side, row: ErrorRow, told: str) -> Faulty:
+def _faulty(side: Side, row: ErrorRow, told: str) -> ResourceFailed:
     words = " ".join(told.split())[:_WORDS] or "no more than that it failed"
-    return Faulty(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
+    return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
 def _asked(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:

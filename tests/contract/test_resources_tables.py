@@ -7,8 +7,8 @@ import json
 import pytest
 
 from lambdas import contract
-from lambdas.custom_resources.documents import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
-from lambdas.custom_resources.stacks import CloudFormationStacks
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
 from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.secrets import SecretStore
 

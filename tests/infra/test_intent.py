@@ -21,7 +21,7 @@ from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
 from lambdas.monitoring import metrics
-from lambdas.monitoring.sights import Seen
+from lambdas.monitoring.checks import CheckResults
 from lambdas.shared import deployment as settings
 
 _numbers = itertools.count(1)
@@ -447,7 +447,7 @@ class AlarmedDeployment:
         """One run for each set of values, the last one now."""
         for ago, (values, unseen) in enumerate(reversed(runs)):
             at = time.time() - 1 - ago * contract.WATCH_MINUTES * 60
-            metrics.emit(self._client, Seen(values, unseen), self._name, at)
+            metrics.emit(self._client, CheckResults(values, unseen), self._name, at)
 
     def states(self, seconds=0):
         """By metric, as they are in so many seconds without another run."""

@@ -22,8 +22,8 @@ from policies import ACCOUNT, Reader
 from resource_world import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
-from lambdas.custom_resources import identity, registry
-from lambdas.custom_resources.registry import KINDS, Registered
+from lambdas.custom_resources import registry, request
+from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
 from lambdas.shared import errors
 from lambdas.shared.errors import BadProperties, Transient
 from lambdas.shared.properties import RESERVED, parse, prop
@@ -106,7 +106,7 @@ def refused(kinds):
             spec = parse(kind.Spec, properties, strict=False)
             known = {one: value for one, value in properties.items() if hasattr(spec, one)}
             resource = Resource(invocations, name, logical_id, **known)
-            resource.physical_id = str(identity.Identity(name, logical_id, identity.generation(kind, spec)))
+            resource.physical_id = str(request.Identity(name, logical_id, request.generation_of(kind, spec)))
             for asked in (resource.event("Update", properties), resource.event("Delete")):
                 answer = invocations.on_event(asked)
                 assert answer["PhysicalResourceId"] == resource.physical_id
@@ -150,15 +150,15 @@ def test_what_is_kept_names_no_account_but_the_one_of_examples():
 
 def test_what_a_release_has_declared_can_be_updated_and_deleted_by_every_later_one():
     assert len(list(released())) > 90
-    assert list(refused(KINDS)) == []
+    assert list(refused(RESOURCE_TYPES)) == []
 
 
 def test_a_property_that_a_later_release_requires_is_seen():
     @attrs.frozen
-    class Spec(KINDS["topic"].kind.Spec):
+    class Spec(RESOURCE_TYPES["topic"].kind.Spec):
         owner: str = prop("Who asked for it.")
 
-    later = Registered(SimpleNamespace(**{**vars(KINDS["topic"].kind), "Spec": Spec}), registry.CONFLUENT)
-    found = list(refused({**KINDS, "topic": later}))
+    later = ResourceType(SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].kind), "Spec": Spec}), registry.CONFLUENT)
+    found = list(refused({**RESOURCE_TYPES, "topic": later}))
     assert len(found) == 2
     assert all("owner: is missing" in one for one in found)

@@ -15,7 +15,7 @@ from deployments import check
 from lakeferry.ground import Addresses, Ground
 from lakeferry.reference import snowflake as guide
 from lambdas import contract
-from lambdas.custom_resources import identity, registry
+from lambdas.custom_resources import registry, request
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import Secret
@@ -116,7 +116,7 @@ class Planter:
     def name(self, kind, logical_id, **properties):
         told = self.here.deployment.deployment
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        module = registry.KINDS[kind].kind
+        module = registry.RESOURCE_TYPES[kind].kind
         return contract.object_name(
             project=told.name,
             stage=told.stage,
@@ -124,12 +124,12 @@ class Planter:
             account=self.here.account,
             stack=f"{self.here.deployment.prefix}-{part}",
             logical_id=logical_id,
-            generation=identity.generation(module, module.Spec(**properties)),
+            generation=request.generation_of(module, module.Spec(**properties)),
         )
 
     def make(self, kind, logical_id, name="", **properties):
         """The object's id, once it is ready."""
-        registered = registry.KINDS[kind]
+        registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
         spec = registered.kind.Spec(**properties)
         context = Context(

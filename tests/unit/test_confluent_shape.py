@@ -11,28 +11,28 @@ import pytest
 
 from lambdas import contract
 from lambdas.confluent.resources import acl, role_binding
-from lambdas.custom_resources.registry import KINDS
+from lambdas.custom_resources.registry import RESOURCE_TYPES
 
 VERBS = ["create", "is_ready", "update", "delete", "REPLACE_ON", "adopt"]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_every_kind_has_the_same_verbs_in_the_same_order(name):
-    source = Path(inspect.getfile(KINDS[name].kind)).read_text()
+    source = Path(inspect.getfile(RESOURCE_TYPES[name].kind)).read_text()
     defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|REPLACE_ON|adopt)\b(?=\(|: Final)", source, re.MULTILINE)
     assert defined == VERBS
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_the_contract_is_what_the_kind_takes_and_gives(name):
-    kind, told = KINDS[name].kind, contract.KINDS[name]
+    kind, told = RESOURCE_TYPES[name].kind, contract.KINDS[name]
     fields = attrs.fields(kind.Spec)
     assert {field.name for field in fields if field.default is attrs.NOTHING} == set(told.required)
     assert {field.name for field in fields if field.default is not attrs.NOTHING} == set(told.optional)
     assert told.outputs == kind.OUTPUTS
     assert set(kind.REPLACE_ON) <= {field.name for field in fields}
     assert kind.PATIENCE < contract.TOTAL_TIMEOUT_SECONDS
-    assert contract.KINDS.keys() == KINDS.keys()
+    assert contract.KINDS.keys() == RESOURCE_TYPES.keys()
 
 
 def test_the_least_privileges_name_known_accounts_roles_and_scopes():

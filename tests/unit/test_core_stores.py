@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from resource_world import MemorySecrets
 
-from lambdas.custom_resources.documents import DynamoDocuments, Versioned
-from lambdas.custom_resources.stacks import CloudFormationStacks
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import DynamoDocuments, Versioned
 from lambdas.shared.errors import Denied, NotFound, Transient
 from lambdas.shared.redaction import SHOWN, redact
 from lambdas.shared.secrets import SecretStore

@@ -15,10 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from resource_world import TurnedClock
 
 from lambdas.shared.clock import Deadline
-from lambdas.shared.http import Session
-from lambdas.shared.http_types import NotSent
+from lambdas.shared.http import NotSent, RetryPolicy, Session
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.retry import RetryPolicy
 
 
 def certificate(folder):

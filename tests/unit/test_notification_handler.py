@@ -15,8 +15,8 @@ from lambdas import contract
 from lambdas.handlers import notifications
 from lambdas.handlers.runtime import Failed
 from lambdas.shared.errors import LakeferryError, Refused
-from lambdas.shared.http_types import Broken, NotSent
-from lambdas.shared.sns import Topics
+from lambdas.shared.http import NotSent, ResponseLost
+from lambdas.shared.sns import SnsTopics
 
 _numbers = itertools.count(1)
 #: Making a client takes a tenth of a second.
@@ -174,8 +174,8 @@ def test_what_the_environment_lacks_is_named_all_at_once():
 @pytest.mark.parametrize(
     ("status", "code", "error"),
     [
-        (500, "InternalError", Broken),
-        (503, "ServiceUnavailable", Broken),
+        (500, "InternalError", ResponseLost),
+        (503, "ServiceUnavailable", ResponseLost),
         (429, "Throttling", NotSent),
         (403, "AuthorizationError", Refused),
         (404, "NotFound", Refused),
@@ -187,7 +187,7 @@ def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_o
     with Stubber(client) as stub:
         stub.add_client_error("publish", code, http_status_code=status)
         with pytest.raises(error):
-            Topics(client).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+            SnsTopics(client).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
         stub.assert_no_pending_responses()
 
 
@@ -195,5 +195,5 @@ def test_n4_a_connection_that_never_stood_sent_nothing(lake_aws, monkeypatch):
     notifications._client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):
-        Topics(notifications._client("sns")).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+        SnsTopics(notifications._client("sns")).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
     notifications._client.cache_clear()

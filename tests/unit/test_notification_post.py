@@ -13,7 +13,7 @@ from notification_world import ANALYSTS, ENGINEERS, FAULTS, Killed, World, block
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.mailer import CLAIM_SECONDS
-from lambdas.shared.errors import LakeferryError, NotYet
+from lambdas.shared.errors import InProgress, LakeferryError
 
 WINDOW = re.compile(r"2026-W\d\d")
 WINDOWS = (published("2026-W45"), blocked("2026-W46"), late("2026-W47"))
@@ -127,14 +127,14 @@ def test_two_invocations_at_once_send_one_mail():
         def meanwhile(name, effect, number=number, world=world, inner=inner, carry=carry):
             if world.wire.calls == number and not inner:
                 inner.append(name)
-                with contextlib.suppress(NotYet):
+                with contextlib.suppress(InProgress):
                     world.tell(state="FAILED")
             return carry(name, effect)
 
         world.wire.carry = meanwhile
         try:
             world.tell(state="FAILED")
-        except NotYet:
+        except InProgress:
             world.clock.sleep(CLAIM_SECONDS + 1)
             world.tell(state="FAILED")
         assert sent(world) == WANTED, (number, name)

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from resource_world import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
-from lambdas.custom_resources.cleanup import Leftovers
+from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.handlers import cleanup
 from lambdas.handlers.runtime import Failed
 from lambdas.shared.clock import Deadline
@@ -23,7 +23,7 @@ STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
 @pytest.fixture
 def leftovers(lake_aws):
     clock = TurnedClock()
-    return Leftovers(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
+    return Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
 
 def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
     clock = TurnedClock()
-    late = Leftovers(boto3.client, "000000000000", Deadline(clock, clock.time()))
+    late = Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time()))
     assert late.remove({"bucket": name}) is False
     assert late.remove({"glue_database": name}) is False
 
@@ -97,7 +97,7 @@ class Refusing:
 )
 def test_what_passes_is_waited_for_and_a_refusal_is_told(what, code, raised):
     clock = TurnedClock()
-    refused = Leftovers(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised) as told:
         refused.remove({what: "x"})
     assert "secret words" not in str(told.value)
@@ -119,7 +119,7 @@ class KeepsOneObject:
 @pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
 def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
     clock = TurnedClock()
-    leftovers = Leftovers(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    leftovers = Cleaner(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised, match=code):
         leftovers.remove({"bucket": "x"})
 
@@ -134,7 +134,7 @@ class Stacks:
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
 def test_a_stack_that_goes_takes_its_leftovers(status):
-    assert Leftovers(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_stack_that_goes_takes_its_leftovers(status):
 )
 def test_a_resource_that_only_leaves_the_template_purges_nothing(status):
     """I20: going over to `keep` removes the resource from a stack that lives on."""
-    assert not Leftovers(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
 
 
 class Context:

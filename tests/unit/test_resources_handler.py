@@ -14,7 +14,7 @@ from resource_world import TurnedClock
 from deployments.model import Aws
 from lambdas import contract
 from lambdas.custom_resources import registry
-from lambdas.custom_resources.identity import Identity
+from lambdas.custom_resources.request import Identity
 from lambdas.handlers import custom_resource, runtime, settings
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
@@ -119,7 +119,7 @@ def test_the_composition_needs_no_network():
     clock = TurnedClock()
     lifecycle = custom_resource.build(settings.read(ENVIRONMENT), Deadline(clock, clock.now + 90), clock, open_log(io.StringIO()))
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
-    assert {registered.vendor for registered in registry.KINDS.values()} <= set(lifecycle.vendors)
+    assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)
 
 
 def test_settings():

@@ -9,7 +9,7 @@ import pytest
 from lambdas import contract
 from lambdas.handlers import rotation
 from lambdas.handlers.runtime import Failed
-from lambdas.rotation.holdings import DAY, Policy
+from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import Secret
 

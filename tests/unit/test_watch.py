@@ -18,14 +18,14 @@ from botocore.stub import Stubber
 
 from lambdas import contract
 from lambdas.confluent import telemetry
-from lambdas.confluent.plane import Plane
+from lambdas.confluent.client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring import exports, keys, metrics, watched
-from lambdas.monitoring.remembered import remembered
-from lambdas.monitoring.sights import Seen, Sight, look_at
-from lambdas.monitoring.watched import Export
+from lambdas.monitoring import measurements, metrics
+from lambdas.monitoring.checks import Check, CheckResults, run_checks
+from lambdas.monitoring.measurements import remembered
+from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -38,7 +38,7 @@ from lambdas.snowflake.secret_fields import Connection
 
 _numbers = itertools.count(1)
 _client = functools.cache(boto3.client)
-WEEKLY = Export("weekly_sales", "", "0 7 ? * MON *", "Europe/Berlin", 6)
+WEEKLY = MonitoredExport("weekly_sales", "", "0 7 ? * MON *", "Europe/Berlin", 6)
 MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 
 
@@ -74,7 +74,7 @@ class Jobs:
 def late(bucket, hours, export=WEEKLY, deployed=MONDAY - timedelta(days=365)):
     """So many hours after Monday morning."""
     now = (MONDAY + timedelta(hours=hours)).timestamp()
-    return exports.Results(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
+    return measurements.ExportResults(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
 
 
 # --- exports
@@ -124,7 +124,7 @@ def test_a_result_of_another_export_is_none_of_this_one(bucket):
 
 def test_an_export_whose_contract_is_not_there_is_told(bucket):
     with pytest.raises(LakeferryError) as told:
-        late(bucket, 8, Export("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
+        late(bucket, 8, MonitoredExport("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
     assert told.value.row is monitoring_errors.CONTRACT
 
 
@@ -132,8 +132,8 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
     with Stubber(_client("sns")) as stub:
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
-        export = Export("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
-        assert [exports.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
+        export = MonitoredExport("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
+        assert [measurements.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
 
 
 # --- keys
@@ -143,10 +143,10 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     secrets = _client("secretsmanager")
     arn = secrets.create_secret(Name=f"lakeferry-dev/kafka-{next(_numbers)}", SecretString="{}")["ARN"]
     made = datetime.now(UTC).timestamp()
-    assert keys.Keys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
+    assert measurements.SecretKeys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
     with pytest.raises(LakeferryError) as told:
-        keys.Keys(secrets, lambda: made).age_days(empty)
+        measurements.SecretKeys(secrets, lambda: made).age_days(empty)
     assert told.value.row is monitoring_errors.NO_VALUE
 
 
@@ -158,7 +158,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     ],
 )
 def test_a_secret_is_called_by_its_name(arn, name):
-    assert keys.name_of(arn) == name
+    assert measurements.name_of(arn) == name
 
 
 def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(lake_aws):
@@ -168,7 +168,7 @@ def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(
             stub.add_response("describe_secret", answer)
         for days, overdue in ((-1, 0.0), (3, 3.0), (3, 0.0), (3, 0.0)):
             now = (MONDAY + timedelta(days=days)).timestamp()
-            assert keys.Keys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
+            assert measurements.SecretKeys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
 
 
 # --- topics
@@ -183,7 +183,7 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
     server.answers["POST /v2/metrics/cloud/query"] = [(200, page) for page in pages]
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 30))
-    plane = Plane(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
+    plane = RestClient(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
     found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp())
     assert found == {"trades": datetime(2026, 11, 16, 4, 0, tzinfo=UTC).timestamp()}
     assert [sent.query for sent in server.sent] == [{}, {"page_token": "t"}]
@@ -204,10 +204,10 @@ def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
 
     said = io.StringIO()
     sights = [
-        Sight("GlueAgeHours", "a", lambda: 1.0), Sight("GlueAgeHours", "b", broken), Sight("GlueAgeHours", "c", lambda: 3.0),
-        Sight("KeyAgeDays", "k", mistaken), Sight("ExportLateHours", "e", lambda: -5.0),
+        Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken), Check("GlueAgeHours", "c", lambda: 3.0),
+        Check("KeyAgeDays", "k", mistaken), Check("ExportLateHours", "e", lambda: -5.0),
     ]  # fmt: skip
-    seen = look_at(sights, open_log(said))
+    seen = run_checks(sights, open_log(said))
     assert seen.values == {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "c"): 3.0, ("ExportLateHours", "e"): 0.0}
     assert seen.unseen == {"GlueAgeHours": ["b"], "KeyAgeDays": ["k"]}
     assert seen.all_of("GlueAgeHours") == [1.0, 3.0]
@@ -231,7 +231,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
     """No dimension comes from data: as many metrics as the deployment file names things, and one for each kind."""
     tables = [f"t{number}" for number in range(300)]
     values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
-    calls = emitted(Seen(values, {}))
+    calls = emitted(CheckResults(values, {}))
     assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
     data = [each for call in calls for each in call["MetricData"]]
     assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 2) + 1
@@ -243,7 +243,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
 
 def test_the_deployments_own_metric_is_over_all_things():
     (call,) = emitted(
-        Seen({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
+        CheckResults({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
     )
     whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
     assert whole["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
@@ -252,10 +252,10 @@ def test_the_deployments_own_metric_is_over_all_things():
 
 
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
-    parsed = watched.Watched(
+    parsed = Monitored(
         "lkc-1",
-        [watched.Table("t", "lkc-1", "D.S.T")],
-        [Export("e", "", "", "", 6, 1, topic="arn")],
+        [MonitoredTable("t", "lkc-1", "D.S.T")],
+        [MonitoredExport("e", "", "", "", 6, 1, topic="arn")],
         ["rotating"],
         ["by-hand"],
         ["log"],
@@ -335,7 +335,7 @@ def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aw
     name = f"lakeferry-dev/reader-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
     clock = SystemClock()
-    settings = attrs.evolve(_settings(watched.Watched()), snowflake_secret=name)
+    settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name)
     made = monitoring.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
     assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
 

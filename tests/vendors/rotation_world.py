@@ -21,16 +21,15 @@ from wire import InProcessWire, Killed
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources import api_key
 from lambdas.handlers import rotation
-from lambdas.rotation.holdings import DAY, Policy
 from lambdas.rotation.snowflake import SnowflakeKeyPair
+from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
-from lambdas.shared.http import Session
+from lambdas.shared.http import RetryPolicy, Session
 from lambdas.shared.log import open_log
 from lambdas.shared.properties import parse
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.resource import Context
-from lambdas.shared.retry import RetryPolicy
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake

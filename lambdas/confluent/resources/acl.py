@@ -7,9 +7,8 @@ from typing import Final
 
 import attrs
 
+from lambdas.confluent.client import RestClient, objects, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import objects, text
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -131,7 +130,7 @@ def _id(spec: Spec) -> str:
     return "/".join(_entry(spec, "" if spec.resource_names else spec.resource_name).values())
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
 
 

@@ -13,13 +13,12 @@ import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
+from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.lookup import Ctx, in_container
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import needed, text
 from lambdas.confluent.secret_fields import SERVICES, Connection, fields
 from lambdas.shared import errors
-from lambdas.shared.errors import NotYet, Refused, Vanished
+from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.resource import Outputs
@@ -63,7 +62,7 @@ def create(context: Ctx, spec: Spec) -> str:
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
     made = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
-    key = ApiKey(needed(made, "id"), Secret(needed(made, "spec", "secret")))
+    key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
     try:
         context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
     except Refused:
@@ -77,7 +76,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     key = context.secrets.read_key(spec.secret)
     if not key_services.works(context.vendor, spec.target, key):
         context.notes["successes"] = "0"
-        raise NotYet(confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet")
+        raise InProgress(confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet")
     successes = int(context.notes.get("successes", "0")) + 1
     context.notes["successes"] = str(successes)
     return {"key_id": key.id, "secret": spec.secret} if successes >= SUCCESSES else None
@@ -87,7 +86,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     """A key that is gone is made anew; what else stands in its secret is brought up to date."""
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
-        raise Vanished(errors.VANISHED, f"key {object_id} or its secret is not there")
+        raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
     if isinstance(context.previous, Spec) and context.previous.description != spec.description:
         context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
     wanted = fields(spec.service, live, _connection(context, spec))

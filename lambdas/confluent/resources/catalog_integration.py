@@ -6,15 +6,38 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import catalogs
-from lambdas.confluent.catalogs import ROUTE
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import needed, text
 from lambdas.shared import errors
-from lambdas.shared.errors import Outdated
+from lambdas.shared.errors import DETAIL_LENGTH, ReplacementRequired, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
+
+ROUTE: Final = "/tableflow/v1/catalog-integrations"
+#: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
+FAULT_PATIENCE: Final = 900.0
+_RESUME_EVERY: Final = 60.0
+
+
+def require_working(context: Ctx, plane: RestClient, found: dict[str, Any], place: dict[str, Any]) -> None:
+    """Raises Faulty, with Confluent's reason, for one that has failed, and resumes it once a minute."""
+    if text(found, "status", "phase") == "FAILED" or get_path(found, "spec", "suspended") is True:
+        _resume(context, plane, text(found, "id"), place)
+        raise fault(f"catalog integration {text(found, 'id')}", text(found, "status", "error_message"))
+
+
+def fault(what: str, reason: str) -> ResourceFailed:
+    told = f"{what}: {reason[:DETAIL_LENGTH] or 'no reason given'}"
+    return ResourceFailed(confluent_errors.CATALOG_FAILED, told, patience=FAULT_PATIENCE)
+
+
+def _resume(context: Ctx, plane: RestClient, integration_id: str, place: dict[str, Any]) -> None:
+    note = f"resumed {integration_id}"
+    if context.clock.time() - float(context.notes.get(note, "0")) >= _RESUME_EVERY:
+        context.notes[note] = str(context.clock.time())
+        plane.patch(ROUTE + path(integration_id), {"spec": {**place, "suspended": False}})
+
 
 OUTPUTS: Final = ("id", "name", "database")
 PATIENCE: Final = 3000.0
@@ -31,13 +54,13 @@ class Spec(Properties):
 
 def create(context: Ctx, spec: Spec) -> str:
     body = {"spec": {"display_name": context.name, **_place(spec), "config": _config(spec)}}
-    return needed(_plane(context, spec).post(ROUTE, body), "id")
+    return require_text(_plane(context, spec).post(ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     """PENDING will do: it may stay so until the first table is written."""
     found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    catalogs.require_working(context, _plane(context, spec), found, _place(spec))
+    require_working(context, _plane(context, spec), found, _place(spec))
     return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
@@ -48,7 +71,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     if text(found, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
         database and not spec.database
     ):
-        raise Outdated(errors.OUTDATED, f"catalog integration {object_id} uses another role or database")
+        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} uses another role or database")
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
@@ -92,5 +115,5 @@ def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
     return _plane(context, spec).read(ROUTE + path(object_id), **_query(spec))
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

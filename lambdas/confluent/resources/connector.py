@@ -9,11 +9,10 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import get_path, objects, path, text
+from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import at, objects, text
-from lambdas.confluent.refusals import says
-from lambdas.shared.errors import Conflict, Refused, Spoiled, Transient
+from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -48,7 +47,7 @@ def create(context: Ctx, spec: Spec) -> str:
     try:
         context.vendor.cloud.post(_connectors(spec), {"name": context.name, "config": config})
     except Refused as refused:
-        if says(refused, "already exists"):
+        if mentions(refused, "already exists"):
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
         raise
     return context.name
@@ -61,7 +60,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     failed = [task for task in objects(found, "status", "tasks") if text(task, "state") == "FAILED"]
     if state == "FAILED" or failed:
         reason = text(found, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
-        raise Spoiled(
+        raise NeedsReplacement(
             confluent_errors.CONNECTOR_FAILED, f"connector {object_id} failed: {reason[:300]}", patience=_FAULT_PATIENCE
         )
     if state == "PAUSED":
@@ -73,7 +72,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
     found = existing(_found(context, spec), f"connector {object_id}")
-    current = at(found, "info", "config") or {}
+    current = get_path(found, "info", "config") or {}
     config = _config(context, spec)
     if any(not _is(text(current, name), value) for name, value in config.items()):
         _validate(context, spec, config)
@@ -83,7 +82,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     """Confluent answers 200 also where it failed, and says so in the body."""
     answer = context.vendor.cloud.delete(_route(context, spec))
-    if refused := at(answer, "error"):
+    if refused := get_path(answer, "error"):
         raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
 
 
@@ -101,7 +100,7 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
 def _found(context: Ctx, spec: Spec) -> dict[str, Any] | None:
     """Id, configuration and state of the connector; Confluent has no call that gives all three of one connector."""
     listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
-    found = at(listed, context.name)
+    found = get_path(listed, context.name)
     return found if isinstance(found, dict) else None
 
 
@@ -129,12 +128,12 @@ def _validate(context: Ctx, spec: Spec, config: dict[str, str]) -> None:
         DATAGEN, "config", "validate",
     )  # fmt: skip
     told = context.vendor.cloud.put(plugin, config)
-    if not at(told, "error_count"):
+    if not get_path(told, "error_count"):
         return
     wrong = [
-        f"{text(one, 'value', 'name')}: {'; '.join(map(str, at(one, 'value', 'errors') or []))}"
+        f"{text(one, 'value', 'name')}: {'; '.join(map(str, get_path(one, 'value', 'errors') or []))}"
         for one in objects(told, "configs")
-        if at(one, "value", "errors")
+        if get_path(one, "value", "errors")
     ]
     raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")
 

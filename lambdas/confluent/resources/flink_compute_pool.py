@@ -7,11 +7,9 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD
+from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import at, needed, text
-from lambdas.shared.errors import Faulty
+from lambdas.shared.errors import ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -41,13 +39,13 @@ def create(context: Ctx, spec: Spec) -> str:
             "environment": {"id": spec.environment_id},
         }
     }
-    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
     if text(found, "status", "phase") == "FAILED":
-        raise Faulty(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
+        raise ResourceFailed(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
     if text(found, "status", "phase") != "PROVISIONED":
         return None
     return {
@@ -63,7 +61,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if isinstance(now := at(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
+    if isinstance(now := get_path(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}

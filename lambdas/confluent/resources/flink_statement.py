@@ -1,27 +1,56 @@
 """A Flink SQL statement with its undo.
 
-Text and properties of a statement can't be changed, and deleting it doesn't undo what it did. So a statement's name ends
-in a mark of its text; a changed text is another statement, and before an old one goes it is stopped and its undo is run
-to the end. Its record is removed last, as the sign that nothing is left to do.
+Text and properties of a statement can't be changed, and deleting it doesn't undo what it did. So a statement's name ends in a
+fingerprint of its text; a changed text is another statement, and before an old one goes it is stopped and its undo is run to the
+end. Its record is removed last, as the sign that nothing is left to do.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.flink_sql import mark, normal
+from lambdas.confluent.client import RestClient, get_path, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, text
 from lambdas.shared import errors
-from lambdas.shared.errors import Faulty, NotYet, Outdated, Refused, Spoiled
+from lambdas.shared.errors import InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
+
+#: A string, a quoted name, a comment, or anything else between them. Quotes are doubled inside of quotes.
+_PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[^'`/-]+|.", re.DOTALL)
+
+
+def normalized(sql: str) -> str:
+    """`sql` without comments, with one blank where there were several, and without the semicolon at its end."""
+    kept = []
+    for piece in _PIECES.findall(sql):
+        if piece.startswith(("--", "/*")) and len(piece) > 1:
+            kept.append(" ")
+        else:
+            kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
+    return re.sub(r"(?:\s*;)+\s*$", "", _one_blank(kept)).strip()
+
+
+def _one_blank(pieces: list[str]) -> str:
+    """Blanks meet where a comment stood; inside of quotes every one of them counts."""
+    text = ""
+    for piece in pieces:
+        text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
+    return text
+
+
+def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
+    """Eight hexadecimal digits that differ when the statement would do something else."""
+    meaning = json.dumps([normalized(sql), sorted(properties.items())])
+    return hashlib.sha256(meaning.encode()).hexdigest()[:8]
+
 
 OUTPUTS: Final = ("name", "phase")
 PATIENCE: Final = 3000.0
@@ -50,7 +79,7 @@ class Spec(Properties):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):
-            if ";" in re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", "", normal(getattr(self, name))):
+            if ";" in re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", "", normalized(getattr(self, name))):
                 yield name, "holds several statements; each needs a resource of its own"
 
 
@@ -59,7 +88,7 @@ def create(context: Ctx, spec: Spec) -> str:
     name = _name(context, spec)
     if plane.read(_route(context, spec, _undo_name(name))) is not None:
         plane.delete(_route(context, spec, _undo_name(name)))
-        raise NotYet(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being removed")
+        raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being removed")
     context.notes.pop(_UNDONE, None)
     plane.post(_route(context, spec), _statement(context, spec, name, spec.sql))
     return name
@@ -70,7 +99,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     phase = text(found, "status", "phase")
     if phase in ("FAILED", "FAILING"):
         reason = text(found, "status", "detail")[:300]
-        raise Spoiled(confluent_errors.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
+        raise NeedsReplacement(confluent_errors.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
         _put(context, spec, found, stopped=False)
@@ -83,7 +112,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     if object_id != _name(context, spec):
         if spec.tableflow_topics:
             raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
-        raise Outdated(errors.OUTDATED, f"statement {object_id} has another text")
+        raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
     if text(found, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
     wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
@@ -91,7 +120,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         return
     if text(found, "status", "phase") not in _IDLE:
         _put(context, spec, found, stopped=True)
-        raise NotYet(errors.WAITING, f"statement {object_id} is being stopped to move it")
+        raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
     _put(context, spec, found, stopped=False, **wanted)
 
 
@@ -100,12 +129,12 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     found = plane.read(_route(context, spec, object_id))
     if found is not None and text(found, "status", "phase") not in (*_IDLE, "DELETING"):
         _put(context, spec, found, stopped=True)
-        raise NotYet(errors.WAITING, f"statement {object_id} is being stopped")
+        raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if spec.undo_sql and context.notes.get(_UNDONE) != object_id:
         _undo(context, spec, plane, object_id)
     if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
         plane.delete(_route(context, spec, _undo_name(object_id)))
-        raise NotYet(errors.WAITING, f"the undo of {object_id} is being removed")
+        raise InProgress(errors.WAITING, f"the undo of {object_id} is being removed")
     if found is not None:
         plane.delete(_route(context, spec, object_id))
 
@@ -135,31 +164,31 @@ def _require_not_undone(context: Ctx, spec: Spec, object_id: str) -> None:
     """A change that was rolled back may have dropped what the statement writes to: then resuming it is no use."""
     undo = _route(context, spec, _undo_name(object_id))
     if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
-        raise Outdated(errors.OUTDATED, f"statement {object_id} was undone")
+        raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
 
 
-def _undo(context: Ctx, spec: Spec, plane: Plane, object_id: str) -> None:
+def _undo(context: Ctx, spec: Spec, plane: RestClient, object_id: str) -> None:
     """Raises NotYet until the undo has run to its end and that is written down."""
     name = _undo_name(object_id)
     found = plane.read(_route(context, spec, name))
     if found is None:
         plane.post(_route(context, spec), _statement(context, spec, name, spec.undo_sql))
-        raise NotYet(errors.WAITING, f"statement {name} runs")
+        raise InProgress(errors.WAITING, f"statement {name} runs")
     phase = text(found, "status", "phase")
     if phase == "FAILED":
         plane.delete(_route(context, spec, name))
         reason = text(found, "status", "detail")[:300]
-        raise Faulty(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
+        raise ResourceFailed(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id
-    raise NotYet(errors.WAITING, f"statement {name} is {phase}")
+    raise InProgress(errors.WAITING, f"statement {name} is {phase}")
 
 
 def _put(context: Ctx, spec: Spec, found: dict[str, Any], **changes: Any) -> None:
     """The gateway wants the whole statement back, with the version that was read."""
     kept = {name: found[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in found}
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
-    current = {name: value for name in writable if (value := at(found, "spec", name)) is not None}
+    current = {name: value for name in writable if (value := get_path(found, "spec", name)) is not None}
     route = _route(context, spec, text(found, "name"))
     _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
 
@@ -184,14 +213,14 @@ def _properties(spec: Spec) -> dict[str, str]:
 
 
 def _name(context: Ctx, spec: Spec) -> str:
-    return f"{context.name}-{mark(spec.sql, _properties(spec))}"
+    return f"{context.name}-{fingerprint(spec.sql, _properties(spec))}"
 
 
 def _undo_name(name: str) -> str:
     return f"{name}-undo"
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
 
 

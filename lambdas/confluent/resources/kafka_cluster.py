@@ -9,11 +9,9 @@ import attrs
 
 from lambdas.confluent import crn
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, bootstrap_servers
+from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import at, needed, text
-from lambdas.shared.errors import Faulty, LakeferryError
+from lambdas.shared.errors import LakeferryError, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -58,17 +56,17 @@ def create(context: Ctx, spec: Spec) -> str:
             "deletion_protection": spec.deletion_protection,
         }
     }
-    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     if text(found, "status", "phase") == "FAILED":
-        raise Faulty(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
+        raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
     if text(found, "status", "phase") != "PROVISIONED" or not text(found, "spec", "http_endpoint"):
         return None
     registry = context.vendor.schema_registry(spec.environment_id)
-    place = crn.Place(context.vendor.organization_id, spec.environment_id, object_id)
+    place = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
     return {
         "id": object_id,
         "name": text(found, "spec", "display_name"),
@@ -87,10 +85,10 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if bool(at(found, "spec", "deletion_protection")) != spec.deletion_protection:
+    if bool(get_path(found, "spec", "deletion_protection")) != spec.deletion_protection:
         changes["deletion_protection"] = spec.deletion_protection
     upgrade = text(found, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
-    resized = spec.max_ecku is not None and at(found, "spec", "config", "max_ecku") != spec.max_ecku
+    resized = spec.max_ecku is not None and get_path(found, "spec", "config", "max_ecku") != spec.max_ecku
     if upgrade or resized:
         changes["config"] = _config(spec) if upgrade else {**_config(spec), "kind": text(found, "spec", "config", "kind")}
     if changes:
@@ -104,7 +102,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
     """
     found = context.vendor.cluster(spec.environment_id, object_id)
-    if at(found, "spec", "deletion_protection") is True:
+    if get_path(found, "spec", "deletion_protection") is True:
         if not context.rolling_back():
             raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
         unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}

@@ -11,11 +11,9 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD
+from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import at, needed, text
-from lambdas.shared.errors import NotYet
+from lambdas.shared.errors import InProgress
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -39,7 +37,7 @@ def create(context: Ctx, spec: Spec) -> str:
         "config": {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": spec.role_arn},
         "environment": {"id": spec.environment_id},
     }
-    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
@@ -47,8 +45,8 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {
         "id": object_id,
         "name": text(found, "display_name"),
-        "confluent_role_arn": needed(found, "config", "iam_role_arn"),
-        "external_id": needed(found, "config", "external_id"),
+        "confluent_role_arn": require_text(found, "config", "iam_role_arn"),
+        "external_id": require_text(found, "config", "external_id"),
     }
 
 
@@ -58,9 +56,9 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     """Confluent refuses while anything uses it, and sees late that nothing does any more."""
-    if used := at(_read(context, spec, object_id), "usages"):
+    if used := get_path(_read(context, spec, object_id), "usages"):
         names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
-        raise NotYet(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")
+        raise InProgress(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 

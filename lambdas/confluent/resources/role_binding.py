@@ -8,9 +8,8 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import crn
+from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import needed, text
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -38,7 +37,7 @@ class Spec(Properties):
 
 def create(context: Ctx, spec: Spec) -> str:
     """It takes Confluent some minutes to make the role effective; who needs it repeats until then."""
-    return needed(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
+    return require_text(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
@@ -84,7 +83,7 @@ def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:
 
 
 def _wanted(context: Ctx, spec: Spec) -> dict[str, str]:
-    place = crn.Place(
+    place = crn.CrnScope(
         context.vendor.organization_id,
         spec.environment_id,
         spec.cluster_id,

@@ -13,9 +13,8 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import text
 from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
@@ -112,13 +111,13 @@ def _is_permanent(context: Ctx, spec: Spec) -> bool:
     return spec.delete_permanently and context.notes.get(_OURS) == "new"
 
 
-def _is_listed(plane: Plane, spec: Spec, *, deleted: bool) -> bool:
+def _is_listed(plane: RestClient, spec: Spec, *, deleted: bool) -> bool:
     """`deleted`: a subject that is only soft-deleted counts too."""
     listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
     return isinstance(listed, list) and spec.subject in listed
 
 
-def _latest(plane: Plane, spec: Spec) -> dict[str, Any] | None:
+def _latest(plane: RestClient, spec: Spec) -> dict[str, Any] | None:
     return plane.read(_route(spec) + "/versions/latest")
 
 
@@ -137,7 +136,7 @@ def _body(spec: Spec) -> dict[str, str]:
     return {"schema": spec.schema, "schemaType": spec.schema_type}
 
 
-def _set_compatibility(plane: Plane, spec: Spec) -> None:
+def _set_compatibility(plane: RestClient, spec: Spec) -> None:
     if not spec.compatibility:
         return
     try:
@@ -148,7 +147,7 @@ def _set_compatibility(plane: Plane, spec: Spec) -> None:
         plane.put(path("config", spec.subject), {"compatibility": spec.compatibility})
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.credentials))
 
 

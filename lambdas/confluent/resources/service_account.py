@@ -6,9 +6,8 @@ from typing import Final
 
 import attrs
 
+from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import needed, text
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -24,7 +23,7 @@ class Spec(Properties):
 
 def create(context: Ctx, spec: Spec) -> str:
     body = {"display_name": context.name, "description": spec.description}
-    return needed(context.vendor.cloud.post(_ROUTE, body), "id")
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:

@@ -7,14 +7,13 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import catalogs
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, get_path, objects, path, text
+from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, objects, text
-from lambdas.confluent.refusals import says
+from lambdas.confluent.resources import catalog_integration
 from lambdas.shared import errors
-from lambdas.shared.errors import Faulty, NotYet, Outdated, Refused
+from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -69,12 +68,12 @@ def create(context: Ctx, spec: Spec) -> str:
     try:
         _plane(context, spec).post(_ROUTE, {"spec": body})
     except Refused as refused:
-        if says(refused, "schemaless"):
-            raise NotYet(confluent_errors.SCHEMALESS, refused.what) from None
-        if says(refused, "not empty"):
+        if mentions(refused, "schemaless"):
+            raise InProgress(confluent_errors.SCHEMALESS, refused.what) from None
+        if mentions(refused, "not empty"):
             raise Refused(confluent_errors.STORAGE_NOT_EMPTY, refused.what) from None
-        if says(refused, "assume"):
-            raise Faulty(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=_FAULT_PATIENCE) from None
+        if mentions(refused, "assume"):
+            raise ResourceFailed(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=_FAULT_PATIENCE) from None
         raise
     return spec.topic
 
@@ -83,7 +82,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
     found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(found, "status", "phase")
-    if phase == "FAILED" or at(found, "spec", "suspended") is True:
+    if phase == "FAILED" or get_path(found, "spec", "suspended") is True:
         _resume(context, spec)
         raise _fault(spec, text(found, "status", "error_message"), failed=phase == "FAILED")
     if broken := objects(found, "status", "failing_table_formats"):
@@ -106,12 +105,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     wanted = _storage(spec)
     if any(text(found, "spec", "storage", name) != value for name, value in wanted.items()):
-        raise Outdated(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
+        raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    current = at(found, "spec", "config")
-    if config := {name: value for name, value in _config(spec).items() if not _is(at(current, name), value)}:
+    current = get_path(found, "spec", "config")
+    if config := {name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)}:
         changes["config"] = config
-    if set(at(found, "spec", "table_formats") or []) != set(_formats(spec)):
+    if set(get_path(found, "spec", "table_formats") or []) != set(_formats(spec)):
         changes["table_formats"] = _formats(spec)
     if changes:
         _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), **changes}})
@@ -140,11 +139,11 @@ def _resume(context: Ctx, spec: Spec) -> None:
         _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), "suspended": False}})
 
 
-def _fault(spec: Spec, reason: str, *, failed: bool) -> Faulty:
+def _fault(spec: Spec, reason: str, *, failed: bool) -> ResourceFailed:
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
-    return Faulty(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
+    return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
 
 
 def _require_synced(context: Ctx, spec: Spec, found: dict[str, Any]) -> None:
@@ -153,15 +152,15 @@ def _require_synced(context: Ctx, spec: Spec, found: dict[str, Any]) -> None:
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
     plane = _plane(context, spec)
-    integrations = plane.pages(catalogs.ROUTE, **_query(spec))
+    integrations = plane.pages(catalog_integration.ROUTE, **_query(spec))
     for one in integrations:
-        catalogs.require_working(context, plane, one, _place(spec))
+        catalog_integration.require_working(context, plane, one, _place(spec))
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
-            raise catalogs.fault(f"topic {spec.topic}", text(status, "error_message"))
+            raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
     seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
     told = ", ".join(seen) or "the cluster has no catalog integration"
-    raise NotYet(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
+    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
 
 
 def _is(current: Any, wanted: Any) -> bool:
@@ -204,5 +203,5 @@ def _read(context: Ctx, spec: Spec) -> dict[str, Any] | None:
     return _plane(context, spec).read(_ROUTE + path(spec.topic), **_query(spec))
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

@@ -8,11 +8,10 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, get_path, objects, path, text
+from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, objects, text
-from lambdas.confluent.refusals import says
-from lambdas.shared.errors import Conflict, NotYet, Refused
+from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
@@ -43,10 +42,10 @@ def create(context: Ctx, spec: Spec) -> str:
     try:
         _plane(context, spec).post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
     except Refused as refused:
-        if says(refused, "already exists"):
+        if mentions(refused, "already exists"):
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
-        if says(refused, "marked for deletion"):
-            raise NotYet(confluent_errors.CONFLICT, refused.what) from None
+        if mentions(refused, "marked for deletion"):
+            raise InProgress(confluent_errors.CONFLICT, refused.what) from None
         raise
     return spec.topic
 
@@ -59,7 +58,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
     plane = _plane(context, spec)
     found = existing(plane.read(_route(spec)), f"topic {object_id}")
-    if isinstance(now := at(found, "partitions_count"), int) and now < spec.partitions:
+    if isinstance(now := get_path(found, "partitions_count"), int) and now < spec.partitions:
         # Kafka refuses to set the number that a topic has, so a repetition would look like a failure.
         plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
     current = {text(one, "name"): one for one in objects(plane.read(_route(spec) + "/configs"), "data")}
@@ -93,11 +92,11 @@ def _reset(context: Ctx, spec: Spec, current: dict[str, dict[str, Any]]) -> Iter
     """Settings that the properties had and have no more go back to Confluent's own."""
     before = context.previous.config if isinstance(context.previous, Spec) else {}
     for name in sorted(before.keys() - spec.config.keys()):
-        if at(current.get(name), "is_default") is False:
+        if get_path(current.get(name), "is_default") is False:
             yield {"name": name, "operation": "DELETE"}
 
 
-def _plane(context: Ctx, spec: Spec) -> Plane:
+def _plane(context: Ctx, spec: Spec) -> RestClient:
     return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
 
 

@@ -12,11 +12,11 @@ from typing import Final
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.errors import Outdated, Transient
+from lambdas.shared.errors import ReplacementRequired, Transient
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, naming, sql, trust
+from lambdas.snowflake import lookup, sql, trust
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
 
@@ -67,7 +67,7 @@ class Spec(Properties):
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    name = naming.own(context)
+    name = sql.object_name(context)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
@@ -76,9 +76,9 @@ def create(context: Ctx, spec: Spec) -> str:
         account=sql.literal(spec.account_id),
         role=sql.literal(spec.role_arn),
         region=sql.literal(spec.region),
-        external_id=sql.literal(naming.external_id(context)),
+        external_id=sql.literal(sql.external_id(context)),
         seconds=sql.number(spec.refresh_seconds),
-        comment=naming.comment(context),
+        comment=sql.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -93,7 +93,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {
         "name": object_id,
         "iam_user_arn": side.principal,
-        "external_id": side.external_id or naming.external_id(context),
+        "external_id": side.external_id or sql.external_id(context),
     }
 
 
@@ -102,8 +102,8 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)
-    if side.external_id not in ("", naming.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
-        raise Outdated(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
+    if side.external_id not in ("", sql.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
+        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
     if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
         seconds = sql.number(spec.refresh_seconds)
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), seconds=seconds))
@@ -118,7 +118,7 @@ REPLACE_ON: Final = ("role_arn", "region", "account_id", "namespace")
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    name = naming.own(context)
+    name = sql.object_name(context)
     return lookup.ids(context, _show(name), name)
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.errors import Outdated, Transient
+from lambdas.shared.errors import ReplacementRequired, Transient
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, naming, sql, trust
+from lambdas.snowflake import lookup, sql, trust
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
 
@@ -45,15 +45,15 @@ class Spec(Properties):
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    name = naming.own(context)
+    name = sql.object_name(context)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         location=sql.literal(name),
         url=sql.literal(spec.base_url),
         role=sql.literal(spec.role_arn),
-        external_id=sql.literal(naming.external_id(context)),
-        comment=naming.comment(context),
+        external_id=sql.literal(sql.external_id(context)),
+        comment=sql.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -71,8 +71,8 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, naming.external_id(context))]:
-        raise Outdated(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
+    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, sql.external_id(context))]:
+        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
 
@@ -86,7 +86,7 @@ REPLACE_ON: Final = ("base_url", "role_arn")
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    name = naming.own(context)
+    name = sql.object_name(context)
     return lookup.ids(context, _show(name), name)
 
 

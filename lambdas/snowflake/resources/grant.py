@@ -1,22 +1,119 @@
-"""A privilege of a role, or a role of a role or user. What is granted already is not granted again."""
+"""A privilege of a role, or a role of a role or user. What is granted already is not granted again.
+
+Objects are single ones, roles, or all of a sort in a schema or database. Those of a sort in a schema are granted on what exists
+and on what comes later; in a database, on what exists: Snowflake wants MANAGE GRANTS for what comes later.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.errors import NotFound, Vanished
+from lambdas.shared.errors import NotFound, ResourceMissing
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
-from lambdas.snowflake import lookup, privileges, sql
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.client import Row
 from lambdas.snowflake.lookup import Ctx
-from lambdas.snowflake.privileges import ON, PARTS, ROLE, TABLES_IN_SCHEMA
 from lambdas.snowflake.sql import Sql
+
+ROLE: Final = "ROLE"
+USAGE: Final = "USAGE"
+SELECT: Final = "SELECT"
+ROTATE: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
+TABLES_IN_SCHEMA: Final = "ICEBERG TABLES IN SCHEMA"
+TABLES_IN_DATABASE: Final = "ICEBERG TABLES IN DATABASE"
+SCHEMAS_IN_DATABASE: Final = "SCHEMAS IN DATABASE"
+#: What may be granted on each.
+ON: Final[Mapping[str, tuple[str, ...]]] = {
+    "WAREHOUSE": (USAGE, "OPERATE", "MONITOR"),
+    "DATABASE": (USAGE, "MONITOR"),
+    "SCHEMA": (USAGE, "MONITOR"),
+    "EXTERNAL VOLUME": (USAGE,),
+    "INTEGRATION": (USAGE,),
+    "ICEBERG TABLE": (SELECT,),
+    "USER": (ROTATE,),
+    ROLE: (USAGE,),
+    TABLES_IN_SCHEMA: (SELECT,),
+    TABLES_IN_DATABASE: (SELECT,),
+    SCHEMAS_IN_DATABASE: (USAGE,),
+}
+PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
+#: How many names a name in full has; one where nothing is said.
+PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
+#: What SHOW GRANTS calls an object, where that isn't the name of GRANT.
+_SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "EXTERNAL VOLUME": ("EXTERNAL VOLUME", "VOLUME"),
+    "ICEBERG TABLE": ("ICEBERG TABLE", "TABLE"),
+}
+_MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
+    TABLES_IN_SCHEMA: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN SCHEMA {path}"),
+    TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
+    SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
+}
+#: Schemas that Snowflake itself keeps in each database, and lets nobody grant.
+_OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
+
+
+def is_group(on: str) -> bool:
+    return on in _MEMBERS
+
+
+def on_object(privilege: str, on: str, path: Sql) -> Sql:
+    return sql.statement(
+        "{privilege} ON {on} {path}", privilege=sql.word(privilege, of=PRIVILEGES), on=sql.word(on, of=ON), path=path
+    )
+
+
+def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
+    """`which` is ALL or FUTURE."""
+    return sql.statement(
+        "{privilege} ON {which} {on} {path}",
+        privilege=sql.word(privilege, of=PRIVILEGES),
+        which=sql.word(which, of=("ALL", "FUTURE")),
+        on=sql.word(on, of=_MEMBERS),
+        path=path,
+    )
+
+
+def show_members(on: str, path: Sql) -> Sql:
+    return sql.statement(_MEMBERS[on][1], path=path)
+
+
+def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
+    """Names in full of what SHOW lists of a group. `database` is what it was asked for."""
+    if _MEMBERS[on][0] == "SCHEMA":
+        return [(database, row.get("name", "")) for row in rows if row.get("name") not in _OWN_SCHEMAS]
+    return [(row.get("database_name", ""), row.get("schema_name", ""), row.get("name", "")) for row in rows]
+
+
+def member_type(on: str) -> str:
+    return _MEMBERS[on][0]
+
+
+def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
+    """Whether rows of SHOW GRANTS TO ROLE hold the privilege."""
+    return any(
+        row.get("privilege") == privilege
+        and row.get("granted_on", "").replace("_", " ") in _SHOWN_AS.get(on, (on,))
+        and (sql.split(row.get("name", "")) == names or names == (row.get("name"),))
+        for row in rows
+    )
+
+
+def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
+    """Whether rows of SHOW FUTURE GRANTS TO ROLE hold it: their names end in `.<ICEBERG_TABLE>`."""
+    return any(
+        row.get("privilege") == privilege
+        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
+        and sql.split(row.get("name", "").rpartition(".<")[0]) == names
+        for row in rows
+    )
+
 
 OUTPUTS: Final = ("id",)
 PATIENCE: Final = 1200.0
@@ -28,8 +125,8 @@ _REVOKE: Final = "REVOKE {what} FROM {grantee}"
 class Spec(Properties):
     privilege: str = prop(
         "What may be done. On a role it stands for being in the role.",
-        default=privileges.USAGE,
-        one_of=privileges.PRIVILEGES,
+        default=USAGE,
+        one_of=PRIVILEGES,
     )
     on: str = prop("On what; the last three are all of a sort, in SCHEMA those that are still to come too.", one_of=tuple(ON))
     name: str = prop("Its name in full, as in SQL.")
@@ -58,8 +155,8 @@ def create(context: Ctx, spec: Spec) -> str:
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     """Of a group in a database there may be nothing yet."""
-    if spec.on not in (privileges.TABLES_IN_DATABASE, privileges.SCHEMAS_IN_DATABASE) and not _is_there(context, spec):
-        raise Vanished(errors.VANISHED, f"{object_id} is not granted")
+    if spec.on not in (TABLES_IN_DATABASE, SCHEMAS_IN_DATABASE) and not _is_there(context, spec):
+        raise ResourceMissing(errors.VANISHED, f"{object_id} is not granted")
     return {"id": object_id}
 
 
@@ -89,8 +186,8 @@ def _is_there(context: Ctx, spec: Spec) -> bool:
         return _is_member(context, spec)
     if spec.on == TABLES_IN_SCHEMA and _has_future(context, spec):
         return True
-    if not privileges.is_group(spec.on):
-        return privileges.is_granted(_grants(context, spec), spec.privilege, spec.on, spec.names)
+    if not is_group(spec.on):
+        return is_granted(_grants(context, spec), spec.privilege, spec.on, spec.names)
     if spec.on == TABLES_IN_SCHEMA and not context.deleting:
         return False
     return any(_are_granted(context, spec))
@@ -103,28 +200,28 @@ def _converge(context: Ctx, spec: Spec) -> None:
 
 def _missing(context: Ctx, spec: Spec) -> Iterator[Sql]:
     """What is to come stands first, and the look at what is there comes after it was granted: nothing slips between."""
-    if not privileges.is_group(spec.on):
+    if not is_group(spec.on):
         if not _is_there(context, spec):
             yield _what(spec)
         return
     if spec.on == TABLES_IN_SCHEMA and not _has_future(context, spec):
-        yield privileges.group(spec.privilege, "FUTURE", spec.on, _path(spec))
+        yield on_group(spec.privilege, "FUTURE", spec.on, _path(spec))
     if not all(_are_granted(context, spec)):
-        yield privileges.group(spec.privilege, "ALL", spec.on, _path(spec))
+        yield on_group(spec.privilege, "ALL", spec.on, _path(spec))
 
 
 def _are_granted(context: Ctx, spec: Spec) -> list[bool]:
     """For each member of the group, whether the role has the privilege on it."""
     try:
-        rows = context.vendor.run(privileges.show_members(spec.on, _path(spec)))
+        rows = context.vendor.run(show_members(spec.on, _path(spec)))
     except NotFound:
         if context.deleting:
             return []
         raise
-    found = privileges.members(spec.on, spec.names[0], rows)
+    found = group_members(spec.on, spec.names[0], rows)
     grants = _grants(context, spec) if found else []
-    kind = privileges.member_kind(spec.on)
-    return [privileges.is_granted(grants, spec.privilege, kind, names) for names in found]
+    kind = member_type(spec.on)
+    return [is_granted(grants, spec.privilege, kind, names) for names in found]
 
 
 def _grants(context: Ctx, spec: Spec) -> list[Row]:
@@ -135,7 +232,7 @@ def _grants(context: Ctx, spec: Spec) -> list[Row]:
 def _has_future(context: Ctx, spec: Spec) -> bool:
     role = sql.identifier(sql.named(spec.to_role))
     rows = context.vendor.run(sql.statement("SHOW FUTURE GRANTS TO ROLE {role}", role=role))
-    return privileges.is_granted_in_future(rows, spec.privilege, spec.on, spec.names)
+    return is_granted_in_future(rows, spec.privilege, spec.on, spec.names)
 
 
 def _is_member(context: Ctx, spec: Spec) -> bool:
@@ -147,14 +244,14 @@ def _is_member(context: Ctx, spec: Spec) -> bool:
 def _what(spec: Spec) -> Sql:
     if spec.on == ROLE:
         return sql.statement("ROLE {role}", role=_path(spec))
-    return privileges.single(spec.privilege, spec.on, _path(spec))
+    return on_object(spec.privilege, spec.on, _path(spec))
 
 
 def _revoked(spec: Spec) -> list[Sql]:
-    if not privileges.is_group(spec.on):
+    if not is_group(spec.on):
         return [_what(spec)]
     which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
-    return [privileges.group(spec.privilege, one, spec.on, _path(spec)) for one in which]
+    return [on_group(spec.privilege, one, spec.on, _path(spec)) for one in which]
 
 
 def _grantee(spec: Spec) -> Sql:

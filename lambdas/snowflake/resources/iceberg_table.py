@@ -9,13 +9,13 @@ import attrs
 
 from lambdas import contract
 from lambdas.shared import errors
-from lambdas.shared.errors import Faulty, NotFound, Outdated, Refused
+from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, naming, sql, trust
+from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.lookup import Ctx
-from lambdas.snowflake.refusals import says
 from lambdas.snowflake.sql import Sql
 
 OUTPUTS: Final = ("name", "full_name")
@@ -41,7 +41,7 @@ _RUNNING: Final = "RUNNING"
 class Spec(Properties):
     database: str = prop("The database's name.")
     schema: str = prop("The schema's name.")
-    name: str = prop(f"The table's name in Snowflake: {naming.CHOSEN}.")
+    name: str = prop(f"The table's name in Snowflake: {sql.CHOSEN}.")
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
     table: str = prop("The table's name in Glue: the topic's.")
@@ -49,7 +49,7 @@ class Spec(Properties):
     write_mode: str = prop("Tableflow's write mode of the table; one of upserts is refused.", default="APPEND")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
         if reason := contract.snowflake_refuses(self.write_mode):
             yield "write_mode", reason
 
@@ -69,7 +69,7 @@ def create(context: Ctx, spec: Spec) -> str:
         volume=sql.reference(sql.named(spec.volume)),
         integration=sql.reference(sql.named(spec.integration)),
         source=source,
-        comment=naming.comment(context),
+        comment=sql.ownership_comment(context),
     )
     try:
         context.vendor.run(made)
@@ -85,7 +85,9 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     if state == _RUNNING:
         return {"name": spec.names[-1], "full_name": object_id}
     _set_going(context, spec, state)
-    raise Faulty(snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {told}", patience=_REFRESH_PATIENCE)
+    raise ResourceFailed(
+        snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {told}", patience=_REFRESH_PATIENCE
+    )
 
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -98,7 +100,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
     }
     if differing := [column for column, value in wanted.items() if found.get(column) != value]:
-        raise Outdated(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
+        raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -150,9 +152,9 @@ def _meant(refused: Refused, spec: Spec) -> Refused:
     if refused.row is not snowflake_errors.INVALID:
         return refused
     source = f"{spec.namespace or 'the namespace'}.{spec.table}"
-    if says(refused.what, "table not found", "not found in the catalog", "does not exist", "nosuchtable", "entitynotfound"):
+    if mentions(refused.what, "table not found", "not found in the catalog", "does not exist", "nosuchtable", "entitynotfound"):
         return NotFound(snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE)
-    if says(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
+    if mentions(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
         return NotFound(trust.of_catalog(refused.what), refused.what, patience=_ACCESS_PATIENCE)
     return refused
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.errors import Faulty, NotFound, Outdated, Refused
+from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, naming, sql
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
 
@@ -44,11 +44,11 @@ class Spec(Properties):
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
     namespaces: list[str] = prop("The Glue databases to show; each becomes a schema.")
-    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
     sync_seconds: int = prop("Seconds between two looks for new tables; each look costs.", default=300)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
         if not self.namespaces:
             yield "namespaces", "must name at least one: without any, Snowflake would show all"
         if not 30 <= self.sync_seconds <= 86400:
@@ -56,7 +56,7 @@ class Spec(Properties):
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
@@ -64,7 +64,7 @@ def create(context: Ctx, spec: Spec) -> str:
         namespaces=_literals(spec.namespaces),
         seconds=sql.number(spec.sync_seconds),
         volume=sql.reference(sql.named(spec.volume)),
-        comment=naming.comment(context),
+        comment=sql.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -79,7 +79,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
         _require_shown(context, spec, object_id)
         return {"name": object_id}
     told = f"{found.get('executionstate') or 'no state'}: {failures or found.get('error', '')}"[: errors.DETAIL_LENGTH]
-    raise Faulty(snowflake_errors.LINK, f"linked database {object_id} is {told}", patience=_FAULT_PATIENCE)
+    raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {told}", patience=_FAULT_PATIENCE)
 
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -88,7 +88,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     config = _asked(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
     if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
-        raise Outdated(errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}")
+        raise ReplacementRequired(errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}")
     for change in _changes(spec, config):
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), change=change))
 
@@ -102,7 +102,7 @@ REPLACE_ON: Final = ("name",)
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
@@ -111,7 +111,7 @@ def _require_shown(context: Ctx, spec: Spec, name: str) -> None:
     shown = {row.get("name", "").lower() for row in rows}
     if missing := [one for one in spec.namespaces if one.lower() not in shown]:
         what = f"linked database {name} doesn't show {', '.join(missing)}"
-        raise Faulty(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
+        raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
 
 
 def _changes(spec: Spec, config: dict[str, Any]) -> Iterator[Sql]:

@@ -9,7 +9,7 @@ import attrs
 
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
-from lambdas.snowflake import lookup, naming, sql
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
 
@@ -22,15 +22,15 @@ _DROP: Final = "DROP ROLE IF EXISTS {name}"
 
 @attrs.frozen
 class Spec(Properties):
-    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    name = naming.own(context, spec.name)
-    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=naming.comment(context)))
+    name = sql.object_name(context, spec.name)
+    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=sql.ownership_comment(context)))
     return name
 
 
@@ -52,7 +52,7 @@ REPLACE_ON: Final = ("name",)
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     return lookup.ids(context, show(name), name)
 
 

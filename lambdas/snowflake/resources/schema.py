@@ -9,7 +9,7 @@ import attrs
 
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
-from lambdas.snowflake import lookup, naming, sql
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.client import Row
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
@@ -26,20 +26,20 @@ _DROP: Final = "DROP SCHEMA IF EXISTS {path}"
 @attrs.frozen
 class Spec(Properties):
     database: str = prop("The database's name.")
-    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=naming.comment(context)))
+    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=sql.ownership_comment(context)))
     return _id(context, spec)
 
 
 def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     _existing(context, spec)
-    return {"name": naming.own(context, spec.name), "full_name": object_id}
+    return {"name": sql.object_name(context, spec.name), "full_name": object_id}
 
 
 def update(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -48,7 +48,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_path(context, spec)))
 
 
@@ -57,17 +57,17 @@ REPLACE_ON: Final = ("database", "name")
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(context, spec), naming.own(context, spec.name), _id(context, spec))
+        return lookup.ids(context, _show(context, spec), sql.object_name(context, spec.name), _id(context, spec))
 
     return lookup.in_container(context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look)
 
 
 def _existing(context: Ctx, spec: Spec) -> Row:
-    return lookup.existing(context, _show(context, spec), naming.own(context, spec.name))
+    return lookup.existing(context, _show(context, spec), sql.object_name(context, spec.name))
 
 
 def _names(context: Ctx, spec: Spec) -> tuple[str, str]:
-    return sql.named(spec.database), naming.own(context, spec.name)
+    return sql.named(spec.database), sql.object_name(context, spec.name)
 
 
 def _path(context: Ctx, spec: Spec) -> Sql:

@@ -12,11 +12,11 @@ from typing import Final
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.errors import Denied, NotYet, Refused, Vanished
+from lambdas.shared.errors import Denied, InProgress, Refused, ResourceMissing
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import key_slots, keypair, lookup, naming, secret_fields, sql
+from lambdas.snowflake import keypair, lookup, secret_fields, sql
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.secret_fields import Connection
@@ -39,26 +39,26 @@ _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 @attrs.frozen
 class Spec(Properties):
     secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
-    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
     role: str = prop("The role that the user works in unless it says otherwise.", default="")
     warehouse: str = prop("The warehouse that its queries run on.", default="")
     namespace: str = prop("The database, or `database.schema`, that names in its queries are looked for in.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
         if self.namespace and len(sql.split(self.namespace)) not in (1, 2):
             yield "namespace", f"{self.namespace!r} is neither a database nor database.schema"
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     pair = _kept_pair(context, spec, name)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         settings=sql.listed(_settings(spec).values(), " "),
         key=sql.literal(pair.public),
-        comment=naming.comment(context),
+        comment=sql.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -71,9 +71,11 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
         user = context.vendor.logged_in(object_id, pair, _ANYBODY).value(sql.statement(_WHO))
     except Denied as denied:
         lookup.existing(context, _show(object_id), object_id)
-        raise NotYet(snowflake_errors.KEY_NOT_READY, denied.what) from None
+        raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
     if user != object_id:
-        raise NotYet(snowflake_errors.KEY_NOT_READY, f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}")
+        raise InProgress(
+            snowflake_errors.KEY_NOT_READY, f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}"
+        )
     return {"name": object_id, "secret": spec.secret}
 
 
@@ -86,12 +88,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
     pair = _kept_pair(context, spec, object_id)
-    slots = key_slots.fingerprints(described)
+    slots = keypair.slot_fingerprints(described)
     if pair.fingerprint not in slots.values():
-        slot = key_slots.empty(slots)
+        slot = keypair.empty_slot(slots)
         if slot is None:
             raise Refused(snowflake_errors.SLOTS_TAKEN, f"user {object_id} has {' and '.join(slots.values())}")
-        context.vendor.run(sql.statement(key_slots.SET[slot], name=name, key=sql.literal(pair.public)))
+        context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
 
 
 def delete(context: Ctx, spec: Spec, object_id: str) -> None:
@@ -103,7 +105,7 @@ REPLACE_ON: Final = ("name",)
 
 
 def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
-    name = naming.own(context, spec.name)
+    name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
@@ -146,7 +148,7 @@ def _described(context: Ctx, name: str) -> dict[str, str]:
     rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
     found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
     if not found:
-        raise Vanished(errors.VANISHED, f"user {name} is not described")
+        raise ResourceMissing(errors.VANISHED, f"user {name} is not described")
     return found
 
 

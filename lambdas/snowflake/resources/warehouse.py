@@ -9,7 +9,7 @@ import attrs
 
 from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
-from lambdas.snowflake import lookup, naming, sql
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.sql import Sql
 
@@ -39,18 +39,18 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 @attrs.frozen
 class Spec(Properties):
-    name: str = prop(f"A name of your own: {naming.CHOSEN}.", default="")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
     size: str = prop("How large it is, and so what a second costs.", default="XSMALL", one_of=tuple(_SIZES))
     auto_suspend_seconds: int = prop("Seconds without a query after which it sleeps, and costs nothing.", default=60)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from naming.problems(self.name)
+        yield from sql.name_problems(self.name)
         if self.auto_suspend_seconds < 1:
             yield "auto_suspend_seconds", "must be at least 1: a warehouse that never sleeps costs all the time"
 
 
 def create(context: Ctx, spec: Spec) -> str:
-    context.vendor.run(sql.statement(_CREATE, comment=naming.comment(context), **_settings(context, spec)))
+    context.vendor.run(sql.statement(_CREATE, comment=sql.ownership_comment(context), **_settings(context, spec)))
     return _name(context, spec)
 
 
@@ -92,4 +92,4 @@ def _show(name: str) -> Sql:
 
 
 def _name(context: Ctx, spec: Spec) -> str:
-    return naming.own(context, spec.name)
+    return sql.object_name(context, spec.name)

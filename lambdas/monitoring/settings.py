@@ -9,7 +9,7 @@ from lambdas.shared.deployment import DeploymentSettings
 
 
 @attrs.frozen
-class Table:
+class MonitoredTable:
     """`database` is Glue's, `snowflake` the table's full name there; "" where it isn't shown."""
 
     topic: str
@@ -18,29 +18,29 @@ class Table:
 
 
 @attrs.frozen
-class Export(deployment.Export):
+class MonitoredExport(deployment.Export):
     """`topic` is the ARN of the SNS topic that has `recipients`; nobody counts them where that is ""."""
 
     topic: str = ""
 
 
 @attrs.frozen
-class Watched:
+class Monitored:
     """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records that Tableflow
     can't write."""
 
     cluster: str = ""
-    tables: list[Table] = attrs.Factory(list)
-    exports: list[Export] = attrs.Factory(list)
+    tables: list[MonitoredTable] = attrs.Factory(list)
+    exports: list[MonitoredExport] = attrs.Factory(list)
     secrets: list[str] = attrs.Factory(list)
     deployer_secrets: list[str] = attrs.Factory(list)
     error_logs: list[str] = attrs.Factory(list)
 
 
-def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Watched:
+def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Monitored:
     """`topic_arns` is how the ARNs of the exports' SNS topics begin."""
     tables = [
-        Table(
+        MonitoredTable(
             topic=table.topic,
             database=cluster if table.in_glue else "",
             snowflake=f"{snowflake_schema}.{table.snowflake}" if table.snowflake and snowflake_schema else "",
@@ -48,7 +48,8 @@ def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str
         for table in settings.tables
     ]
     exports = [
-        Export(**attrs.asdict(each), topic=f"{topic_arns}{each.export}" if topic_arns else "") for each in settings.exports
+        MonitoredExport(**attrs.asdict(each), topic=f"{topic_arns}{each.export}" if topic_arns else "")
+        for each in settings.exports
     ]
     logs = sorted({table.error_log for table in settings.tables if table.error_log})
-    return Watched(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)
+    return Monitored(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)
