@@ -7,32 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from lambdas.shared.aws import refusal, told, unless
 from lambdas.shared.clock import Deadline
 
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
-
-
-class S3(Protocol):
-    def list_object_versions(self, **asked: Any) -> Any: ...
-
-    def delete_objects(self, **asked: Any) -> Any: ...
-
-    def list_multipart_uploads(self, **asked: Any) -> Any: ...
-
-    def abort_multipart_upload(self, **asked: Any) -> Any: ...
-
-
-class Glue(Protocol):
-    def get_tables(self, **asked: Any) -> Any: ...
-
-    def delete_table(self, **asked: Any) -> Any: ...
-
-    def delete_database(self, **asked: Any) -> Any: ...
 
 
 #: The states of a stack in which it goes as a whole. In all others a resource goes because it is no longer wanted, and what
@@ -62,18 +49,18 @@ class Cleaner:
         return any(stack["StackStatus"] in _GOING for stack in stacks)
 
     def bucket(self, name: str) -> bool:
-        s3: S3 = self.client("s3")
+        s3: S3Client = self.client("s3")
         while self._has_time():
             try:
                 with _asking(f"emptying bucket {name}"):
-                    if not self._round(s3, {"Bucket": name, "ExpectedBucketOwner": self.account}):
+                    if not self._round(s3, name):
                         return True
             except _Gone:
                 return True
         return False
 
     def glue_database(self, name: str) -> bool:
-        glue: Glue = self.client("glue")
+        glue: GlueClient = self.client("glue")
         while self._has_time():
             try:
                 with _asking(f"removing Glue database {name}"):
@@ -91,19 +78,25 @@ class Cleaner:
     def _has_time(self) -> bool:
         return self.deadline.clock.time() < self.deadline.at
 
-    def _round(self, s3: S3, bucket: dict[str, str]) -> bool:
-        """Removes up to a thousand versions and a page of uploads; False where there were none."""
-        listed = s3.list_object_versions(**bucket, MaxKeys=1000)
+    def _round(self, s3: S3Client, bucket: str) -> bool:
+        """Remove up to a thousand versions and a page of uploads; return False where there were none."""
+        owner = self.account
+        listed = s3.list_object_versions(Bucket=bucket, ExpectedBucketOwner=owner, MaxKeys=1000)
         versions = [*listed.get("Versions", []), *listed.get("DeleteMarkers", [])]
         if versions:
-            objects = [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in versions]
-            refused = s3.delete_objects(**bucket, Delete={"Objects": objects, "Quiet": True}).get("Errors", [])
+            objects: list[ObjectIdentifierTypeDef] = [
+                {"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions
+            ]
+            answer = s3.delete_objects(Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True})
+            refused = answer.get("Errors", [])
             if refused:
-                raise refusal(f"removing an object of bucket {bucket['Bucket']}", str(refused[0].get("Code")))
-        uploads = s3.list_multipart_uploads(**bucket).get("Uploads", [])
+                raise refusal(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
+        uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
             with suppress(_Gone), _asking("ending an upload"):
-                s3.abort_multipart_upload(**bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+                s3.abort_multipart_upload(
+                    Bucket=bucket, ExpectedBucketOwner=owner, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
         return bool(versions or uploads)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import boto3
@@ -34,10 +34,13 @@ from lambdas.shared.clock import Clock, Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.log import open_log
-from lambdas.shared.s3 import S3, Objects
+from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 _AWS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
 #: Seconds at the end, in which metrics are written, and the part of the rest that each vendor may use up.
@@ -122,7 +125,7 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
 
 
-def read(environment: Mapping[str, str], s3: S3) -> Settings:
+def read(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all that is missing."""
     wanted = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS)
     if missing := [name for name in wanted if not environment.get(name)]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import boto3
@@ -22,8 +22,11 @@ from lambdas.shared import deployment, errors
 from lambdas.shared.clock import Clock, SystemClock
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.log import Log, open_log
-from lambdas.shared.s3 import S3, Objects
+from lambdas.shared.s3 import Objects
 from lambdas.shared.sns import SnsTopics
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 #: What a schedule of ours sends in place of an event of Glue's.
 CATCH_UP: Final = {"operation": "catch_up"}
@@ -70,7 +73,7 @@ def build(read: Settings, clock: Clock, log: Log) -> Notifier:
     return Notifier(post, _client("glue"), read.exports, read.alarm_topic, links)
 
 
-def read(environment: Mapping[str, str], s3: S3) -> Settings:
+def read(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all that is missing."""
     wanted = (contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION")
     if missing := [name for name in wanted if not environment.get(name)]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import boto3
@@ -21,7 +21,7 @@ from lambdas.rotation import steps
 from lambdas.rotation.confluent import ConfluentApiKey
 from lambdas.rotation.snowflake import SnowflakeKeyPair
 from lambdas.rotation.steps import Rotation, Strategy
-from lambdas.rotation.versions import DAY, Policy, RotatedSecrets
+from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError, Refused
@@ -29,6 +29,9 @@ from lambdas.shared.http import Session
 from lambdas.shared.log import Log, open_log
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake.client import Snowflake
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 _AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 
@@ -63,7 +66,7 @@ def answer(engine: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     return operation(engine, secret)
 
 
-def build(read: Settings, client: RotatedSecrets, session: Session, deadline: Deadline, log: Log) -> Rotation:
+def build(read: Settings, client: SecretsManagerClient, session: Session, deadline: Deadline, log: Log) -> Rotation:
     """The composition: the only place that chooses what stands behind the ports."""
 
     @functools.cache

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
@@ -23,9 +23,14 @@ from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared import cron
 from lambdas.shared.aws import error_code, told
 from lambdas.shared.errors import LakeferryError
-from lambdas.shared.s3 import S3, Objects
+from lambdas.shared.s3 import Objects
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -56,16 +61,12 @@ _METADATA: Final = ".metadata.json"
 _COUNTED: Final = re.compile(r"\d{5,}-")
 
 
-class Glue(Protocol):
-    def get_table(self, **asked: Any) -> Any: ...
-
-
 @attrs.frozen
 class GlueTables:
     """One Glue database. Ages are in hours, of the snapshot that is current at the hop."""
 
-    glue: Glue
-    s3: S3
+    glue: GlueClient
+    s3: S3Client
     database: str
     now: Callable[[], float]
 
@@ -82,12 +83,12 @@ class GlueTables:
         """Bucket and key of the metadata that Glue names."""
         with told(f"asking Glue for {self.database}.{table}"):
             try:
-                found = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"]
+                parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
             except ClientError as error:
                 if error_code(error) != "EntityNotFoundException":
                     raise
-                found = {}
-        parts = urlsplit((found.get("Parameters") or {}).get("metadata_location", ""))
+                parameters = None
+        parts = urlsplit((parameters or {}).get("metadata_location", ""))
         if not parts.netloc:
             raise LakeferryError(monitoring_errors.NO_TABLE, f"{self.database}.{table}")
         return parts.netloc, parts.path.lstrip("/")
@@ -217,17 +218,13 @@ class Sns(Protocol):
     def get_topic_attributes(self, **asked: Any) -> Any: ...
 
 
-class Glue(Protocol):
-    def get_job(self, **asked: Any) -> Any: ...
-
-
 @attrs.frozen
 class ExportResults:
     """What exports have published, below `prefix`."""
 
     objects: Objects
     prefix: str
-    glue: Glue
+    glue: GlueClient
     now: Callable[[], float]
 
     def late(self, export: MonitoredExport) -> float:
@@ -284,17 +281,11 @@ def _rule(export: MonitoredExport) -> WindowRule:
 _CURRENT: Final = "AWSCURRENT"
 
 
-class Secrets(Protocol):
-    def describe_secret(self, **asked: Any) -> Any: ...
-
-    def list_secret_version_ids(self, **asked: Any) -> Any: ...
-
-
 @attrs.frozen
 class SecretKeys:
     """Secrets are named by name or ARN."""
 
-    client: Secrets
+    client: SecretsManagerClient
     now: Callable[[], float]
 
     def age_days(self, secret: str) -> float:

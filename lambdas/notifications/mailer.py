@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -19,13 +19,16 @@ from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
 from lambdas.notifications import outcome as states
 from lambdas.notifications.message import Links, Mail, Run
-from lambdas.notifications.outcome import ExportSettings, Glue, GlueRun, RunOutcome
+from lambdas.notifications.outcome import ExportSettings, GlueRun, RunOutcome
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import Denied, InProgress, LakeferryError, Refused, Transient
 from lambdas.shared.http import NotSent, ResponseLost
 from lambdas.shared.log import Log
 from lambdas.shared.s3 import Found, Objects
 from lambdas.shared.sns import SnsTopics
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
 
 Document = dict[str, Any]
 
@@ -186,7 +189,7 @@ _NOTICES: Final = 100
 @attrs.frozen
 class Notifier:
     post: Mailer
-    glue: Glue
+    glue: GlueClient
     exports: Mapping[str, ExportSettings]
     alarm_topic: str
     links: Links

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -16,6 +16,9 @@ from exports.toml_model import BadFile
 from lambdas.shared import cron
 from lambdas.shared.aws import told
 from lambdas.shared.s3 import Objects
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
 
 #: The place of what concerns a run as a whole; no window has such a label.
 RUN: Final = "run"
@@ -196,10 +199,6 @@ _ID_TIME: Final = "%Y%m%dT%H%M%SZ"
 _SKEW: Final = timedelta(seconds=90)
 
 
-class Glue(Protocol):
-    def get_job_run(self, **asked: Any) -> Any: ...
-
-
 @attrs.frozen
 class GlueRun:
     """`as_of` is "" where the job was started without one; then it took the time of its start."""
@@ -215,7 +214,7 @@ class GlueRun:
         return f"{self.started:{_ID_TIME}}-{self.job_run_id[:40]}"
 
 
-def get_job_run(glue: Glue, job: str, job_run_id: str) -> GlueRun:
+def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> GlueRun:
     with told(f"asking for run {job_run_id} of job {job}"):
         run: Mapping[str, Any] = glue.get_job_run(JobName=job, RunId=job_run_id)["JobRun"]
     ended = run.get("CompletedOn")

@@ -8,7 +8,7 @@ stays alive for its grace; then a scheduled call revokes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 import attrs
 
@@ -19,7 +19,6 @@ from lambdas.rotation.versions import (
     PENDING,
     Described,
     Policy,
-    RotatedSecrets,
     RotationContext,
     SecretVersions,
     Version,
@@ -30,6 +29,9 @@ from lambdas.shared.errors import InProgress, LakeferryError, OutOfTime, RateLim
 from lambdas.shared.log import Log
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 CONFLUENT: Final = "confluent"
 SNOWFLAKE: Final = "snowflake"
@@ -150,7 +152,7 @@ ALREADY: Final = "already current"
 class Rotation:
     """One invocation's. `connect` gives the strategy of a kind of credential."""
 
-    client: RotatedSecrets
+    client: SecretsManagerClient
     connect: Callable[[str], Strategy]
     policy: Policy
     deadline: Deadline

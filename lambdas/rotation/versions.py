@@ -13,16 +13,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.shared.aws import DENIED, FINAL, SecretsManager, told, unless
+from lambdas.shared.aws import DENIED, FINAL, told, unless
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import NOT_SECRET
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
@@ -31,16 +34,6 @@ _MARK: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
-
-
-class RotatedSecrets(SecretsManager, Protocol):
-    """What rotation asks of Secrets Manager; boto3's client fits."""
-
-    def describe_secret(self, **asked: Any) -> Any: ...
-
-    def update_secret_version_stage(self, **asked: Any) -> Any: ...
-
-    def list_secret_version_ids(self, **asked: Any) -> Any: ...
 
 
 @attrs.frozen
@@ -84,7 +77,7 @@ class Described:
 class SecretVersions:
     """One secret's."""
 
-    client: RotatedSecrets
+    client: SecretsManagerClient
     secret_id: str
 
     def describe(self) -> Described:
@@ -153,9 +146,10 @@ class SecretVersions:
                 found = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
         except KeyError:
             return None
-        if "SecretString" not in found:
+        text = found.get("SecretString")
+        if not text:
             return None
-        fields = _fields(str(found["SecretString"]))
+        fields = _fields(text)
         if fields is None:
             raise Refused(rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
         return Version(version, _seconds(found["CreatedDate"]) or 0.0, fields)

@@ -22,12 +22,6 @@ FINAL: Final = frozenset(
 DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
 
 
-class SecretsManager(Protocol):
-    def get_secret_value(self, **asked: Any) -> Any: ...
-
-    def put_secret_value(self, **asked: Any) -> Any: ...
-
-
 class DynamoDb(Protocol):
     def get_item(self, **asked: Any) -> Any: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import attrs
@@ -10,7 +10,10 @@ import cattrs
 
 from lambdas.shared import errors
 from lambdas.shared.errors import LakeferryError
-from lambdas.shared.s3 import S3, Objects
+from lambdas.shared.s3 import Objects
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 _SCHEME: Final = "s3"
 
@@ -54,7 +57,7 @@ class DeploymentSettings:
     deployer_secrets: list[str] = attrs.Factory(list)
 
 
-def read(s3: S3, url: str) -> DeploymentSettings:
+def read(s3: S3Client, url: str) -> DeploymentSettings:
     """Raises LakeferryError where there is no such object, or it isn't what the stacks publish."""
     parts = urlsplit(url)
     found = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None

@@ -6,7 +6,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 from botocore.exceptions import ClientError
@@ -15,18 +15,13 @@ from lambdas.shared import errors
 from lambdas.shared.aws import error_code, told
 from lambdas.shared.errors import LakeferryError
 
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
 _GONE: Final = ("NoSuchKey", "404", "NotFound")
 #: S3 answers a lost race with 412, or with 409 while the other write is under way.
 _CONFLICT: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _GZIP: Final = b"\x1f\x8b"
-
-
-class S3(Protocol):
-    def get_object(self, **asked: Any) -> Any: ...
-
-    def put_object(self, **asked: Any) -> Any: ...
-
-    def list_objects_v2(self, **asked: Any) -> Any: ...
 
 
 class Found(NamedTuple):
@@ -41,7 +36,7 @@ class Listed(NamedTuple):
 
 @attrs.frozen
 class Objects:
-    client: S3
+    client: S3Client
     bucket: str
 
     def read(self, key: str) -> Found | None:
@@ -65,11 +60,15 @@ class Objects:
     def write(self, key: str, document: dict[str, Any], *, over: str | None) -> bool:
         """Over the object with this ETag or, for None, where there is none yet; False where somebody else was faster, which
         may also be this very write, sent twice."""
-        condition = {"IfMatch": over} if over else {"IfNoneMatch": "*"}
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
         with told(f"writing s3://{self.bucket}/{key}"):
             try:
-                self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", **condition)
+                if over:
+                    self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over)
+                else:
+                    self.client.put_object(
+                        Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+                    )
             except ClientError as error:
                 if error_code(error) in (*_CONFLICT, *_GONE):
                     return False

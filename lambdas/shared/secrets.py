@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import SecretsManager, error_code, told
+from lambdas.shared.aws import error_code, told
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import ApiKey, Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 #: The fields in which every key of ours stands, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
@@ -30,7 +33,7 @@ _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 
 @attrs.frozen
 class SecretStore:
-    client: SecretsManager
+    client: SecretsManagerClient
 
     def read(self, secret_id: str) -> dict[str, Secret]:
         """The current value; empty where there is none, or no such secret. Raises NotFound where it isn't a JSON object."""
@@ -66,7 +69,7 @@ class SecretStore:
             raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0) from None
 
 
-def _text_of(client: SecretsManager, secret_id: str) -> str:
+def _text_of(client: SecretsManagerClient, secret_id: str) -> str:
     """Raises KeyError where there is no such secret or no value."""
     try:
         return str(client.get_secret_value(SecretId=secret_id)["SecretString"])
@@ -76,7 +79,7 @@ def _text_of(client: SecretsManager, secret_id: str) -> str:
         raise
 
 
-def _put(client: SecretsManager, secret_id: str, text: str, token: str) -> None:
+def _put(client: SecretsManagerClient, secret_id: str, text: str, token: str) -> None:
     """Raises KeyError where there is no such secret."""
     try:
         client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
