@@ -13,11 +13,13 @@ import attrs
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import FAILED
 from lakeferry.reference import causes, command_causes, deploy_causes, error_sources, setup_causes
-from lambdas.custom_resources.reference import all_errors
+from lambdas.confluent import errors as confluent
 from lambdas.monitoring import errors as watch
 from lambdas.notifications import errors as notification
 from lambdas.rotation import errors as rotation
+from lambdas.shared import errors as shared
 from lambdas.shared.errors import ErrorRow
+from lambdas.snowflake import errors as snowflake
 
 EXPORTS: Final = "Exports"
 COMMANDS: Final = "Commands"
@@ -96,8 +98,11 @@ def _explained(found: Mapping[str, error_sources.Source]) -> Iterator[Known]:
             source = found.get(code, error_sources.NOWHERE)
             yield Known(code, room, what, why, fix, tuple(sorted(source.exits)) or (FAILED,), tuple(sorted(source.places)))
     rooms: dict[str, Iterable[ErrorRow]] = {
-        RESOURCES: all_errors(), ROTATION: rotation.ERRORS, MAILS: notification.ERRORS, WATCH: watch.ERRORS,
-    }  # fmt: skip
+        RESOURCES: sorted((*shared.ERRORS, *confluent.ERRORS, *snowflake.ERRORS)),
+        ROTATION: rotation.ERRORS,
+        MAILS: notification.ERRORS,
+        WATCH: watch.ERRORS,
+    }
     for room, rows in rooms.items():
         for row in rows:
             source = found.get(row.code, error_sources.NOWHERE)

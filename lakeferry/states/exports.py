@@ -58,7 +58,7 @@ class Standing:
 
 def look_at(places: Places) -> list[Standing]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(functools.partial(_standing, places), places.settings.watched.exports))
+        return list(pool.map(functools.partial(_standing, places), places.settings.monitored.exports))
 
 
 def _standing(places: Places, export: MonitoredExport) -> Standing:

@@ -35,7 +35,7 @@ class Places:
 
     @functools.cached_property
     def topics(self) -> KafkaTopics:
-        return KafkaTopics(self._telemetry, self.settings.watched.cluster, self.here.clock.time)
+        return KafkaTopics(self._telemetry, self.settings.monitored.cluster, self.here.clock.time)
 
     @functools.cached_property
     def shown(self) -> SnowflakeTables:
@@ -73,5 +73,5 @@ def of(here: Ground) -> Places:
     for function in deployed.functions(here, stack, contract.WATCH):
         with aws_told(f"looking at function {function.name}"):
             found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
-            return Places(here, monitoring.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
+            return Places(here, monitoring.read_settings(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
     raise CommandFailed(FAILED, "NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

@@ -35,7 +35,9 @@ class Hops:
 
 def look_at(places: Places, tableflow: Tableflow, stale_hours: float) -> list[Hops]:
     """One that can't be seen hides no other."""
-    asked = [(table.topic, hop, ask) for table in places.settings.watched.tables for hop, ask in _asks(places, tableflow, table)]
+    asked = [
+        (table.topic, hop, ask) for table in places.settings.monitored.tables for hop, ask in _asks(places, tableflow, table)
+    ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda one: _seen(one[2], stale_hours), asked))
     found: dict[str, dict[str, Seen]] = {}

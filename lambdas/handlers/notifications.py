@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import boto3
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.handlers import runtime
-from lambdas.handlers.runtime import LambdaContext
+from lambdas.handlers.runtime import LambdaContext, client, entry_point, require_variables
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.mailer import Mailer, Notifier
 from lambdas.notifications.message import Links
 from lambdas.notifications.outcome import ExportSettings
-from lambdas.shared import deployment, errors
+from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, SystemClock
-from lambdas.shared.errors import LakeferryError, Refused
-from lambdas.shared.log import Log, open_log
+from lambdas.shared.errors import Refused
+from lambdas.shared.log import Log
 from lambdas.shared.s3 import Objects
 from lambdas.shared.sns import SnsTopics
 
@@ -30,9 +27,8 @@ if TYPE_CHECKING:
 
 #: What a schedule of ours sends in place of an event of Glue's.
 CATCH_UP: Final = {"operation": "catch_up"}
-_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 #: A message that is sent again because its answer was lost would be a second mail that nobody counts.
-_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_max_attempts": 1})
+SENT_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_max_attempts": 1})
 
 
 @attrs.frozen
@@ -46,9 +42,8 @@ class Settings:
 
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """What is raised ends as a try of Lambda's, then in the dead-letter queue: nothing of a mail's text is in it."""
-    log = open_log().bind(event=event.get("id"), job=(event.get("detail") or {}).get("jobName"))
-    with runtime.told(log):
-        answer(build(read(os.environ, _client("s3")), SystemClock(), log), event, context.invoked_function_arn)
+    with entry_point(event=event.get("id"), job=(event.get("detail") or {}).get("jobName")) as log:
+        answer(build(read_settings(os.environ, client("s3")), SystemClock(), log), event, context.invoked_function_arn)
         return {"told": True}
 
 
@@ -66,18 +61,17 @@ def answer(notifier: Notifier, event: Mapping[str, Any], function_arn: str) -> N
     notifier.of_job(str(detail["jobName"]), str(detail["jobRunId"]), str(detail["state"]))
 
 
-def build(read: Settings, clock: Clock, log: Log) -> Notifier:
-    """The composition: the only place that chooses what stands behind the ports."""
-    post = Mailer(Objects(_client("s3"), read.bucket), SnsTopics(_client("sns")), clock, log)
-    links = Links(read.bucket, read.region, read.prefix)
-    return Notifier(post, _client("glue"), read.exports, read.alarm_topic, links)
+def build(settings: Settings, clock: Clock, log: Log) -> Notifier:
+    post = Mailer(Objects(client("s3"), settings.bucket), SnsTopics(client("sns", SENT_ONCE)), clock, log)
+    links = Links(settings.bucket, settings.region, settings.prefix)
+    return Notifier(post, client("glue"), settings.exports, settings.alarm_topic, links)
 
 
-def read(environment: Mapping[str, str], s3: S3Client) -> Settings:
+def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all that is missing."""
-    wanted = (contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION")
-    if missing := [name for name in wanted if not environment.get(name)]:
-        raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
+    require_variables(
+        environment, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION"
+    )
     exports = deployment.read(s3, environment[contract.SETTINGS]).exports
     topics = environment[contract.TOPIC_ARNS]
     return Settings(
@@ -87,10 +81,3 @@ def read(environment: Mapping[str, str], s3: S3Client) -> Settings:
         alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
         exports={one.export: ExportSettings(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
     )
-
-
-@functools.cache
-def _client(service: str) -> Any:
-    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
-    session: Any = boto3.session.Session()
-    return session.client(service, config=_ONCE if service == "sns" else _AWS)

@@ -50,7 +50,7 @@ def looking(stands):
         deployment=told.prefix,
         bucket=stands.bucket,
         prefix="exports",
-        watched=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
+        monitored=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
         metrics_key=told.confluent.cloud_key_secret,
         telemetry_url=stands.worlds.cloud.url,
         tableflow_secret="",

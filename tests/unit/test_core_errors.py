@@ -7,15 +7,15 @@ import re
 from pathlib import Path
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.custom_resources import reference
 from lambdas.shared import errors
 from lambdas.shared.errors import ErrorRow, LakeferryError
+from lambdas.snowflake import errors as snowflake_errors
 
 LAMBDAS = Path(errors.__file__).parents[1]
 
 
 def test_every_row_is_whole_and_its_code_its_own():
-    rows = reference.all_errors()
+    rows = (*errors.ERRORS, *confluent_errors.ERRORS, *snowflake_errors.ERRORS)
     assert len({row.code for row in rows}) == len(rows)
     for row in rows:
         assert re.fullmatch(r"(LF|NET|AWS|CFL|SNF)(-[A-Z]+)+", row.code), row

@@ -13,7 +13,7 @@ from notification_world import MONDAY, published, record
 
 from lambdas import contract
 from lambdas.handlers import notifications
-from lambdas.handlers.runtime import Failed
+from lambdas.handlers.runtime import Failed, client
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import NotSent, ResponseLost
 from lambdas.shared.sns import SnsTopics
@@ -56,7 +56,7 @@ class Mailbox:
 def _warm():
     """The function's clients, and the tests', lead to this embedded AWS as long as it is there."""
     yield
-    notifications._client.cache_clear()
+    client.cache_clear()
     _client.cache_clear()
 
 
@@ -165,7 +165,7 @@ def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(
         LakeferryError, match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set"
     ):
-        notifications.read({contract.LAKE_BUCKET: "lake"}, _client("s3"))
+        notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 
 
 # --- what SNS answers, through boto3's client as the function makes it
@@ -182,18 +182,18 @@ def test_what_the_environment_lacks_is_named_all_at_once():
     ],
 )
 def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_once(status, code, error, lake_aws):
-    client = notifications._client("sns")
-    assert client.meta.config.retries["total_max_attempts"] == 1
-    with Stubber(client) as stub:
+    sns = client("sns", notifications.SENT_ONCE)
+    assert sns.meta.config.retries["total_max_attempts"] == 1
+    with Stubber(sns) as stub:
         stub.add_client_error("publish", code, http_status_code=status)
         with pytest.raises(error):
-            SnsTopics(client).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+            SnsTopics(sns).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
         stub.assert_no_pending_responses()
 
 
 def test_n4_a_connection_that_never_stood_sent_nothing(lake_aws, monkeypatch):
-    notifications._client.cache_clear()
+    client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):
-        SnsTopics(notifications._client("sns")).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
-    notifications._client.cache_clear()
+        SnsTopics(client("sns", notifications.SENT_ONCE)).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+    client.cache_clear()

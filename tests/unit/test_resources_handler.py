@@ -15,7 +15,7 @@ from deployments.model import Aws
 from lambdas import contract
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.request import Identity
-from lambdas.handlers import custom_resource, runtime, settings
+from lambdas.handlers import custom_resource, runtime
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
@@ -117,15 +117,17 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
 @pytest.mark.usefixtures("environment")
 def test_the_composition_needs_no_network():
     clock = TurnedClock()
-    lifecycle = custom_resource.build(settings.read(ENVIRONMENT), Deadline(clock, clock.now + 90), clock, open_log(io.StringIO()))
+    lifecycle = custom_resource.build(
+        custom_resource.read_settings(ENVIRONMENT), Deadline(clock, clock.now + 90), open_log(io.StringIO())
+    )
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
     assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)
 
 
 def test_settings():
-    assert settings.read(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
+    assert custom_resource.read_settings(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
     given = {**ENVIRONMENT, contract.CONFLUENT_URL: "http://127.0.0.1:8090", contract.CATALOG_URL: "http://127.0.0.1:8091"}
-    assert (settings.read(given).confluent_url, settings.read(given).catalog_url) == (
+    assert (custom_resource.read_settings(given).confluent_url, custom_resource.read_settings(given).catalog_url) == (
         "http://127.0.0.1:8090",
         "http://127.0.0.1:8091",
     )
@@ -133,14 +135,14 @@ def test_settings():
 
 @given(st.text(max_size=3000), st.integers(10, 2500))
 def test_a_reason_is_cut_between_two_characters(text, length):
-    shown = runtime.cut(text, length)
+    shown = runtime.truncate(text, length)
     assert len(shown.encode()) <= length
     assert text.startswith(shown.removesuffix("…"))
 
 
 def test_a_reason_is_redacted_before_it_is_cut():
     secret = Secret("canary-at-the-border")
-    shown = runtime.cut("x" * 1990 + secret.reveal(), 2000)
+    shown = runtime.truncate("x" * 1990 + secret.reveal(), 2000)
     assert "canary" not in shown
     assert SHOWN[0] in shown
 
@@ -148,7 +150,7 @@ def test_a_reason_is_redacted_before_it_is_cut():
 @pytest.mark.parametrize("text", ["ü" * 1240, "x" * 2480, "\0" * 414])  # the last takes six bytes each in JSON
 def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
     answer = {"IsComplete": True, "Data": {"arn": text}}
-    assert custom_resource.fitting(answer) == answer
+    assert custom_resource.require_deliverable(answer) == answer
     names = {"StackId": STACK.replace("lake", "s" * 128), "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
     identity = str(Identity("snowflake_catalog_integration", "L" * 255, "0123abcd"))
     whole = {"Status": "SUCCESS", "Reason": "", **names, "PhysicalResourceId": identity, "NoEcho": False, **answer}
@@ -157,24 +159,24 @@ def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
 
 def test_outputs_that_are_too_long_are_refused_and_never_cut():
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*the longest is arn"):
-        custom_resource.fitting({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
+        custom_resource.require_deliverable({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
 
 
 def test_outputs_with_a_secret_are_refused():
     secret = Secret("canary-in-the-outputs")
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*a would show a secret") as refused:
-        custom_resource.fitting({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}})
+        custom_resource.require_deliverable({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}})
     assert "canary" not in str(refused.value)
 
 
 def test_an_answer_without_outputs_stays_as_it_is():
-    assert custom_resource.fitting({"IsComplete": False}) == {"IsComplete": False}
-    assert custom_resource.fitting({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
+    assert custom_resource.require_deliverable({"IsComplete": False}) == {"IsComplete": False}
+    assert custom_resource.require_deliverable({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
 
 
 def test_the_message_of_an_error_is_no_longer_than_its_share():
     error = LakeferryError(errors.UNREACHABLE, "ü" * 5000)
-    assert len(runtime.cut(str(error), runtime.REASON_BYTES).encode()) <= 2000
+    assert len(runtime.truncate(str(error), runtime.REASON_BYTES).encode()) <= 2000
 
 
 def test_the_log_is_opened_anew_each_time():

@@ -226,7 +226,7 @@ def places_of_loose_sql(source, is_the_place=False):
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
         constant = isinstance(given, ast.Name) and given.id.startswith("_") and given.id.isupper()
         whole = isinstance(given, ast.Constant)
-        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "key_slots.SET["))
+        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "keypair.SET_SLOT["))
         if not (loops or constant or whole or table):
             loose.append(call.lineno)
     return loose

@@ -20,7 +20,7 @@ from lambdas import contract
 from lambdas.confluent import telemetry
 from lambdas.confluent.client import RestClient
 from lambdas.handlers import monitoring
-from lambdas.handlers.runtime import Failed
+from lambdas.handlers.runtime import Failed, client
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements, metrics
 from lambdas.monitoring.checks import Check, CheckResults, run_checks
@@ -45,7 +45,7 @@ MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 @pytest.fixture(autouse=True, scope="module")
 def _warm():
     yield
-    monitoring._client.cache_clear()
+    client.cache_clear()
     _client.cache_clear()
 
 
@@ -260,7 +260,7 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
         ["by-hand"],
         ["log"],
     )
-    places = monitoring.places(_settings(parsed), SystemClock(), 0)
+    places = monitoring.clients(_settings(parsed), SystemClock(), 0)
     assert {sight.metric for sight in monitoring.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
 
 
@@ -341,8 +341,7 @@ def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aw
 
 
 def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch):
-    client = monitoring._client("cloudwatch")
-    with Stubber(client) as stub:
+    with Stubber(monitoring._client("cloudwatch")) as stub:
         stub.add_client_error("put_metric_data", "AccessDenied")
         with pytest.raises(Failed, match="AWS-REFUSED"):
             monitoring.on_schedule({}, Invocation())
@@ -350,7 +349,7 @@ def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch)
 
 def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
-        monitoring.read({contract.PROJECT: "lakeferry"}, _client("s3"))
+        monitoring.read_settings({contract.PROJECT: "lakeferry"}, _client("s3"))
 
 
 @pytest.mark.parametrize("document", [{"tables": 3}, {"tables": [{"in_glue": True}]}])
