@@ -85,7 +85,7 @@ class Vendors:
         ledger = StateStore(_Memory(), self.here.clock)
         ledger.change("own", lambda _: row)
         lease = ledger.lease("own", "destroy", "destroy", self.here.deadline.at)
-        return Reconciler(registered.kind, context, registered.kind.Spec(**self._values(item)), lease)
+        return Reconciler(registered.kind, context, registered.kind.PROPERTIES(**self._values(item)), lease)
 
     def _values(self, item: Item) -> Mapping[str, Any]:
         """What the kind has to know to find the object and to delete it; the rest of its properties doesn't matter any more."""

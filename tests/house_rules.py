@@ -42,7 +42,10 @@ _LAMBDAS_BOTTOM = "lambdas.shared lambdas.contract"
 ROOMS = {
     "app": _room("app.py", "stacks deployments", "aws_cdk"),
     "stacks": _room(
-        "stacks", "stacks deployments exports lambdas.contract glue_jobs.contract", "aws_cdk cdk_nag constructs attrs"
+        "stacks",
+        "stacks deployments exports lambdas.contract lambdas.shared.properties lambdas.confluent.properties "
+        "lambdas.snowflake.properties glue_jobs.contract",
+        "aws_cdk cdk_nag constructs attrs",
     ),
     "deployments": _room("deployments", "deployments exports", "attrs cattrs"),
     "exports": _room("exports", "exports", "attrs cattrs"),

@@ -27,12 +27,12 @@ def text() -> str:
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:
-    replace = ", ".join(code(each) for each in kind.REPLACE_ON)
-    outputs = ", ".join(code(each) for each in kind.OUTPUTS)
+    replace = ", ".join(code(each) for each in kind.PROPERTIES.CREATE_ONLY)
+    outputs = ", ".join(code(each) for each in kind.PROPERTIES.OUTPUTS)
     parts = [
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
-        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.Spec)]),
+        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
         f"Another object is made when these change: {replace}." if replace else "It is never made anew.",
         f"Outputs: {outputs}. CloudFormation waits {kind.PATIENCE / 60:.0f} minutes at most.",
     ]

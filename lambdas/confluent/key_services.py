@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -24,16 +24,6 @@ class Target:
     cluster_id: str = ""
     region: str = ""
     compute_pool_id: str = ""
-
-
-#: The properties that each service needs besides the account.
-NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kafka": ("environment_id", "cluster_id"),
-    "schema_registry": ("environment_id",),
-    "flink": ("environment_id", "region"),
-    "tableflow": ("environment_id", "cluster_id", "region"),
-    "cloud": (),
-}
 
 
 def target_of(held: Mapping[str, str]) -> Target:

@@ -50,8 +50,8 @@ def on_event(event: Mapping[str, Any], now: float, kinds: Mapping[str, ResourceT
         kind = registry.find(asked.kind, kinds).kind
         if asked.verb == DELETE:
             return {"PhysicalResourceId": asked.physical_id, request.STARTED: now}
-        spec = parse(kind.Spec, asked.given, strict=True)
-        target, discard = _targets(asked, kind, _previous(asked, kind.Spec), spec)
+        spec = parse(kind.PROPERTIES, asked.given, strict=True)
+        target, discard = _targets(asked, kind, _previous(asked, kind.PROPERTIES), spec)
         return {"PhysicalResourceId": str(target), request.STARTED: now, request.DISCARD: str(discard or "")}
 
 
@@ -150,12 +150,12 @@ class Lifecycle:
             secrets=self.secrets,
             clock=self.deadline.clock,
             notes=lease.row.facts.notes,
-            previous=_previous(asked, registered.kind.Spec),
+            previous=_previous(asked, registered.kind.PROPERTIES),
             deleting=deleting,
             origin=request.resource_uid(asked.stack_id, asked.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(asked.stack_id),
         )
-        return Reconciler(registered.kind, context, parse(registered.kind.Spec, asked.given, strict=False), lease)
+        return Reconciler(registered.kind, context, parse(registered.kind.PROPERTIES, asked.given, strict=False), lease)
 
     def _to_delete(self, asked: Request) -> Identity | None:
         """None where the id is not ours and the properties could never have made anything."""
@@ -163,7 +163,7 @@ class Lifecycle:
             return asked.identity
         kind = registry.find(asked.kind, self.kinds).kind
         try:
-            spec = parse(kind.Spec, asked.given, strict=False)
+            spec = parse(kind.PROPERTIES, asked.given, strict=False)
         except BadProperties:
             return None
         return Identity(asked.kind, asked.logical_id, request.generation_of(kind, spec))

@@ -44,14 +44,14 @@ def parse_physical_id(physical_id: str) -> Identity | None:
 
 def generation_of(kind: ResourceHandler, spec: Properties) -> str:
     """Never changes for the same values: ids of living resources are made of it."""
-    if not kind.REPLACE_ON:
+    if not kind.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
-    values = json.dumps([getattr(spec, name) for name in kind.REPLACE_ON])
+    values = json.dumps([getattr(spec, name) for name in kind.PROPERTIES.CREATE_ONLY])
     return hashlib.sha256(values.encode()).hexdigest()[:8]
 
 
 def is_replaced(kind: ResourceHandler, before: Properties, after: Properties) -> bool:
-    return any(getattr(before, name) != getattr(after, name) for name in kind.REPLACE_ON)
+    return any(getattr(before, name) != getattr(after, name) for name in kind.PROPERTIES.CREATE_ONLY)
 
 
 def resource_uid(stack_id: str, logical_id: str) -> str:

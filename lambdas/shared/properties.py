@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter
@@ -27,7 +27,12 @@ RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.
 
 @attrs.frozen
 class Properties:
-    """Base of all kinds' properties."""
+    """The schema of a resource type. TYPE is its name in stacks, OUTPUTS are what `Fn::GetAtt` gives, CREATE_ONLY are properties
+    whose change makes another object."""
+
+    TYPE: ClassVar[str] = ""
+    OUTPUTS: ClassVar[tuple[str, ...]] = ()
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     def problems(self) -> Iterable[tuple[str, str]]:
         """Mistakes that only several properties together show: name and what is wrong."""

@@ -4,7 +4,6 @@
     is_ready    the outputs once the object works, None while it comes into being
     update      writes what differs between the object and the properties, and nothing else
     delete      asks the vendor to remove an object; quiet about what is gone, may be asked again
-    REPLACE_ON  the properties that make another object: no vendor can change them in place
     adopt       ids of the objects that are ours, as the vendor shows them now
 
 Every verb may be called twice, and each call may be the one whose answer got lost. Verbs never wait: they raise NotYet,
@@ -53,10 +52,7 @@ class ResourceHandler(Protocol):
     """A module of `resources/`."""
 
     @property
-    def Spec(self) -> type[Properties]: ...  # noqa: N802
-
-    @property
-    def OUTPUTS(self) -> tuple[str, ...]: ...  # noqa: N802
+    def PROPERTIES(self) -> type[Properties]: ...  # noqa: N802
 
     @property
     def PATIENCE(self) -> float:  # noqa: N802
@@ -69,9 +65,6 @@ class ResourceHandler(Protocol):
     def update(self, context: Any, spec: Any, object_id: str) -> None: ...
 
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
-
-    @property
-    def REPLACE_ON(self) -> tuple[str, ...]: ...  # noqa: N802
 
     def adopt(self, context: Any, spec: Any, known: str | None) -> list[str]:
         """`known` is the id that we remember. An empty list means: looked, and there is none."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -18,6 +17,7 @@ from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 from lambdas.snowflake.errors import mentions
+from lambdas.snowflake.properties import ROLE_ARN
 
 #: Of a storage location: where it leads, with which role and external id.
 PLACE: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
@@ -29,7 +29,6 @@ _NAMESPACE_PATIENCE: Final = 1800.0
 _WELL: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
 #: Of AWS's own words, as Snowflake passes them on for several checks at once: the action that is missing comes late in each.
 _WORDS: Final = 900
-_ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
 _DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
@@ -89,7 +88,7 @@ def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | N
     def told(end: str) -> str:
         return next((found[prefix + end] for prefix in _PREFIXES if found.get(prefix + end)), "")
 
-    role = _ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
+    role = ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
     place = re.search(r"https://[\w./-]+", found.get("REST_CONFIG", ""))
     where = f"{place[0] if place else 'AWS Glue'}, namespace {found.get('CATALOG_NAMESPACE', 'not told')}"
     return Side(f"catalog integration {name}", told("IAM_USER_ARN"), told("EXTERNAL_ID"), role[0] if role else "", where)
@@ -160,11 +159,6 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     if used:
         names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
-
-
-def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
-    if not _ROLE_ARN.fullmatch(role_arn):
-        yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
 
 
 def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:

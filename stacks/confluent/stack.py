@@ -9,6 +9,7 @@ from constructs import IDependable
 
 from deployments.check import Plan
 from lambdas import contract
+from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent import tables
 from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, empty_secrets, place, subjects_of
@@ -89,7 +90,7 @@ class ConfluentStack(LakeferryStack):
     def _pool(self) -> Made:
         confluent, region = self.deployment.confluent, self.deployment.aws.region
         return self.resources.make(
-            "flink_compute_pool",
+            FlinkComputePoolProps,
             "FlinkPool",
             environment_id=self.where.environment_id,
             region=region,

@@ -20,6 +20,7 @@ from policies import ACCOUNT, Reader
 from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
+from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.monitoring import metrics
 from lambdas.monitoring.checks import CheckResults
 from lambdas.shared import deployment as settings
@@ -173,19 +174,19 @@ def test_nothing_purges_data_that_stays(dev, prod):
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
 
 
-def test_custom_resources_use_words_that_their_kind_knows(assembly):
+def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
     seen = set()
     for template in assembly.templates.values():
         for body in template["Resources"].values():
             if body["Type"].startswith("Custom::") and body["Type"] != contract.PURGE_TYPE:
                 given = body["Properties"]
-                known = contract.KINDS[given["kind"]]
+                fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].kind.PROPERTIES)
                 seen.add(given["kind"])
                 assert body["Type"] == contract.resource_type(given["kind"])
-                assert set(known.required) <= set(given)
-                assert set(given) <= {*known.required, *known.optional, "kind", "ServiceToken", "ServiceTimeout"}
+                assert {name for name, field in fields.items() if field.default is attrs.NOTHING} <= set(given)
+                assert set(given) <= {*fields, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
-    left = set(contract.KINDS) - seen
+    left = set(RESOURCE_TYPES) - seen
     assert left <= {"snowflake_linked_database", "connector", "flink_statement", "schema"}
 
 

@@ -119,7 +119,7 @@ class Deployed:
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        spec = registered.kind.Spec(**properties)
+        spec = registered.kind.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=Planter(self.here).name(kind, logical_id, **properties),
@@ -165,7 +165,7 @@ class Deployed:
 
     def _identity(self, kind, logical_id, properties):
         module = registry.RESOURCE_TYPES[kind].kind
-        return Identity(kind, logical_id, request.generation_of(module, module.Spec(**properties)))
+        return Identity(kind, logical_id, request.generation_of(module, module.PROPERTIES(**properties)))
 
     def _streams(self):
         """A topic with a schema, and the keys of who manages it."""

@@ -124,14 +124,14 @@ class Planter:
             account=self.here.account,
             stack=f"{self.here.deployment.prefix}-{part}",
             logical_id=logical_id,
-            generation=request.generation_of(module, module.Spec(**properties)),
+            generation=request.generation_of(module, module.PROPERTIES(**properties)),
         )
 
     def make(self, kind, logical_id, name="", **properties):
         """The object's id, once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
-        spec = registered.kind.Spec(**properties)
+        spec = registered.kind.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=name or self.name(kind, logical_id, **properties),

@@ -52,7 +52,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
 
 def spec(kind, **given):
     """The kind's properties, read as strictly as those of a new deployment."""
-    return parse(kind.Spec, given, strict=True)
+    return parse(kind.PROPERTIES, given, strict=True)
 
 
 def listing(*items, following=""):

@@ -9,6 +9,7 @@ import pytest
 from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 
 from lambdas.confluent import key_services, secret_fields
+from lambdas.confluent.properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
 from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, ResourceMissing, Transient
 from lambdas.shared.redaction import ApiKey, Secret
@@ -203,7 +204,7 @@ def test_a_service_wants_what_it_needs(service, missing):
 
 
 def test_every_service_has_its_fields_its_needs_and_its_trial():
-    assert secret_fields.SERVICES == tuple(SERVICES) == tuple(key_services.NEEDS)
+    assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:
         held = secret_fields.fields(service, key, secret_fields.Connection(SA, "r"))

@@ -13,6 +13,7 @@ from toy_kind import Spec, ToyKind
 from lambdas import contract
 from lambdas.confluent.resources import environment, topic
 from lambdas.custom_resources import request
+from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.custom_resources.request import Identity
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import parse
@@ -41,9 +42,11 @@ def test_names_of_living_objects_never_change():
 
 
 def test_ids_of_living_objects_never_change():
-    spec = parse(topic.Spec, {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"}, strict=True)
+    spec = parse(
+        topic.PROPERTIES, {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"}, strict=True
+    )
     assert request.generation_of(topic, spec) == "f1747aab"
-    assert request.generation_of(environment, parse(environment.Spec, {}, strict=True)) == "0"
+    assert request.generation_of(environment, parse(environment.PROPERTIES, {}, strict=True)) == "0"
     assert str(Identity("topic", "Trades", "f1747aab")) == "lf1:topic:Trades:f1747aab"
 
 
@@ -70,7 +73,7 @@ def test_names_of_a_deployment_begin_alike():
 
 def test_types_of_cloudformation():
     assert contract.resource_type("kafka_cluster") == "Custom::LakeferryKafkaCluster"
-    assert all(len(contract.resource_type(kind)) <= 60 for kind in contract.KINDS)
+    assert all(len(contract.resource_type(kind)) <= 60 for kind in RESOURCE_TYPES)
 
 
 def test_an_id_is_read_back_and_a_foreign_one_is_not():

@@ -121,7 +121,7 @@ def test_a_name_of_the_user_s_own(server, kind):
     script(server)
     assert kind.create(context(server), spec(kind, name="sales_2026")) == "SALES_2026"
     assert '"SALES_2026"' in written(server)[0]
-    assert kind.REPLACE_ON == ("name",)
+    assert kind.PROPERTIES.CREATE_ONLY == ("name",)
 
 
 @pytest.mark.parametrize("name", ["a-b", "1a", "a b", 'a"b', "a.b", "x" * 256, "ä"])

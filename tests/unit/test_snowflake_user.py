@@ -201,7 +201,7 @@ def test_a_new_secret_gets_a_new_pair_and_the_user_keeps_living(server):
     made = held_context.secrets.client.fields("moved")
     assert made["fingerprint"] != pair().fingerprint
     assert written(server)[0].startswith(f'ALTER USER "{OWN}" SET RSA_PUBLIC_KEY_2=\'MII')
-    assert user.REPLACE_ON == ("name",)
+    assert user.PROPERTIES.CREATE_ONLY == ("name",)
 
 
 def test_it_is_dropped_and_its_secret_stays(server):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import attrs
 from resource_world import Invocations, Resource
@@ -20,6 +21,10 @@ WRITES = ("create", "change", "remove")
 
 @attrs.frozen
 class Spec(Properties):
+    TYPE: ClassVar = "toy"
+    OUTPUTS: ClassVar = ("id", "size")
+    CREATE_ONLY: ClassVar = ("shelf",)
+
     shelf: str = prop("Where it stands. Another shelf is another thing.", default="north")
     size: int = prop("How large it is.", default=1)
     colour: str = prop("What can only be changed by making it anew.", default="red")
@@ -89,10 +94,8 @@ class Shop:
 class ToyKind:
     """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work."""
 
-    Spec = Spec
-    OUTPUTS = ("id", "size")
+    PROPERTIES = Spec
     PATIENCE = 3000.0
-    REPLACE_ON = ("shelf",)
 
     def __init__(self):
         self.broken = lambda thing: False

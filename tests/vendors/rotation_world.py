@@ -182,7 +182,7 @@ class RotationWorld:
             self.secrets.new(service)
             given = {"service_account_id": self.owner, "service": service, "secret": service}
             where = {"environment_id": environment, "cluster_id": cluster, "region": REGION} if service != "cloud" else {}
-            spec = parse(api_key.Spec, {**given, **where}, strict=True)
+            spec = parse(api_key.PROPERTIES, {**given, **where}, strict=True)
             api_key.create(Context(vendor, f"{NAME}-{service}", SecretStore(self.secrets), self.clock, {}), spec)
 
     def _build_snowflake(self):

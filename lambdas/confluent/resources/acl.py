@@ -5,47 +5,22 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from lambdas.confluent.client import RestClient, objects, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.shared.properties import Properties, prop
+from lambdas.confluent.properties import AclProps
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("id",)
+PROPERTIES: Final = AclProps
 PATIENCE: Final = 1800.0
-#: The one resource name that entries on the cluster itself have.
-CLUSTER_NAME: Final = "kafka-cluster"
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    cluster_id: str = prop("The Kafka cluster, lkc-….")
-    credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
-    service_account_id: str = prop("The account that the entry is about, sa-….")
-    resource_type: str = prop("What is allowed or denied.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
-    resource_name: str = prop(f"Its name; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
-    resource_names: list[str] = prop("Several names in place of one: an entry for each.", default=list)
-    pattern_type: str = prop("Whether the name is whole or a beginning.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
-    operation: str = prop(
-        "What may be done.",
-        one_of=(
-            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
-            "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
-        ),
-    )  # fmt: skip
-    permission: str = prop("Whether it is allowed.", default="ALLOW", one_of=("ALLOW", "DENY"))
-    host: str = prop("From where.", default="*")
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: AclProps) -> str:
     """The same entry made twice is one entry."""
     _add(context, spec, _names(spec))
     return _id(spec)
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
     missing = _missing(context, spec)
     if len(missing) < len(_names(spec)):
         _add(context, spec, missing)
@@ -54,26 +29,20 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return None if missing else {"id": object_id}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: AclProps, object_id: str) -> None:
     """Names that are no longer wanted lose their entries."""
-    before = _names(context.previous) if isinstance(context.previous, Spec) else []
+    before = _names(context.previous) if isinstance(context.previous, AclProps) else []
     listed = _listed(context, spec)
     existing({name: name for name in {*_names(spec), *before} & listed} or None, f"ACL {object_id}")
     _add(context, spec, [name for name in _names(spec) if name not in listed])
     _remove(context, spec, [name for name in before if name not in _names(spec)])
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
     _remove(context, spec, _names(spec))
 
 
-REPLACE_ON: Final = (
-    "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name", "pattern_type", "operation",
-    "permission", "host",
-)  # fmt: skip
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
@@ -81,16 +50,16 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     )
 
 
-def _names(spec: Spec) -> list[str]:
+def _names(spec: AclProps) -> list[str]:
     return list(dict.fromkeys(spec.resource_names)) or [spec.resource_name]
 
 
-def _missing(context: Ctx, spec: Spec) -> list[str]:
+def _missing(context: Ctx, spec: AclProps) -> list[str]:
     listed = _listed(context, spec)
     return [name for name in _names(spec) if name not in listed]
 
 
-def _listed(context: Ctx, spec: Spec) -> set[str]:
+def _listed(context: Ctx, spec: AclProps) -> set[str]:
     """Names that have such an entry."""
     wanted = _entry(spec, "")
     del wanted["resource_name"]
@@ -99,7 +68,7 @@ def _listed(context: Ctx, spec: Spec) -> set[str]:
     return {text(one, "resource_name") for one in listed if all(text(one, name) == value for name, value in wanted.items())}
 
 
-def _add(context: Ctx, spec: Spec, names: list[str]) -> None:
+def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
     if len(names) == 1:
         _plane(context, spec).post(_route(spec), _entry(spec, names[0]), repeatable=True)
     elif names:
@@ -107,13 +76,13 @@ def _add(context: Ctx, spec: Spec, names: list[str]) -> None:
         _plane(context, spec).post(f"{_route(spec)}:batch", body, repeatable=True)
 
 
-def _remove(context: Ctx, spec: Spec, names: list[str]) -> None:
+def _remove(context: Ctx, spec: AclProps, names: list[str]) -> None:
     """The filter names every field: a looser one would remove entries of others."""
     for name in names:
         _plane(context, spec).delete(_route(spec), **_entry(spec, name))
 
 
-def _entry(spec: Spec, name: str) -> dict[str, str]:
+def _entry(spec: AclProps, name: str) -> dict[str, str]:
     return {
         "resource_type": spec.resource_type,
         "resource_name": name,
@@ -125,14 +94,14 @@ def _entry(spec: Spec, name: str) -> dict[str, str]:
     }
 
 
-def _id(spec: Spec) -> str:
+def _id(spec: AclProps) -> str:
     """Without the names where there are several, because they change."""
     return "/".join(_entry(spec, "" if spec.resource_names else spec.resource_name).values())
 
 
-def _plane(context: Ctx, spec: Spec) -> RestClient:
+def _plane(context: Ctx, spec: AclProps) -> RestClient:
     return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
 
 
-def _route(spec: Spec) -> str:
+def _route(spec: AclProps) -> str:
     return path("kafka", "v3", "clusters", spec.cluster_id, "acls")

@@ -6,7 +6,6 @@ name: the resource's own, or, for those that rotation made, that name, a slash, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -16,15 +15,15 @@ from lambdas.confluent import key_services
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.lookup import Ctx, in_container
-from lambdas.confluent.secret_fields import SERVICES, Connection, fields
+from lambdas.confluent.properties import ApiKeyProps
+from lambdas.confluent.secret_fields import Connection, fields
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.resource import Outputs
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
-OUTPUTS: Final = ("key_id", "secret")
+PROPERTIES: Final = ApiKeyProps
 PATIENCE: Final = 3000.0
 #: Successes in a row, each in a call of its own, before a key counts as known to all of Confluent's servers.
 SUCCESSES: Final = 2
@@ -33,30 +32,7 @@ ROTATED: Final = "/"
 _ROUTE: Final = "/iam/v2/api-keys"
 
 
-@attrs.frozen
-class Spec(Properties):
-    service_account_id: str = prop("The account whose key it is, sa-….")
-    service: str = prop("What the key is for.", one_of=SERVICES)
-    secret: str = prop("Name or ARN of the secret that gets the key. It must exist; its value is replaced.")
-    environment_id: str = prop("The environment, for all but cloud.", default="")
-    cluster_id: str = prop("The Kafka cluster, for kafka and tableflow.", default="")
-    region: str = prop("The AWS region, for flink and tableflow.", default="")
-    compute_pool_id: str = prop("The compute pool that the secret names, for flink.", default="")
-    description: str = prop("What the key is for, in words.", default="Made by Lakeferry")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in key_services.NEEDS[self.service]:
-            if not getattr(self, name):
-                yield name, f"is missing: a key for {self.service} needs it"
-
-    @property
-    def target(self) -> Target:
-        return Target(
-            self.service, self.service_account_id, self.environment_id, self.cluster_id, self.region, self.compute_pool_id
-        )
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: ApiKeyProps) -> str:
     connection = _connection(context, spec)
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
@@ -71,10 +47,10 @@ def create(context: Ctx, spec: Spec) -> str:
     return key.id
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
     """The probe proves the key, not its owner's roles: those may still be on their way."""
     key = context.secrets.read_key(spec.secret)
-    if not key_services.works(context.vendor, spec.target, key):
+    if not key_services.works(context.vendor, _target(spec), key):
         context.notes["successes"] = "0"
         raise InProgress(confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet")
     successes = int(context.notes.get("successes", "0")) + 1
@@ -82,27 +58,24 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"key_id": key.id, "secret": spec.secret} if successes >= SUCCESSES else None
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     """A key that is gone is made anew; what else stands in its secret is brought up to date."""
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
-    if isinstance(context.previous, Spec) and context.previous.description != spec.description:
+    if isinstance(context.previous, ApiKeyProps) and context.previous.description != spec.description:
         context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
     wanted = fields(spec.service, live, _connection(context, spec))
     if {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()} != wanted:
         context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     """The secret is left as it is; it belongs to the stack."""
     context.vendor.cloud.delete(_ROUTE + path(object_id))
 
 
-REPLACE_ON: Final = ("service_account_id", "service", "secret", "environment_id", "cluster_id", "region")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
     """To keep: the key that the secret holds, if it lives. To delete: all that bear our name."""
 
     def look() -> list[str]:
@@ -122,29 +95,33 @@ def is_ours(display_name: str, name: str) -> bool:
     return display_name == name or display_name.startswith(name + ROTATED)
 
 
-def _connection(context: Ctx, spec: Spec) -> Connection:
-    return attrs.evolve(key_services.connection(context.vendor, spec.target), display_name=context.name)
+def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
+    return attrs.evolve(key_services.connection(context.vendor, _target(spec)), display_name=context.name)
 
 
-def _stored(context: Ctx, spec: Spec, listed: list[dict[str, Any]]) -> ApiKey | None:
+def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:
     """The key in the secret, if Confluent lists it for the same account and resource."""
     held = context.secrets.read(spec.secret)
     if KEY_ID not in held or KEY_SECRET not in held:
         return None
     key = ApiKey(held[KEY_ID].reveal(), held[KEY_SECRET])
-    wanted = key_services.resource(context.vendor, spec.target)
+    wanted = key_services.resource(context.vendor, _target(spec))
     return key if any(text(one, "id") == key.id and key_services.is_for(one, wanted) for one in listed) else None
 
 
-def _listed(context: Ctx, spec: Spec) -> list[dict[str, Any]]:
+def _listed(context: Ctx, spec: ApiKeyProps) -> list[dict[str, Any]]:
     return context.vendor.cloud.pages(_ROUTE, **{"spec.owner": spec.service_account_id})
 
 
-def _wanted(context: Ctx, spec: Spec) -> dict[str, Any]:
-    resource = key_services.resource(context.vendor, spec.target)
+def _wanted(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
+    resource = key_services.resource(context.vendor, _target(spec))
     return {
         "display_name": context.name,
         "description": spec.description,
         "owner": {"id": spec.service_account_id, "kind": "ServiceAccount"},
         **({"resource": resource} if resource else {}),
     }
+
+
+def _target(spec: ApiKeyProps) -> Target:
+    return Target(spec.service, spec.service_account_id, spec.environment_id, spec.cluster_id, spec.region, spec.compute_pool_id)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import CatalogIntegrationProps
 from lambdas.shared import errors
 from lambdas.shared.errors import DETAIL_LENGTH, ReplacementRequired, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
 ROUTE: Final = "/tableflow/v1/catalog-integrations"
@@ -39,32 +37,23 @@ def _resume(context: Ctx, plane: RestClient, integration_id: str, place: dict[st
         plane.patch(ROUTE + path(integration_id), {"spec": {**place, "suspended": False}})
 
 
-OUTPUTS: Final = ("id", "name", "database")
+PROPERTIES: Final = CatalogIntegrationProps
 PATIENCE: Final = 3000.0
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    cluster_id: str = prop("The Kafka cluster, lkc-….")
-    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
-    provider_integration_id: str = prop("How Confluent gets into the account whose Glue it is, cspi-….")
-    database: str = prop("The Glue database; the cluster's id without it.", default="")
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
     body = {"spec": {"display_name": context.name, **_place(spec), "config": _config(spec)}}
     return require_text(_plane(context, spec).post(ROUTE, body), "id")
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
     """PENDING will do: it may stay so until the first table is written."""
     found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     require_working(context, _plane(context, spec), found, _place(spec))
     return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """A cluster has one integration with Glue only, so the old one goes before one with another role comes."""
     found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(found, "spec", "config", "custom_database")
@@ -81,15 +70,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         _plane(context, spec).patch(ROUTE + path(object_id), {"spec": {**_place(spec), **changes}})
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """The database and the tables in Glue stay."""
     _plane(context, spec).delete(ROUTE + path(object_id), **_query(spec))
 
 
-REPLACE_ON: Final = ("environment_id", "cluster_id")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = _plane(context, spec).pages(ROUTE, **_query(spec))
         read = lambda one: _read(context, spec, one)  # noqa: E731
@@ -98,22 +84,22 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
 
 
-def _config(spec: Spec) -> dict[str, str]:
+def _config(spec: CatalogIntegrationProps) -> dict[str, str]:
     custom = {"custom_database": spec.database} if spec.database else {}
     return {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id, **custom}
 
 
-def _place(spec: Spec) -> dict[str, dict[str, str]]:
+def _place(spec: CatalogIntegrationProps) -> dict[str, dict[str, str]]:
     return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
 
 
-def _query(spec: Spec) -> dict[str, str]:
+def _query(spec: CatalogIntegrationProps) -> dict[str, str]:
     return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
 
 
-def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+def _read(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> dict[str, Any] | None:
     return _plane(context, spec).read(ROUTE + path(object_id), **_query(spec))
 
 
-def _plane(context: Ctx, spec: Spec) -> RestClient:
+def _plane(context: Ctx, spec: CatalogIntegrationProps) -> RestClient:
     return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

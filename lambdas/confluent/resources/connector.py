@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import ConnectorProps
 from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("name", "id")
+PROPERTIES: Final = ConnectorProps
 PATIENCE: Final = 3000.0
 #: ACLs reach the connector late; after so many seconds a failure is its own.
 _FAULT_PATIENCE: Final = 900.0
@@ -24,24 +21,7 @@ DATAGEN: Final = "DatagenSource"
 _MASK: Final = "****"
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    cluster_id: str = prop("The Kafka cluster, lkc-….")
-    service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
-    topic: str = prop("The topic that it writes.")
-    quickstart: str = prop("Which of Datagen's own data, such as STOCK_TRADES; or give `schema`.", default="")
-    schema: str = prop("Avro schema with Datagen's arguments, for data of one's own.", default="")
-    schema_key_field: str = prop("The field whose value is the record's key, beside `schema`.", default="")
-    max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
-    tasks: int = prop("How many tasks at most.", default=1)
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        if bool(self.quickstart) == bool(self.schema):
-            yield "quickstart", "give either quickstart or schema"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: ConnectorProps) -> str:
     config = _config(context, spec)
     _validate(context, spec, config)
     try:
@@ -53,7 +33,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return context.name
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
     """RUNNING with all of its tasks. One that somebody paused is resumed."""
     found = existing(_found(context, spec), f"connector {object_id}")
     state = text(found, "status", "connector", "state")
@@ -70,7 +50,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"name": object_id, "id": text(found, "id", "id")}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     found = existing(_found(context, spec), f"connector {object_id}")
     current = get_path(found, "info", "config") or {}
     config = _config(context, spec)
@@ -79,17 +59,14 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.cloud.put(_route(context, spec) + "/config", config)
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     """Confluent answers 200 also where it failed, and says so in the body."""
     answer = context.vendor.cloud.delete(_route(context, spec))
     if refused := get_path(answer, "error"):
         raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
 
 
-REPLACE_ON: Final = ("environment_id", "cluster_id")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
@@ -97,14 +74,14 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     )
 
 
-def _found(context: Ctx, spec: Spec) -> dict[str, Any] | None:
+def _found(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
     """Id, configuration and state of the connector; Confluent has no call that gives all three of one connector."""
     listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
     found = get_path(listed, context.name)
     return found if isinstance(found, dict) else None
 
 
-def _config(context: Ctx, spec: Spec) -> dict[str, str]:
+def _config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
     data = {"quickstart": spec.quickstart} if spec.quickstart else {"schema.string": spec.schema}
     if spec.schema_key_field:
         data["schema.keyfield"] = spec.schema_key_field
@@ -122,7 +99,7 @@ def _config(context: Ctx, spec: Spec) -> dict[str, str]:
     }
 
 
-def _validate(context: Ctx, spec: Spec, config: dict[str, str]) -> None:
+def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> None:
     plugin = path(
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
         DATAGEN, "config", "validate",
@@ -148,9 +125,9 @@ def _is(current: str, wanted: str) -> bool:
         return False
 
 
-def _connectors(spec: Spec) -> str:
+def _connectors(spec: ConnectorProps) -> str:
     return path("connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors")
 
 
-def _route(context: Ctx, spec: Spec) -> str:
+def _route(context: Ctx, spec: ConnectorProps) -> str:
     return _connectors(spec) + path(context.name)

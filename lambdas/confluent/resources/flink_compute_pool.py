@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import FlinkComputePoolProps
 from lambdas.shared.errors import ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("id", "name", "resource_name", "rest_endpoint")
+PROPERTIES: Final = FlinkComputePoolProps
 PATIENCE: Final = 2400.0
 _ROUTE: Final = "/fcpm/v2/compute-pools"
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    region: str = prop("The AWS region.")
-    max_cfu: int = prop(
-        "Most Flink units at once. It can be raised, never lowered: fewer leaves the pool as it is.",
-        default=10,
-        one_of=(5, 10, 20, 30, 40, 50),
-    )
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
     body = {
         "spec": {
             "display_name": context.name,
@@ -42,7 +29,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
     found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
     if text(found, "status", "phase") == "FAILED":
         raise ResourceFailed(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
@@ -56,7 +43,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     }
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
@@ -68,14 +55,11 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-REPLACE_ON: Final = ("environment_id", "region")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: _read(context, spec, one)  # noqa: E731
@@ -84,5 +68,5 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
-def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+def _read(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> dict[str, Any] | None:
     return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

@@ -10,40 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import FlinkStatementProps, normalized
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
-
-#: A string, a quoted name, a comment, or anything else between them. Quotes are doubled inside of quotes.
-_PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[^'`/-]+|.", re.DOTALL)
-
-
-def normalized(sql: str) -> str:
-    """`sql` without comments, with one blank where there were several, and without the semicolon at its end."""
-    kept = []
-    for piece in _PIECES.findall(sql):
-        if piece.startswith(("--", "/*")) and len(piece) > 1:
-            kept.append(" ")
-        else:
-            kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
-    return re.sub(r"(?:\s*;)+\s*$", "", _one_blank(kept)).strip()
-
-
-def _one_blank(pieces: list[str]) -> str:
-    """Blanks meet where a comment stood; inside of quotes every one of them counts."""
-    text = ""
-    for piece in pieces:
-        text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
-    return text
 
 
 def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
@@ -52,7 +28,7 @@ def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
     return hashlib.sha256(meaning.encode()).hexdigest()[:8]
 
 
-OUTPUTS: Final = ("name", "phase")
+PROPERTIES: Final = FlinkStatementProps
 PATIENCE: Final = 3000.0
 #: Roles and the tables of new topics reach Flink late: seconds after which a failure is the statement's own.
 _FAULT_PATIENCE: Final = 600.0
@@ -60,30 +36,7 @@ _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
 _UNDONE: Final = "undone"
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    region: str = prop("The AWS region.")
-    credentials: str = prop("Name or ARN of the secret with a Flink key of that region.")
-    compute_pool_id: str = prop("The pool that it runs in, lfcp-….")
-    service_account_id: str = prop("The account that it reads and writes with, sa-….")
-    catalog: str = prop("Flink's catalog: the name of the environment.")
-    database: str = prop("Flink's database: the name of the Kafka cluster.")
-    sql: str = prop("The statement.")
-    undo_sql: str = prop("The statement that undoes it, run before it is deleted or replaced.", default="")
-    properties: dict[str, str] = prop("Further properties of Flink's session.", default=dict)
-    tableflow_topics: list[str] = prop(
-        "Topics with Tableflow that it writes. While it has some, its text can't change: the topics would have to be dropped.",
-        default=list,
-    )
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in ("sql", "undo_sql"):
-            if ";" in re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", "", normalized(getattr(self, name))):
-                yield name, "holds several statements; each needs a resource of its own"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: FlinkStatementProps) -> str:
     plane = _plane(context, spec)
     name = _name(context, spec)
     if plane.read(_route(context, spec, _undo_name(name))) is not None:
@@ -94,7 +47,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return name
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
     found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     phase = text(found, "status", "phase")
     if phase in ("FAILED", "FAILING"):
@@ -106,7 +59,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"name": object_id, "phase": phase} if phase in ("RUNNING", "COMPLETED", "DEGRADED") else None
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     """Pool and account can change, on a stopped statement; all else is another statement."""
     found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     if object_id != _name(context, spec):
@@ -124,7 +77,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
     _put(context, spec, found, stopped=False, **wanted)
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     plane = _plane(context, spec)
     found = plane.read(_route(context, spec, object_id))
     if found is not None and text(found, "status", "phase") not in (*_IDLE, "DELETING"):
@@ -139,10 +92,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
         plane.delete(_route(context, spec, object_id))
 
 
-REPLACE_ON: Final = ("environment_id", "region")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
     """Confluent forgets statements that have ended after 30 days; one that shall go is there until its undo has run."""
 
     def look() -> list[str]:
@@ -160,14 +110,14 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
-def _require_not_undone(context: Ctx, spec: Spec, object_id: str) -> None:
+def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     """A change that was rolled back may have dropped what the statement writes to: then resuming it is no use."""
     undo = _route(context, spec, _undo_name(object_id))
     if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
 
 
-def _undo(context: Ctx, spec: Spec, plane: RestClient, object_id: str) -> None:
+def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
     """Raises NotYet until the undo has run to its end and that is written down."""
     name = _undo_name(object_id)
     found = plane.read(_route(context, spec, name))
@@ -184,7 +134,7 @@ def _undo(context: Ctx, spec: Spec, plane: RestClient, object_id: str) -> None:
     raise InProgress(errors.WAITING, f"statement {name} is {phase}")
 
 
-def _put(context: Ctx, spec: Spec, found: dict[str, Any], **changes: Any) -> None:
+def _put(context: Ctx, spec: FlinkStatementProps, found: dict[str, Any], **changes: Any) -> None:
     """The gateway wants the whole statement back, with the version that was read."""
     kept = {name: found[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in found}
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
@@ -193,7 +143,7 @@ def _put(context: Ctx, spec: Spec, found: dict[str, Any], **changes: Any) -> Non
     _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
 
 
-def _statement(context: Ctx, spec: Spec, name: str, sql: str) -> dict[str, Any]:
+def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
     return {
         "name": name,
         "organization_id": context.vendor.organization_id,
@@ -208,11 +158,11 @@ def _statement(context: Ctx, spec: Spec, name: str, sql: str) -> dict[str, Any]:
     }
 
 
-def _properties(spec: Spec) -> dict[str, str]:
+def _properties(spec: FlinkStatementProps) -> dict[str, str]:
     return {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
 
 
-def _name(context: Ctx, spec: Spec) -> str:
+def _name(context: Ctx, spec: FlinkStatementProps) -> str:
     return f"{context.name}-{fingerprint(spec.sql, _properties(spec))}"
 
 
@@ -220,10 +170,10 @@ def _undo_name(name: str) -> str:
     return f"{name}-undo"
 
 
-def _plane(context: Ctx, spec: Spec) -> RestClient:
+def _plane(context: Ctx, spec: FlinkStatementProps) -> RestClient:
     return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
 
 
-def _route(context: Ctx, spec: Spec, *name: str) -> str:
+def _route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
     place = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
     return path("sql", "v1", *place, "statements", *name)

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import crn
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import KafkaClusterProps
 from lambdas.shared.errors import LakeferryError, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = (
-    "id", "name", "bootstrap_servers", "rest_endpoint", "resource_name", "rbac_resource_name",
-    "schema_registry_id", "schema_registry_endpoint", "schema_registry_resource_name",
-)  # fmt: skip
 #: A cluster takes minutes, and Confluent up to half an hour to remove one; CDK waits for an hour at most.
+PROPERTIES: Final = KafkaClusterProps
 PATIENCE: Final = 3300.0
 _ROUTE: Final = "/cmk/v2/clusters"
-_TYPES: Final = ("Basic", "Standard")
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    region: str = prop("The AWS region.")
-    type: str = prop(
-        "Basic or Standard. Basic can become Standard; the way back leaves the cluster as it is.", default="Standard"
-    )
-    availability: str = prop(
-        "How many zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
-    )
-    max_ecku: int | None = prop("Most elastic units the cluster may grow to; Confluent's own limit without it.", default=None)
-    deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        if self.type not in _TYPES:
-            row = confluent_errors.CLUSTER_TYPE
-            yield "type", f"{self.type!r} can't be used. {row.cause} {row.remedy}"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: KafkaClusterProps) -> str:
     body = {
         "spec": {
             "display_name": context.name,
@@ -59,7 +33,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs | None:
     found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     if text(found, "status", "phase") == "FAILED":
         raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
@@ -80,7 +54,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     }
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     changes: dict[str, Any] = {}
     if text(found, "spec", "display_name") != context.name:
@@ -96,7 +70,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     """Confluent refuses while connectors run on the cluster, and removes topics, ACLs and data with it.
 
     Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
@@ -110,10 +84,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-REPLACE_ON: Final = ("environment_id", "region", "availability")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: context.vendor.cluster(spec.environment_id, one)  # noqa: E731
@@ -122,5 +93,5 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
-def _config(spec: Spec) -> dict[str, Any]:
+def _config(spec: KafkaClusterProps) -> dict[str, Any]:
     return {"kind": spec.type, **({"max_ecku": spec.max_ecku} if spec.max_ecku is not None else {})}

@@ -8,29 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import ProviderIntegrationProps
 from lambdas.shared.errors import InProgress
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("id", "name", "confluent_role_arn", "external_id")
+PROPERTIES: Final = ProviderIntegrationProps
 PATIENCE: Final = 3000.0
 _ROUTE: Final = "/pim/v1/integrations"
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    role_arn: str = prop(
-        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can name it."
-    )
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: ProviderIntegrationProps) -> str:
     body = {
         "display_name": context.name,
         "provider": CLOUD,
@@ -40,7 +30,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Outputs | None:
     found = existing(_read(context, spec, object_id), f"provider integration {object_id}")
     return {
         "id": object_id,
@@ -50,11 +40,11 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     }
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
     existing(_read(context, spec, object_id), f"provider integration {object_id}")
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
     """Confluent refuses while anything uses it, and sees late that nothing does any more."""
     if used := get_path(_read(context, spec, object_id), "usages"):
         names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
@@ -62,10 +52,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-REPLACE_ON: Final = ("environment_id", "role_arn")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: _read(context, spec, one)  # noqa: E731
@@ -74,5 +61,5 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
-def _read(context: Ctx, spec: Spec, object_id: str) -> dict[str, Any] | None:
+def _read(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> dict[str, Any] | None:
     return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

@@ -2,63 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import crn
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.shared.properties import Properties, prop
+from lambdas.confluent.properties import RoleBindingProps
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("id", "crn_pattern")
+PROPERTIES: Final = RoleBindingProps
 PATIENCE: Final = 1200.0
 _ROUTE: Final = "/iam/v2/role-bindings"
 
 
-@attrs.frozen
-class Spec(Properties):
-    service_account_id: str = prop("The account, sa-….")
-    role: str = prop("Confluent's name of the role, such as CloudClusterAdmin.")
-    scope: str = prop("What the role is for.", one_of=tuple(crn.SCOPES))
-    environment_id: str = prop("The environment, where the scope lies in one.", default="")
-    cluster_id: str = prop("The Kafka cluster, where the scope lies in one.", default="")
-    schema_registry_id: str = prop("The Schema Registry, for the scope subject.", default="")
-    region: str = prop("The AWS region, for the scope compute_pool.", default="")
-    name: str = prop("Name or id of what the role is for; names may be `*` or end in `*`.", default="")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for needed_for_scope in crn.NEEDS[self.scope]:
-            if not getattr(self, needed_for_scope):
-                yield needed_for_scope, f"is missing: scope {self.scope} needs it"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: RoleBindingProps) -> str:
     """It takes Confluent some minutes to make the role effective; who needs it repeats until then."""
     return require_text(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: RoleBindingProps, object_id: str) -> Outputs | None:
     existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
     return {"id": object_id, "crn_pattern": _wanted(context, spec)["crn_pattern"]}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
     existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
     context.vendor.cloud.delete(_route(object_id))
 
 
-REPLACE_ON: Final = (
-    "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
-)  # fmt: skip
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
     """Confluent's filters match parts of names too, so what they find is compared once more."""
 
     def look() -> list[str]:
@@ -82,7 +57,7 @@ def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:
     )
 
 
-def _wanted(context: Ctx, spec: Spec) -> dict[str, str]:
+def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
     place = crn.CrnScope(
         context.vendor.organization_id,
         spec.environment_id,

@@ -7,52 +7,23 @@ when the resource was created, which a note remembers. Any other subject is refu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import SchemaProps
 from lambdas.shared.errors import NotFound, Refused
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("subject", "schema_id", "version")
+PROPERTIES: Final = SchemaProps
 PATIENCE: Final = 1800.0
 #: A note, set when the subject was looked for before the create: "new", or "restored" where the registry still has versions of a
 #: subject that was deleted before. Those may be somebody else's, so they are never removed for good.
 _OURS: Final = "subject"
-_LEVELS: Final = (
-    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
-)  # fmt: skip
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment whose Schema Registry it is, env-….")
-    credentials: str = prop("Name or ARN of the secret with a Schema Registry key that may write the subject.")
-    subject: str = prop("The subject, such as orders-value.")
-    schema: str = prop("The schema's text.")
-    schema_type: str = prop("What language the schema is written in.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
-    compatibility: str = prop(
-        "The subject's compatibility level; the registry's own without it.", default="", one_of=("", *_LEVELS)
-    )
-    delete_permanently: bool = prop(
-        "Whether deleting the resource removes the subject for good. Otherwise the registry can restore it.",
-        default=False,
-    )
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        if self.schema_type != "PROTOBUF":
-            try:
-                json.loads(self.schema)
-            except ValueError as error:
-                yield "schema", f"is not JSON, which {self.schema_type} is written in: {error}"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: SchemaProps) -> str:
     """Registering the same schema twice is one version."""
     plane = _plane(context, spec)
     _set_compatibility(plane, spec)
@@ -60,12 +31,12 @@ def create(context: Ctx, spec: Spec) -> str:
     return spec.subject
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
     found = existing(_latest(_plane(context, spec), spec), f"subject {object_id}")
     return {"subject": object_id, "schema_id": text(found, "id"), "version": text(found, "version")}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     """A schema that the subject had before stays where it is: versions are only added."""
     plane = _plane(context, spec)
     found = existing(_latest(plane, spec), f"subject {object_id}")
@@ -74,7 +45,7 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     """The registry wants a soft delete before a permanent one. The level goes too: the next subject of that name would get it."""
     plane = _plane(context, spec)
     plane.delete(_route(spec))
@@ -84,10 +55,7 @@ def delete(context: Ctx, spec: Spec, object_id: str) -> None:
         plane.delete(path("config", spec.subject))
 
 
-REPLACE_ON: Final = ("environment_id", "subject")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     """Raises Refused where the subject exists and the resource didn't create it."""
 
     def look() -> list[str]:
@@ -107,21 +75,21 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
-def _is_permanent(context: Ctx, spec: Spec) -> bool:
+def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
     return spec.delete_permanently and context.notes.get(_OURS) == "new"
 
 
-def _is_listed(plane: RestClient, spec: Spec, *, deleted: bool) -> bool:
+def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
     """`deleted`: a subject that is only soft-deleted counts too."""
     listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
     return isinstance(listed, list) and spec.subject in listed
 
 
-def _latest(plane: RestClient, spec: Spec) -> dict[str, Any] | None:
+def _latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
     return plane.read(_route(spec) + "/versions/latest")
 
 
-def _same(found: dict[str, Any], spec: Spec) -> bool:
+def _same(found: dict[str, Any], spec: SchemaProps) -> bool:
     if (text(found, "schemaType") or "AVRO") != spec.schema_type:
         return False
     if spec.schema_type == "PROTOBUF":
@@ -132,11 +100,11 @@ def _same(found: dict[str, Any], spec: Spec) -> bool:
         return False
 
 
-def _body(spec: Spec) -> dict[str, str]:
+def _body(spec: SchemaProps) -> dict[str, str]:
     return {"schema": spec.schema, "schemaType": spec.schema_type}
 
 
-def _set_compatibility(plane: RestClient, spec: Spec) -> None:
+def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:
     if not spec.compatibility:
         return
     try:
@@ -147,9 +115,9 @@ def _set_compatibility(plane: RestClient, spec: Spec) -> None:
         plane.put(path("config", spec.subject), {"compatibility": spec.compatibility})
 
 
-def _plane(context: Ctx, spec: Spec) -> RestClient:
+def _plane(context: Ctx, spec: SchemaProps) -> RestClient:
     return context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.credentials))
 
 
-def _route(spec: Spec) -> str:
+def _route(spec: SchemaProps) -> str:
     return path("subjects", spec.subject)

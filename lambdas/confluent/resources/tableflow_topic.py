@@ -2,61 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 
-OUTPUTS: Final = ("topic", "table_path", "table_base", "write_mode")
+PROPERTIES: Final = TableflowTopicProps
 PATIENCE: Final = 3000.0
 #: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
 _FAULT_PATIENCE: Final = 900.0
 _RESUME_EVERY: Final = 60.0
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
-_DAY_MS: Final = 86_400_000
 
 
-@attrs.frozen
-class Spec(Properties):
-    environment_id: str = prop("The environment, env-….")
-    cluster_id: str = prop("The Kafka cluster, lkc-….")
-    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
-    topic: str = prop("The topic. Its values need a schema.")
-    storage: str = prop("Where the table is written.", default="own_bucket", one_of=("own_bucket", "managed"))
-    bucket: str = prop("The bucket, for own_bucket: empty at first, and written by nobody else.", default="")
-    provider_integration_id: str = prop("How Confluent gets into the bucket's account, for own_bucket: cspi-….", default="")
-    table_formats: list[str] = prop("Formats of the table.", default=list)
-    retention_ms: int | None = prop("How long old snapshots stay, in milliseconds; at least a day.", default=None)
-    data_retention_ms: int | None = prop("How long rows stay, in milliseconds; at least 30 days.", default=None)
-    error_handling: str = prop(
-        "What happens at a record that can't be written.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
-    )
-    error_log_topic: str = prop("The topic that takes such records, for LOG.", default="error_log")
-    metadata_columns: str = prop("How metadata columns are named.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
-    await_catalog: bool = prop("Whether to wait until every catalog integration shows the table.", default=False)
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in ("bucket", "provider_integration_id"):
-            if bool(getattr(self, name)) != (self.storage == "own_bucket"):
-                yield name, "is for storage own_bucket, which needs it"
-        for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
-            if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
-                yield name, f"{value} is less than {days} days"
-        if unknown := set(self.table_formats) - {"ICEBERG", "DELTA"}:
-            yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: TableflowTopicProps) -> str:
     """Tableflow sees a topic, its schema and a new role late: refusals for these pass."""
     body = {
         "display_name": spec.topic,
@@ -78,7 +44,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return spec.topic
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
     """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
     found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(found, "status", "phase")
@@ -101,7 +67,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     }
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     wanted = _storage(spec)
     if any(text(found, "spec", "storage", name) != value for name, value in wanted.items()):
@@ -116,15 +82,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), **changes}})
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     """Files in a bucket of one's own stay, and so do tables in AWS Glue."""
     _plane(context, spec).delete(_ROUTE + path(spec.topic), **_query(spec))
 
 
-REPLACE_ON: Final = ("environment_id", "cluster_id", "topic")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
@@ -132,21 +95,21 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     )
 
 
-def _resume(context: Ctx, spec: Spec) -> None:
+def _resume(context: Ctx, spec: TableflowTopicProps) -> None:
     last = float(context.notes.get("resumed", "0"))
     if context.clock.time() - last >= _RESUME_EVERY:
         context.notes["resumed"] = str(context.clock.time())
         _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), "suspended": False}})
 
 
-def _fault(spec: Spec, reason: str, *, failed: bool) -> ResourceFailed:
+def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
     return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
 
 
-def _require_synced(context: Ctx, spec: Spec, found: dict[str, Any]) -> None:
+def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, Any]) -> None:
     """Raises NotYet until all catalogs show the table, and Faulty where one fails: of a failed integration no topic tells."""
     statuses = objects(found, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
@@ -170,17 +133,17 @@ def _is(current: Any, wanted: Any) -> bool:
     return current is not None and str(current) == str(wanted)
 
 
-def _storage(spec: Spec) -> dict[str, str]:
+def _storage(spec: TableflowTopicProps) -> dict[str, str]:
     if spec.storage == "managed":
         return {"kind": "Managed"}
     return {"kind": "ByobAws", "bucket_name": spec.bucket, "provider_integration_id": spec.provider_integration_id}
 
 
-def _formats(spec: Spec) -> list[str]:
+def _formats(spec: TableflowTopicProps) -> list[str]:
     return sorted(set(spec.table_formats)) or ["ICEBERG"]
 
 
-def _config(spec: Spec) -> dict[str, Any]:
+def _config(spec: TableflowTopicProps) -> dict[str, Any]:
     """Without the deprecated record_failure_strategy: sent together with error_handling it breaks creation."""
     handling = {"mode": spec.error_handling, **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {})}
     times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
@@ -191,17 +154,17 @@ def _config(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _place(spec: Spec) -> dict[str, dict[str, str]]:
+def _place(spec: TableflowTopicProps) -> dict[str, dict[str, str]]:
     return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
 
 
-def _query(spec: Spec) -> dict[str, str]:
+def _query(spec: TableflowTopicProps) -> dict[str, str]:
     return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
 
 
-def _read(context: Ctx, spec: Spec) -> dict[str, Any] | None:
+def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:
     return _plane(context, spec).read(_ROUTE + path(spec.topic), **_query(spec))
 
 
-def _plane(context: Ctx, spec: Spec) -> RestClient:
+def _plane(context: Ctx, spec: TableflowTopicProps) -> RestClient:
     return context.vendor.tableflow(context.secrets.read_key(spec.credentials))

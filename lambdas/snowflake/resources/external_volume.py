@@ -6,22 +6,18 @@ role's trust must name. Nothing of its place can be changed, so another place is
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Any, Final
-
-import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql, trust
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import ExternalVolumeProps
 from lambdas.snowflake.sql import Sql
 
-OUTPUTS: Final = ("name", "iam_user_arn", "external_id")
+PROPERTIES: Final = ExternalVolumeProps
 PATIENCE: Final = 3000.0
 _CREATE: Final = (
     "CREATE EXTERNAL VOLUME {name} STORAGE_LOCATIONS=((NAME={location} STORAGE_PROVIDER='S3' STORAGE_BASE_URL={url} "
@@ -30,21 +26,9 @@ _CREATE: Final = (
 _ALTER: Final = "ALTER EXTERNAL VOLUME {name} SET ALLOW_WRITES=FALSE"
 _SHOW: Final = "SHOW EXTERNAL VOLUMES LIKE {pattern}"
 _DROP: Final = "DROP EXTERNAL VOLUME IF EXISTS {name}"
-_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9-]{1,61}[a-z0-9]/([^\s'\"\\]*/)?")
 
 
-@attrs.frozen
-class Spec(Properties):
-    base_url: str = prop("Where the tables lie, data and metadata: s3://bucket/prefix/.")
-    role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        if not _URL.fullmatch(self.base_url):
-            yield "base_url", f"{self.base_url!r} is not s3://bucket/prefix/; Snowflake takes no bucket with dots in its name"
-        yield from trust.role_problems(self.role_arn)
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: ExternalVolumeProps) -> str:
     name = sql.object_name(context)
     made = sql.statement(
         _CREATE,
@@ -59,7 +43,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return name
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
     """As soon as it can be described. Whether Snowflake gets in is asked after the role is there: see the kind trust."""
     lookup.existing(context, _show(object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
@@ -68,7 +52,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"name": object_id, "iam_user_arn": side.principal, "external_id": side.external_id}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
     if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, sql.external_id(context))]:
@@ -77,15 +61,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     trust.require_unused(context.vendor, "external_volume_name", object_id)
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-REPLACE_ON: Final = ("base_url", "role_arn")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
     name = sql.object_name(context)
     return lookup.ids(context, _show(name), name)
 

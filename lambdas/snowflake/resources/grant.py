@@ -10,41 +10,23 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
-
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, ResourceMissing
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.client import Row
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import (
+    ON,
+    PRIVILEGES,
+    ROLE,
+    SCHEMAS_IN_DATABASE,
+    TABLES_IN_DATABASE,
+    TABLES_IN_SCHEMA,
+    GrantProps,
+)
 from lambdas.snowflake.sql import Sql
 
-ROLE: Final = "ROLE"
-USAGE: Final = "USAGE"
-SELECT: Final = "SELECT"
-ROTATE: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
-TABLES_IN_SCHEMA: Final = "ICEBERG TABLES IN SCHEMA"
-TABLES_IN_DATABASE: Final = "ICEBERG TABLES IN DATABASE"
-SCHEMAS_IN_DATABASE: Final = "SCHEMAS IN DATABASE"
-#: What may be granted on each.
-ON: Final[Mapping[str, tuple[str, ...]]] = {
-    "WAREHOUSE": (USAGE, "OPERATE", "MONITOR"),
-    "DATABASE": (USAGE, "MONITOR"),
-    "SCHEMA": (USAGE, "MONITOR"),
-    "EXTERNAL VOLUME": (USAGE,),
-    "INTEGRATION": (USAGE,),
-    "ICEBERG TABLE": (SELECT,),
-    "USER": (ROTATE,),
-    ROLE: (USAGE,),
-    TABLES_IN_SCHEMA: (SELECT,),
-    TABLES_IN_DATABASE: (SELECT,),
-    SCHEMAS_IN_DATABASE: (USAGE,),
-}
-PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
-#: How many names a name in full has; one where nothing is said.
-PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
 #: What SHOW GRANTS calls an object, where that isn't the name of GRANT.
 _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "EXTERNAL VOLUME": ("EXTERNAL VOLUME", "VOLUME"),
@@ -115,65 +97,35 @@ def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[
     )
 
 
-OUTPUTS: Final = ("id",)
+PROPERTIES: Final = GrantProps
 PATIENCE: Final = 1200.0
 _GRANT: Final = "GRANT {what} TO {grantee}"
 _REVOKE: Final = "REVOKE {what} FROM {grantee}"
 
 
-@attrs.frozen
-class Spec(Properties):
-    privilege: str = prop(
-        "What may be done. On a role it stands for being in the role.",
-        default=USAGE,
-        one_of=PRIVILEGES,
-    )
-    on: str = prop("On what; the last three are all of a sort, in SCHEMA those that are still to come too.", one_of=tuple(ON))
-    name: str = prop("Its name in full, as in SQL.")
-    to_role: str = prop("The role that gets it.", default="")
-    to_user: str = prop("The user that gets it, where `on` is ROLE.", default="")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        if self.privilege not in ON[self.on]:
-            yield "privilege", f"{self.privilege} can't be granted on {self.on}; {', '.join(ON[self.on])} can"
-        if len(self.names) != PARTS.get(self.on, 1):
-            yield "name", f"{self.name!r} is no name of {PARTS.get(self.on, 1)} parts, joined by dots"
-        if bool(self.to_role) == bool(self.to_user):
-            yield "to_role", "give either to_role or to_user"
-        if self.to_user and self.on != ROLE:
-            yield "to_user", f"only roles are granted to users; grant {self.on} to a role"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return sql.split(self.name)
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: GrantProps) -> str:
     _converge(context, spec)
     return _id(spec)
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: GrantProps, object_id: str) -> Outputs | None:
     """Of a group in a database there may be nothing yet."""
     if spec.on not in (TABLES_IN_DATABASE, SCHEMAS_IN_DATABASE) and not _is_there(context, spec):
         raise ResourceMissing(errors.VANISHED, f"{object_id} is not granted")
     return {"id": object_id}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: GrantProps, object_id: str) -> None:
     _converge(context, spec)
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
     for what in _revoked(spec):
         with contextlib.suppress(NotFound):
             context.vendor.run(sql.statement(_REVOKE, what=what, grantee=_grantee(spec)))
 
 
-REPLACE_ON: Final = ("privilege", "on", "name", "to_role", "to_user")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return [_id(spec)] if _is_there(context, spec) else []
 
@@ -181,7 +133,7 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return lookup.in_container(context, lambda: lookup.role_is_gone(context, role), look)
 
 
-def _is_there(context: Ctx, spec: Spec) -> bool:
+def _is_there(context: Ctx, spec: GrantProps) -> bool:
     if spec.on == ROLE:
         return _is_member(context, spec)
     if spec.on == TABLES_IN_SCHEMA and _has_future(context, spec):
@@ -193,12 +145,12 @@ def _is_there(context: Ctx, spec: Spec) -> bool:
     return any(_are_granted(context, spec))
 
 
-def _converge(context: Ctx, spec: Spec) -> None:
+def _converge(context: Ctx, spec: GrantProps) -> None:
     for what in _missing(context, spec):
         context.vendor.run(sql.statement(_GRANT, what=what, grantee=_grantee(spec)))
 
 
-def _missing(context: Ctx, spec: Spec) -> Iterator[Sql]:
+def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
     """What is to come stands first, and the look at what is there comes after it was granted: nothing slips between."""
     if not is_group(spec.on):
         if not _is_there(context, spec):
@@ -210,7 +162,7 @@ def _missing(context: Ctx, spec: Spec) -> Iterator[Sql]:
         yield on_group(spec.privilege, "ALL", spec.on, _path(spec))
 
 
-def _are_granted(context: Ctx, spec: Spec) -> list[bool]:
+def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
     """For each member of the group, whether the role has the privilege on it."""
     try:
         rows = context.vendor.run(show_members(spec.on, _path(spec)))
@@ -224,46 +176,46 @@ def _are_granted(context: Ctx, spec: Spec) -> list[bool]:
     return [is_granted(grants, spec.privilege, kind, names) for names in found]
 
 
-def _grants(context: Ctx, spec: Spec) -> list[Row]:
+def _grants(context: Ctx, spec: GrantProps) -> list[Row]:
     role = sql.identifier(sql.named(spec.to_role))
     return context.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role))
 
 
-def _has_future(context: Ctx, spec: Spec) -> bool:
+def _has_future(context: Ctx, spec: GrantProps) -> bool:
     role = sql.identifier(sql.named(spec.to_role))
     rows = context.vendor.run(sql.statement("SHOW FUTURE GRANTS TO ROLE {role}", role=role))
     return is_granted_in_future(rows, spec.privilege, spec.on, spec.names)
 
 
-def _is_member(context: Ctx, spec: Spec) -> bool:
+def _is_member(context: Ctx, spec: GrantProps) -> bool:
     rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_path(spec)))
     wanted = ("ROLE", sql.named(spec.to_role)) if spec.to_role else ("USER", sql.named(spec.to_user))
     return any((row.get("granted_to"), row.get("grantee_name")) == wanted for row in rows)
 
 
-def _what(spec: Spec) -> Sql:
+def _what(spec: GrantProps) -> Sql:
     if spec.on == ROLE:
         return sql.statement("ROLE {role}", role=_path(spec))
     return on_object(spec.privilege, spec.on, _path(spec))
 
 
-def _revoked(spec: Spec) -> list[Sql]:
+def _revoked(spec: GrantProps) -> list[Sql]:
     if not is_group(spec.on):
         return [_what(spec)]
     which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
     return [on_group(spec.privilege, one, spec.on, _path(spec)) for one in which]
 
 
-def _grantee(spec: Spec) -> Sql:
+def _grantee(spec: GrantProps) -> Sql:
     if spec.to_role:
         return sql.statement("ROLE {role}", role=sql.identifier(sql.named(spec.to_role)))
     return sql.statement("USER {user}", user=sql.identifier(sql.named(spec.to_user)))
 
 
-def _path(spec: Spec) -> Sql:
+def _path(spec: GrantProps) -> Sql:
     return sql.path(spec.names)
 
 
-def _id(spec: Spec) -> str:
+def _id(spec: GrantProps) -> str:
     grantee = f"ROLE {sql.named(spec.to_role)}" if spec.to_role else f"USER {sql.named(spec.to_user)}"
     return f"{spec.privilege} ON {spec.on} {sql.dotted(spec.names)} TO {grantee}"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
-from lambdas import contract
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql, trust
 from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import IcebergTableProps
 from lambdas.snowflake.sql import Sql
 
-OUTPUTS: Final = ("name", "full_name")
+PROPERTIES: Final = IcebergTableProps
 PATIENCE: Final = 3000.0
 #: Tableflow shows a new topic's table in Glue within some ten minutes.
 _SOURCE_PATIENCE: Final = 1800.0
@@ -37,28 +33,7 @@ _DROP: Final = "DROP ICEBERG TABLE IF EXISTS {path}"
 _RUNNING: Final = "RUNNING"
 
 
-@attrs.frozen
-class Spec(Properties):
-    database: str = prop("The database's name.")
-    schema: str = prop("The schema's name.")
-    name: str = prop(f"The table's name in Snowflake: {sql.CHOSEN}.")
-    volume: str = prop("The external volume's name.")
-    integration: str = prop("The catalog integration's name.")
-    table: str = prop("The table's name in Glue: the topic's.")
-    namespace: str = prop("The Glue database, where it isn't the integration's own.", default="")
-    write_mode: str = prop("Tableflow's write mode of the table; one of upserts is refused.", default="APPEND")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
-        if reason := contract.snowflake_refuses(self.write_mode):
-            yield "write_mode", reason
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        return sql.named(self.database), sql.named(self.schema), self.name.upper()
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: IcebergTableProps) -> str:
     source = sql.statement("CATALOG_TABLE_NAME={table}", table=sql.literal(spec.table))
     if spec.namespace:
         namespace = sql.statement("CATALOG_NAMESPACE={namespace}", namespace=sql.literal(spec.namespace))
@@ -78,7 +53,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return sql.dotted(spec.names)
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
     """Once it follows its source. One that has stopped is set going anew, every two minutes at most."""
     lookup.existing(context, _show(spec), spec.names[-1])
     state, told = _refresh_state(context, spec)
@@ -90,7 +65,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     )
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     """What it is a view of can't be changed. Streams on it end when it is made anew."""
     found = lookup.existing(context, _show(spec), spec.names[-1])
     wanted = {
@@ -103,15 +78,12 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     """The table in Glue and its files stay: they are Tableflow's."""
     lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
 
 
-REPLACE_ON: Final = ("database", "schema", "name")
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return lookup.ids(context, _show(spec), spec.names[-1], sql.dotted(spec.names))
 
@@ -119,7 +91,7 @@ def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
     return lookup.in_container(context, lambda: lookup.schema_is_gone(context, database, schema), look)
 
 
-def _refresh_state(context: Ctx, spec: Spec) -> tuple[str, str]:
+def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
     """The state, "" where the refresh is off, and all that Snowflake says of it."""
     try:
         found = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
@@ -132,7 +104,7 @@ def _refresh_state(context: Ctx, spec: Spec) -> tuple[str, str]:
     return str(found.get("executionState") or ""), str(found)[: errors.DETAIL_LENGTH]
 
 
-def _set_going(context: Ctx, spec: Spec, state: str) -> None:
+def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:
     """A refresh by hand is refused while the automatic one is on, and the automatic one doesn't recover from a stop by itself."""
     last = float(context.notes.get("set_going", "0"))
     if context.clock.time() - last < _CURE_EVERY or state == "STALLED":
@@ -147,7 +119,7 @@ def _set_going(context: Ctx, spec: Spec, state: str) -> None:
                 raise _meant(refused, spec) from None
 
 
-def _meant(refused: Refused, spec: Spec) -> Refused:
+def _meant(refused: Refused, spec: IcebergTableProps) -> Refused:
     """What stands behind a refusal to make or refresh the table. Roles and tables may still be on their way."""
     if refused.row is not snowflake_errors.INVALID:
         return refused
@@ -159,6 +131,6 @@ def _meant(refused: Refused, spec: Spec) -> Refused:
     return refused
 
 
-def _show(spec: Spec) -> Sql:
+def _show(spec: IcebergTableProps) -> Sql:
     database, schema, name = spec.names
     return sql.statement(_SHOW, pattern=sql.literal(name), schema=sql.path((database, schema)))

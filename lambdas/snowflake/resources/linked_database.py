@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
-
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import LinkedDatabaseProps
 from lambdas.snowflake.sql import Sql
 
-OUTPUTS: Final = ("name",)
+PROPERTIES: Final = LinkedDatabaseProps
 PATIENCE: Final = 3000.0
 _FAULT_PATIENCE: Final = 900.0
 #: Tableflow makes the Glue database with its first table.
@@ -39,23 +37,7 @@ _CONFIG: Final = "SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG({name}) AS RE
 _DROP: Final = "DROP DATABASE IF EXISTS {name}"
 
 
-@attrs.frozen
-class Spec(Properties):
-    volume: str = prop("The external volume's name.")
-    integration: str = prop("The catalog integration's name.")
-    namespaces: list[str] = prop("The Glue databases to show; each becomes a schema.")
-    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    sync_seconds: int = prop("Seconds between two looks for new tables; each look costs.", default=300)
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
-        if not self.namespaces:
-            yield "namespaces", "must name at least one: without any, Snowflake would show all"
-        if not 30 <= self.sync_seconds <= 86400:
-            yield "sync_seconds", "must be 30 to 86400"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
     name = sql.object_name(context, spec.name)
     made = sql.statement(
         _CREATE,
@@ -70,7 +52,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return name
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
     """Once Snowflake looks at the catalog, finds nothing wrong and shows the Glue databases as schemas."""
     lookup.existing(context, _show(object_id), object_id)
     found = _asked(context, _STATUS, object_id)
@@ -82,7 +64,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {told}", patience=_FAULT_PATIENCE)
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """Grants on its schemas go with it where it has to be made anew."""
     lookup.existing(context, _show(object_id), object_id)
     config = _asked(context, _CONFIG, object_id)
@@ -93,20 +75,17 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), change=change))
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """The tables in Glue and their files stay: they are Tableflow's."""
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-REPLACE_ON: Final = ("name",)
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
-def _require_shown(context: Ctx, spec: Spec, name: str) -> None:
+def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
     rows = context.vendor.run(sql.statement(_SCHEMAS, name=sql.identifier(name)))
     shown = {row.get("name", "").lower() for row in rows}
     if missing := [one for one in spec.namespaces if one.lower() not in shown]:
@@ -114,7 +93,7 @@ def _require_shown(context: Ctx, spec: Spec, name: str) -> None:
         raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
 
 
-def _changes(spec: Spec, config: dict[str, Any]) -> Iterator[Sql]:
+def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]:
     now = config.get("allowednamespaces")
     if isinstance(now, list):
         listed = [str(one) for one in now]

@@ -8,33 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import sql, trust
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import TrustProps
 
-OUTPUTS: Final = ("volume", "integration")
+PROPERTIES: Final = TrustProps
 PATIENCE: Final = 3000.0
 
 
-@attrs.frozen
-class Spec(Properties):
-    volume: str = prop("The external volume's name.")
-    integration: str = prop("The catalog integration's name.")
-    namespace: str = prop("The Glue database that the catalog must show; not looked for without it.", default="")
-    volume_principal: str = prop("The IAM user that the volume's role was made to trust.", default="")
-    volume_external_id: str = prop("The external id that the volume's role was made to want.", default="")
-    integration_principal: str = prop("The IAM user that the integration's role was made to trust.", default="")
-    integration_external_id: str = prop("The external id that the integration's role was made to want.", default="")
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: TrustProps) -> str:
     return _id(spec)
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
     """The volume's check doesn't read: whether the policy lets Snowflake read shows when a table is made."""
     vendor, volume, integration = context.vendor, sql.named(spec.volume), sql.named(spec.integration)
     storage = trust.volume_side(vendor, volume)
@@ -48,20 +35,17 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"volume": volume, "integration": integration}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: TrustProps, object_id: str) -> None:
     """There is nothing to write: `is_ready` asks anew."""
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
     """There is nothing to remove."""
 
 
-REPLACE_ON: Final[tuple[str, ...]] = ()
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
     return [] if context.deleting else [_id(spec)]
 
 
-def _id(spec: Spec) -> str:
+def _id(spec: TrustProps) -> str:
     return f"{sql.named(spec.volume)}/{sql.named(spec.integration)}"

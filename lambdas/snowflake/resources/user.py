@@ -6,23 +6,20 @@ slot; any of the two may hold the secret's key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
-
-import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, InProgress, Refused, ResourceMissing
-from lambdas.shared.properties import Properties, prop
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import keypair, lookup, secret_fields, sql
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import UserProps
 from lambdas.snowflake.secret_fields import Connection
 from lambdas.snowflake.sql import Sql
 
-OUTPUTS: Final = ("name", "secret")
+PROPERTIES: Final = UserProps
 PATIENCE: Final = 1800.0
 _CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
 _ALTER: Final = "ALTER USER {name} SET {settings}"
@@ -36,21 +33,7 @@ _ANYBODY: Final = "PUBLIC"
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
 
-@attrs.frozen
-class Spec(Properties):
-    secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
-    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    role: str = prop("The role that the user works in unless it says otherwise.", default="")
-    warehouse: str = prop("The warehouse that its queries run on.", default="")
-    namespace: str = prop("The database, or `database.schema`, that names in its queries are looked for in.", default="")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
-        if self.namespace and len(sql.split(self.namespace)) not in (1, 2):
-            yield "namespace", f"{self.namespace!r} is neither a database nor database.schema"
-
-
-def create(context: Ctx, spec: Spec) -> str:
+def create(context: Ctx, spec: UserProps) -> str:
     name = sql.object_name(context, spec.name)
     pair = _kept_pair(context, spec, name)
     made = sql.statement(
@@ -64,7 +47,7 @@ def create(context: Ctx, spec: Spec) -> str:
     return name
 
 
-def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
+def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
     """Once the user has logged in with the key that the secret holds."""
     pair = secret_fields.read_pair(context.secrets, spec.secret)
     try:
@@ -79,7 +62,7 @@ def is_ready(context: Ctx, spec: Spec, object_id: str) -> Outputs | None:
     return {"name": object_id, "secret": spec.secret}
 
 
-def update(context: Ctx, spec: Spec, object_id: str) -> None:
+def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = _described(context, object_id)
     name = sql.identifier(object_id)
@@ -96,20 +79,17 @@ def update(context: Ctx, spec: Spec, object_id: str) -> None:
         context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
 
 
-def delete(context: Ctx, spec: Spec, object_id: str) -> None:
+def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
     """The secret is left as it is; it belongs to the stack."""
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-REPLACE_ON: Final = ("name",)
-
-
-def adopt(context: Ctx, spec: Spec, known: str | None) -> list[str]:
+def adopt(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
-def _kept_pair(context: Ctx, spec: Spec, name: str) -> KeyPair:
+def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
     """The secret's pair; a new one where it holds none, or one of another user. The secret's other fields are kept up to date."""
     held = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
     vendor = context.vendor
@@ -122,7 +102,7 @@ def _kept_pair(context: Ctx, spec: Spec, name: str) -> KeyPair:
     return pair
 
 
-def _settings(spec: Spec) -> dict[str, Sql]:
+def _settings(spec: UserProps) -> dict[str, Sql]:
     """Each setting with what CREATE and ALTER say of it."""
     given = {
         "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
@@ -136,7 +116,7 @@ def _settings(spec: Spec) -> dict[str, Sql]:
     return {**always, **{setting: part for setting, part in given.items() if part}}
 
 
-def _is(setting: str, described: dict[str, str], spec: Spec) -> bool:
+def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
     wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
     now = described.get(setting, "")
     if setting in _ALWAYS:
