@@ -14,7 +14,7 @@ from lambdas.confluent import properties
 from lambdas.custom_resources import registry
 
 #: Properties that a vendor can't change, and for which the kind deletes the object and makes it anew under its own name.
-#: A test holds them against the kinds that raise Outdated.
+#: A test holds them against the kinds that raise ReplacementRequired.
 RENEWED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties", "catalog", "database"),

@@ -212,7 +212,7 @@ class Confluent:
         return self.cloud.read(path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
 
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
-        """The environment's one Schema Registry. Raises NotYet until the first Kafka cluster has brought it up."""
+        """The environment's one Schema Registry. Raises InProgress until the first Kafka cluster has brought it up."""
         found = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
         phase = text(found[0], "status", "phase") if found else "PROVISIONING"
         if phase == "FAILED":
@@ -231,7 +231,7 @@ class Confluent:
         return found[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
-        """Kafka REST. Raises ContainerGone where there is no such cluster."""
+        """Kafka REST. Raises ParentMissing where there is no such cluster."""
         cluster = self.cluster(environment_id, cluster_id)
         if cluster is None:
             raise ParentMissing(errors.VANISHED, f"Kafka cluster {cluster_id} is gone")

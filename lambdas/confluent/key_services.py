@@ -70,7 +70,7 @@ def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
-    """Raises Vanished where the cluster is gone, NotYet where the service isn't up."""
+    """Raises ResourceMissing where the cluster is gone, InProgress where the service isn't up."""
     wanted = resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,

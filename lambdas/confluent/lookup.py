@@ -14,7 +14,7 @@ Ctx: TypeAlias = Context[Confluent]
 
 
 def existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
-    """Raises Vanished where there is no body."""
+    """Raises ResourceMissing where there is no body."""
     if body is None:
         raise ResourceMissing(errors.VANISHED, f"{what} is not there")
     return body

@@ -41,7 +41,7 @@ DELETE_DENIED_PATIENCE: Final = 300.0
 
 
 def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
-    """Returns where it is to be waited on. Raises GaveUp, or the error itself where waiting is no use.
+    """Returns where it is to be waited on. Raises TimedOut, or the error itself where waiting is no use.
 
     `limit` is the kind's own patience for a whole request, in seconds. Notes in the row since when the trouble lasts.
     """
@@ -60,7 +60,7 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
 
 
 def check_slow(row: ResourceState, now: float, limit: float) -> None:
-    """Raises GaveUp where an object that shows no fault has been coming into being, or going, for too long."""
+    """Raises TimedOut where an object that shows no fault has been coming into being, or going, for too long."""
     row.progress.refused_since.clear()
     if now - row.since >= limit:
         what = "it is still there" if row.verb == DELETE else "it is not ready"

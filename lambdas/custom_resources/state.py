@@ -149,7 +149,7 @@ class StateStore:
         raise Transient(errors.STORAGE, "too many others write the same row")
 
     def lease(self, key: str, request_id: str, owner: str, until: float) -> Lease:
-        """Raises Overtaken where another request has its turn, NotYet where another invocation is at work."""
+        """Raises StaleRequest where another request has its turn, InProgress where another invocation is at work."""
 
         def take(row: ResourceState | None) -> ResourceState:
             if row is None or row.request_id != request_id:
@@ -171,7 +171,7 @@ class Lease:
     row: ResourceState
 
     def save(self) -> None:
-        """Raises Overtaken where a later request has come; what is known of the object is kept nevertheless."""
+        """Raises StaleRequest where a later request has come; what is known of the object is kept nevertheless."""
         self._keep(self.owner)
 
     def release(self) -> None:
@@ -197,7 +197,7 @@ _REMEMBERED = 50
 
 
 def accept_request(row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks) -> ResourceState:
-    """The row with `request` in force. Raises Overtaken where its turn is over, or never came.
+    """The row with `request` in force. Raises StaleRequest where its turn is over, or never came.
 
     CloudFormation sends a request that failed again with the same id when the deployment is retried: its waiting starts afresh.
     """

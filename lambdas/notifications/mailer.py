@@ -142,7 +142,7 @@ class Mailer:
         self.log.info("sent", notice=key, mail=mail_id, subject=mail["subject"])
 
     def _claimed(self, key: str, mail_id: str, token: str) -> Document | None:
-        """The mail, ours to send; None where it is sent. Raises NotYet, and LakeferryError where it was given up."""
+        """The mail, ours to send; None where it is sent. Raises InProgress, and LakeferryError where it was given up."""
         until = self.clock.time() + CLAIM_SECONDS
 
         def claim(document: Document) -> Document | None:

@@ -114,7 +114,7 @@ _ENOUGH: Final = 10.0
 
 
 def verify(works: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
-    """Raises Refused where the vendor doesn't have the key, NotYet where the time of this invocation is not enough."""
+    """Raises Refused where the vendor doesn't have the key, InProgress where the time of this invocation is not enough."""
     successes, wait = 0, _LEAST
     while True:
         accepted, asked = _tried(works, is_there, what)

@@ -64,7 +64,7 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def run(self, call: Callable[[], Response], *, repeatable: bool, deadline: Deadline) -> Response:
-        """Return the last answer, whatever it is. Raises what the last attempt raised: NotSent or Broken."""
+        """Return the last answer, whatever it is. Raises what the last attempt raised: NotSent or ResponseLost."""
         attempt = 0
         while True:
             attempt += 1
@@ -188,7 +188,7 @@ class Session:
     ) -> Response:
         """The answer with any status. `body` is sent as JSON; `again` are parameters of a repetition, beside `params`.
 
-        Raises NotSent, Broken, OutOfTime, LakeferryError (address).
+        Raises NotSent, ResponseLost, OutOfTime, LakeferryError (address).
         """
         require_safe(url)
         sent = requests.Request(

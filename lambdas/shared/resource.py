@@ -6,7 +6,7 @@
     delete      asks the vendor to remove an object; quiet about what is gone, may be asked again
     adopt       ids of the objects that are ours, as the vendor shows them now
 
-Every verb may be called twice, and each call may be the one whose answer got lost. Verbs never wait: they raise NotYet,
+Every verb may be called twice, and each call may be the one whose answer got lost. Verbs never wait: they raise InProgress,
 and are called again.
 """
 

@@ -26,7 +26,7 @@ class SnsTopics:
     client: Sns
 
     def publish(self, topic: str, subject: str, body: str) -> None:
-        """Raises NotSent, Refused (nothing went out) and Broken (nobody knows)."""
+        """Raises NotSent, Refused (nothing went out) and ResponseLost (nobody knows)."""
         doing = f"publishing to {topic}"
         try:
             self.client.publish(TopicArn=topic, Subject=subject, Message=body)

@@ -37,7 +37,7 @@ def ours(context: Ctx, show: Sql, name: str) -> Row | None:
 
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:
-    """Raises Vanished where it is not there."""
+    """Raises ResourceMissing where it is not there."""
     if row := ours(context, show, name):
         return row
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")

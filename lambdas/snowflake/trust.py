@@ -105,7 +105,7 @@ def require_same(side: Side, principal: str, external_id: str) -> None:
 
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises Faulty until Snowflake can assume the role."""
+    """Raises ResourceFailed until Snowflake can assume the role."""
     found = _asked(vendor, _VERIFY_VOLUME, name)
     results = {key: str(value) for key, value in found.items() if key.endswith("Result") and value is not None}
     bad = {key: text for key, text in results.items() if not text.upper().startswith(_WELL)}
@@ -117,7 +117,7 @@ def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
 
 
 def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises Faulty until Snowflake gets an answer of the catalog."""
+    """Raises ResourceFailed until Snowflake gets an answer of the catalog."""
     found = _asked(vendor, _VERIFY_INTEGRATION, name)
     told = " ".join(str(found[key]) for key in ("errorCode", "errorMessage", "error") if found.get(key))
     if told or found.get("success") is False:
@@ -125,7 +125,7 @@ def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
-    """Raises Faulty until the catalog shows the Glue database."""
+    """Raises ResourceFailed until the catalog shows the Glue database."""
     found = _asked(vendor, _LIST_NAMESPACES, name)
     if "error" in found:
         raise _faulty(side, of_catalog(str(found["error"])), str(found["error"]))

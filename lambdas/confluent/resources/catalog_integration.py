@@ -19,7 +19,7 @@ _RESUME_EVERY: Final = 60.0
 
 
 def require_working(context: Ctx, plane: RestClient, found: dict[str, Any], place: dict[str, Any]) -> None:
-    """Raises Faulty, with Confluent's reason, for one that has failed, and resumes it once a minute."""
+    """Raises ResourceFailed, with Confluent's reason, for one that has failed, and resumes it once a minute."""
     if text(found, "status", "phase") == "FAILED" or get_path(found, "spec", "suspended") is True:
         _resume(context, plane, text(found, "id"), place)
         raise fault(f"catalog integration {text(found, 'id')}", text(found, "status", "error_message"))

@@ -118,7 +118,7 @@ def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str)
 
 
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
-    """Raises NotYet until the undo has run to its end and that is written down."""
+    """Raises InProgress until the undo has run to its end and that is written down."""
     name = _undo_name(object_id)
     found = plane.read(_route(context, spec, name))
     if found is None:
