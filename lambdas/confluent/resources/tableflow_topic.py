@@ -110,7 +110,7 @@ def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceF
 
 
 def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, Any]) -> None:
-    """Raises InProgress until all catalogs show the table, and ResourceFailed where one fails: of a failed integration no topic tells."""
+    """Raise InProgress until all catalogs show the table, ResourceFailed where one fails."""
     statuses = objects(found, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
