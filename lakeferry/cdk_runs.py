@@ -22,7 +22,7 @@ from lakeferry.cdk import NoCommandLine
 from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground
 from lakeferry.node import NoNode
-from lambdas.core.redaction import redact
+from lambdas.shared.redaction import redact
 
 Tell = Callable[[str], object]
 _EVENT: Final = re.compile(r"^(?P<stack>\S+) \| +(?P<done>\d+)/(?P<all>\d+) \|")

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry.ground import Ground
 from lakeferry.inventory import Item
-from lambdas.purge.leftovers import Leftovers
+from lambdas.custom_resources.cleanup import Cleaner
 
 #: Days for which AWS keeps a key of KMS, or a pseudonymisation key, that was deleted: the fewest that it allows.
 _DAYS: Final = 7
@@ -36,8 +36,8 @@ class Aws:
         return self.here.client(service)
 
     @property
-    def _leftovers(self) -> Leftovers:
-        return Leftovers(self.here.client, self.here.account, self.here.deadline)
+    def _leftovers(self) -> Cleaner:
+        return Cleaner(self.here.client, self.here.account, self.here.deadline)
 
     def _bucket(self, item: Item) -> bool:
         if not self._leftovers.bucket(item.name):
@@ -47,9 +47,6 @@ class Aws:
 
     def _database(self, item: Item) -> bool:
         return self._leftovers.glue_database(item.name)
-
-    def _secret(self, item: Item) -> bool:
-        return self._leftovers.secrets(item.id)
 
     def _pseudonyms(self, item: Item) -> None:
         """It can be had back for a week: what it has made of names can't be read without it."""
@@ -125,7 +122,8 @@ _REMOVED: Final[dict[str, Callable[[Aws, Item], Any]]] = {
     "glue_database": Aws._database,
     "bucket": Aws._bucket,
     "dynamodb_table": _call("dynamodb", "delete_table", "TableName"),
-    "secret": Aws._secret,
+    # As CloudFormation deletes them: a name that is kept for recovery could not be used again for weeks.
+    "secret": _call("secretsmanager", "delete_secret", "SecretId", ForceDeleteWithoutRecovery=True),
     "pseudonymisation_secret": Aws._pseudonyms,
     "role": Aws._role,
     "log_group": _call("logs", "delete_log_group", "logGroupName"),

@@ -13,8 +13,8 @@ from lakeferry.destroy_aws import Aws
 from lakeferry.destroy_vendors import Vendors
 from lakeferry.ground import Ground
 from lakeferry.inventory import AWS, Item, Verdict
-from lambdas.core.errors import LakeferryError, Transient
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
+from lambdas.shared.errors import LakeferryError, Transient
 
 #: Snowflake's and Confluent's things go first: they read what is in AWS.
 ORDER: Final = (*destroy_vendors.ORDER, *destroy_aws.ORDER)

@@ -11,14 +11,12 @@ import attrs
 
 from lakeferry.ground import Ground
 from lakeferry.inventory import CONFLUENT, SNOWFLAKE, Item
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.plane import path
-from lambdas.core.documents import Versioned
-from lambdas.core.kind import Context
-from lambdas.resources import registry
-from lambdas.resources.ledger import Ledger, Row
-from lambdas.resources.request import DELETE
-from lambdas.resources.settlement import Settlement
+from lambdas.confluent.client import Confluent, path
+from lambdas.custom_resources import registry
+from lambdas.custom_resources.reconcile import Reconciler
+from lambdas.custom_resources.request import DELETE
+from lambdas.custom_resources.state import ResourceState, StateStore, Versioned
+from lambdas.shared.resource import Context
 from lambdas.snowflake.client import Snowflake
 
 #: Kinds in the order in which their things let go of one another.
@@ -52,7 +50,7 @@ class Vendors:
     """`gone` may be asked again and again; it does each time what can be done then. Raises CommandFailed, LakeferryError."""
 
     here: Ground
-    _settled: dict[str, Settlement] = attrs.field(factory=dict, init=False)
+    _settled: dict[str, Reconciler] = attrs.field(factory=dict, init=False)
 
     def gone(self, item: Item) -> bool:
         if item.kind == "role_binding":
@@ -75,19 +73,19 @@ class Vendors:
     def _snowflake(self) -> Snowflake:
         return self.here.snowflake()
 
-    def _settlement(self, item: Item) -> Settlement:
+    def _settlement(self, item: Item) -> Reconciler:
         registered = registry.find(item.kind)
         vendor: Confluent | Snowflake = self._confluent if item.world == CONFLUENT else self._snowflake
         context = Context(
             vendor=vendor, name=_name(item), secrets=self.here.secrets, clock=self.here.clock, notes={}, deleting=True
         )
-        row = Row(request_id="destroy", verb=DELETE, mark="", since=self.here.clock.time(), name=context.name)
+        row = ResourceState(request_id="destroy", verb=DELETE, mark="", since=self.here.clock.time(), name=context.name)
         if item.world == CONFLUENT:
             row.facts.object_id = item.id
-        ledger = Ledger(_Memory(), self.here.clock)
+        ledger = StateStore(_Memory(), self.here.clock)
         ledger.change("own", lambda _: row)
         lease = ledger.lease("own", "destroy", "destroy", self.here.deadline.at)
-        return Settlement(registered.kind, context, registered.kind.Spec(**self._values(item)), lease)
+        return Reconciler(registered.kind, context, registered.kind.PROPERTIES(**self._values(item)), lease)
 
     def _values(self, item: Item) -> Mapping[str, Any]:
         """What the kind has to know to find the object and to delete it; the rest of its properties doesn't matter any more."""

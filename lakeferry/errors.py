@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import error_rows as confluent
-from lambdas.core import errors as core
-from lambdas.core.errors import ErrorRow
-from lambdas.core.redaction import redact
-from lambdas.notification import error_rows as notification
-from lambdas.rotation import error_rows as rotation
-from lambdas.snowflake import error_rows as snowflake
-from lambdas.watch import error_rows as watch
+from lambdas.confluent import errors as confluent
+from lambdas.monitoring import errors as monitoring
+from lambdas.notifications import errors as notifications
+from lambdas.rotation import errors as rotation
+from lambdas.shared import errors as shared
+from lambdas.shared.errors import ErrorRow
+from lambdas.shared.redaction import redact
+from lambdas.snowflake import errors as snowflake
 
 FILE: Final = Path(__file__).with_name("errors.toml")
 #: One page explains all errors; each code has an anchor there.
@@ -35,9 +35,9 @@ PARTS: Final = {
 }
 #: Errors of the other parts stand in functions' logs only; no command ends with them.
 _END_COMMANDS: Final = ("exports", "commands", "resources")
-ROWS: Final = (core, confluent, snowflake, rotation, notification, watch)
+ROWS: Final = (shared, confluent, snowflake, rotation, notifications, monitoring)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
-#: As lambdas/core/errors.py writes an error.
+#: As lambdas/shared/errors.py writes an error.
 _REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
 
 

@@ -22,11 +22,11 @@ from lakeferry.console import CommandFailed
 from lakeferry.plans import plan_of
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.core import errors
-from lambdas.core.clock import Clock, Deadline, SystemClock
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared import errors
+from lambdas.shared.clock import Clock, Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 

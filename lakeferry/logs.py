@@ -13,8 +13,8 @@ from lakeferry import deployed
 from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.core.aws import error_code
-from lambdas.core.redaction import redact
+from lambdas.shared.aws import error_code
+from lambdas.shared.redaction import redact
 
 #: Functions by what people call them: parts of the deployment, and handlers in them.
 FUNCTIONS: Final = {

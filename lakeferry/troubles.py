@@ -12,8 +12,8 @@ from glue_jobs.errors import ExportError
 from lakeferry import errors, ground
 from lakeferry.bootstrap import ROOT
 from lakeferry.console import CommandFailed
-from lambdas.core.errors import LakeferryError
-from lambdas.core.redaction import redact
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import redact
 
 TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 

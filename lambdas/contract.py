@@ -12,10 +12,10 @@ ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
 IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
 REVOKE_EXPIRED: Final = "revoke_expired"  # what its schedule asks of it
-NOTIFY: Final = "lambdas.handlers.notification.on_state_change"
-WATCH: Final = "lambdas.handlers.watch.on_schedule"
-PURGE_ON_EVENT: Final = "lambdas.handlers.purge.on_event"
-PURGE_IS_COMPLETE: Final = "lambdas.handlers.purge.is_complete"
+NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
+WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
+PURGE_ON_EVENT: Final = "lambdas.handlers.cleanup.on_event"
+PURGE_IS_COMPLETE: Final = "lambdas.handlers.cleanup.is_complete"
 
 #: Seconds before the end of an invocation in which nothing is begun any more, and between two invocations for one resource.
 HANDLER_MARGIN_SECONDS: Final = 30
@@ -74,7 +74,7 @@ WATCH_MINUTES: Final = 15
 
 #: Properties of Custom::LakeferryPurge; each resource has one of them. What it names is emptied when the resource is deleted.
 PURGE_TYPE: Final = "Custom::LakeferryPurge"
-PURGES: Final = ("bucket", "glue_database", "secrets")
+PURGES: Final = ("bucket", "glue_database")
 
 #: Rotation: keys of a secret that may live between two rotations, days for which a replaced one works, days between two.
 KEYS_KEPT: Final = 2
@@ -90,14 +90,6 @@ LEDGER_EXPIRY: Final = "expires"
 #: The strictest limit among Confluent's kinds (provider integration). A statement's name adds up to 14 characters to it.
 NAME_LENGTH: Final = 60
 _MARK_LENGTH: Final = 8
-
-
-class KindContract(NamedTuple):
-    """Properties without which a kind can't be made, those that it takes besides, and what `Fn::GetAtt` gives."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    outputs: tuple[str, ...]
 
 
 def resource_type(kind: str) -> str:
@@ -117,76 +109,6 @@ def object_name(*, project: str, stage: str, region: str, account: str, stack: s
 def name_prefix(project: str, stage: str, region: str) -> str:
     """How the names of all objects of a deployment begin."""
     return re.sub(r"[^a-z0-9]+", "-", f"{project}-{stage}-{region}-".lower())
-
-
-def _kind(required: str, optional: str, outputs: str) -> KindContract:
-    return KindContract(tuple(required.split()), tuple(optional.split()), tuple(outputs.split()))
-
-
-#: What each property is: docs/reference/resources.md. A test holds this table against the kinds.
-KINDS: Final = {
-    "environment": _kind("", "stream_governance", "id name resource_name organization_id stream_governance"),
-    "kafka_cluster": _kind(
-        "environment_id region",
-        "type availability max_ecku deletion_protection",
-        "id name bootstrap_servers rest_endpoint resource_name rbac_resource_name "
-        "schema_registry_id schema_registry_endpoint schema_registry_resource_name",
-    ),
-    "service_account": _kind("", "description", "id name principal"),
-    "role_binding": _kind(
-        "service_account_id role scope", "environment_id cluster_id schema_registry_id region name", "id crn_pattern"
-    ),
-    "acl": _kind(
-        "environment_id cluster_id credentials service_account_id resource_type operation",
-        "resource_name resource_names pattern_type permission host",
-        "id",
-    ),
-    "api_key": _kind(
-        "service_account_id service secret",
-        "environment_id cluster_id region compute_pool_id description",
-        "key_id secret",
-    ),
-    "topic": _kind("environment_id cluster_id credentials topic", "partitions config", "name partitions"),
-    "schema": _kind(
-        "environment_id credentials subject schema", "schema_type compatibility delete_permanently", "subject schema_id version"
-    ),
-    "connector": _kind(
-        "environment_id cluster_id service_account_id topic",
-        "quickstart schema schema_key_field max_interval_ms tasks",
-        "name id",
-    ),
-    "flink_compute_pool": _kind("environment_id region", "max_cfu", "id name resource_name rest_endpoint"),
-    "flink_statement": _kind(
-        "environment_id region credentials compute_pool_id service_account_id catalog database sql",
-        "undo_sql properties tableflow_topics",
-        "name phase",
-    ),
-    "provider_integration": _kind("environment_id role_arn", "", "id name confluent_role_arn external_id"),
-    "tableflow_topic": _kind(
-        "environment_id cluster_id credentials topic",
-        "storage bucket provider_integration_id table_formats retention_ms data_retention_ms error_handling "
-        "error_log_topic metadata_columns await_catalog",
-        "topic table_path table_base write_mode",
-    ),
-    "catalog_integration": _kind("environment_id cluster_id credentials provider_integration_id", "database", "id name database"),
-    "snowflake_warehouse": _kind("", "name size auto_suspend_seconds", "name"),
-    "snowflake_database": _kind("", "name", "name"),
-    "snowflake_schema": _kind("database", "name", "name full_name"),
-    "snowflake_role": _kind("", "name", "name"),
-    "snowflake_grant": _kind("on name", "privilege to_role to_user", "id"),
-    "snowflake_user": _kind("secret", "name role warehouse namespace", "name secret"),
-    "snowflake_external_volume": _kind("base_url role_arn", "", "name iam_user_arn external_id"),
-    "snowflake_catalog_integration": _kind(
-        "role_arn region account_id namespace", "source refresh_seconds", "name iam_user_arn external_id"
-    ),
-    "snowflake_trust": _kind(
-        "volume integration",
-        "namespace volume_principal volume_external_id integration_principal integration_external_id",
-        "volume integration",
-    ),
-    "snowflake_iceberg_table": _kind("database schema name volume integration table", "namespace write_mode", "name full_name"),
-    "snowflake_linked_database": _kind("volume integration namespaces", "name sync_seconds", "name"),
-}
 
 
 class Role(NamedTuple):

@@ -1,6 +1,6 @@
 """The deployment file's lists as an object in S3, because a function's environment is too small for them.
 
-`lambdas.core.deployment` reads it. It holds what is known before anything is deployed: names, never ids or secrets.
+`lambdas.shared.deployment` reads it. It holds what is known before anything is deployed: names, never ids or secrets.
 """
 
 from __future__ import annotations

@@ -11,9 +11,21 @@ from aws_cdk import aws_iam as iam
 from deployments.check import Plan
 from deployments.model import Snowflake
 from lambdas import contract
+from lambdas.snowflake.properties import (
+    CatalogIntegrationProps,
+    DatabaseProps,
+    ExternalVolumeProps,
+    GrantProps,
+    IcebergTableProps,
+    LinkedDatabaseProps,
+    RoleProps,
+    SchemaProps,
+    TrustProps,
+    UserProps,
+    WarehouseProps,
+)
 from stacks.base import LakeferryStack, Surroundings, words
 from stacks.confluent.stack import ConfluentStack
-from stacks.constructs.purge import Purge, may_remove_secrets
 from stacks.constructs.rotation import Rotation
 from stacks.constructs.secrets import SecretsOfStack, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
@@ -84,36 +96,32 @@ class SnowflakeStack(LakeferryStack):
     def _places(self) -> None:
         given = self.wanted
         self.warehouse = self.resources.make(
-            "snowflake_warehouse",
+            WarehouseProps,
             "Warehouse",
             name=given.warehouse,
             size=given.warehouse_size,
             auto_suspend_seconds=given.auto_suspend_seconds,
         )
-        self.database = self.resources.make("snowflake_database", "Database", name=given.database)
-        self.schema = self.resources.make("snowflake_schema", "Schema", database=self.database["name"], name=given.schema)
+        self.database = self.resources.make(DatabaseProps, "Database", name=given.database)
+        self.schema = self.resources.make(SchemaProps, "Schema", database=self.database["name"], name=given.schema)
 
     def _reader(self) -> None:
         """The user reads in one role, and in another, which may nothing else, its keys are replaced."""
-        self.roles = {name: self.resources.make("snowflake_role", f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
+        self.roles = {name: self.resources.make(RoleProps, f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
         roles = self.roles
         tags = {contract.ROTATION_ROLE_TAG: roles["rotation"]["name"]}
         secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
-        purge = Purge(self, "Purge", may_remove_secrets(self.secrets.arns))
-        gone = purge.on_destroy("RemoveSecrets", "secrets", self.secrets.arns, after=[self.secrets])
         self.user = self.resources.make(
-            "snowflake_user",
+            UserProps,
             "Reader",
             secret=secret,
             name=self.wanted.user_name,
             role=roles["reader"]["name"],
             warehouse=self.warehouse["name"],
             namespace=self.schema["full_name"],
-        ).after(gone)
+        )
         memberships = [
-            self.resources.make(
-                "snowflake_grant", f"{words(name)}RoleOfReader", on="ROLE", name=role["name"], to_user=self.user["name"]
-            )
+            self.resources.make(GrantProps, f"{words(name)}RoleOfReader", on="ROLE", name=role["name"], to_user=self.user["name"])
             for name, role in roles.items()
         ]
         self.grants = [self._grant(grant, roles[grant.role]) for grant in contract.SNOWFLAKE_GRANTS]
@@ -129,7 +137,7 @@ class SnowflakeStack(LakeferryStack):
             "USER": self.user["name"],
         }
         return self.resources.make(
-            "snowflake_grant",
+            GrantProps,
             f"{words(grant.role)}On{words(grant.on.lower().replace(' ', '_'))}",
             privilege=grant.privilege,
             on=grant.on,
@@ -140,9 +148,9 @@ class SnowflakeStack(LakeferryStack):
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = self.own_arn("iam", f"role/{self._role_name}", region=False)
         bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
-        volume = self.resources.make("snowflake_external_volume", "Volume", base_url=f"s3://{bucket}/", role_arn=role_arn)
+        volume = self.resources.make(ExternalVolumeProps, "Volume", base_url=f"s3://{bucket}/", role_arn=role_arn)
         catalog = self.resources.make(
-            "snowflake_catalog_integration",
+            CatalogIntegrationProps,
             "Catalog",
             role_arn=role_arn,
             region=self.deployment.aws.region,
@@ -154,7 +162,7 @@ class SnowflakeStack(LakeferryStack):
         for topic in self.deployment.tables_in_glue:
             if topic.tableflow and topic.tableflow.snowflake_table:
                 self.resources.make(
-                    "snowflake_iceberg_table",
+                    IcebergTableProps,
                     f"{words(topic.name)}Table",
                     database=self.database["name"],
                     schema=self.schema["name"],
@@ -166,7 +174,7 @@ class SnowflakeStack(LakeferryStack):
                 ).after(trust, *self.grants)
         if self.wanted.linked_database:
             linked = self.resources.make(
-                "snowflake_linked_database",
+                LinkedDatabaseProps,
                 "LinkedDatabase",
                 volume=volume["name"],
                 integration=catalog["name"],
@@ -178,7 +186,7 @@ class SnowflakeStack(LakeferryStack):
         """The reader may select from all tables that the linked database has when it is deployed."""
         for privilege, on in _ON_LINKED:
             self.resources.make(
-                "snowflake_grant",
+                GrantProps,
                 f"ReaderOnLinked{words(on.lower().replace(' ', '_'))}",
                 privilege=privilege,
                 on=on,
@@ -220,7 +228,7 @@ class SnowflakeStack(LakeferryStack):
     def _trust(self, volume: Made, catalog: Made, role: iam.Role, database: str) -> Made:
         """Proves that Snowflake is let in before any table asks for it."""
         return self.resources.make(
-            "snowflake_trust",
+            TrustProps,
             "Trust",
             volume=volume["name"],
             integration=catalog["name"],

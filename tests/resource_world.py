@@ -7,14 +7,13 @@ import json
 
 from botocore.exceptions import ClientError
 
-from lambdas.core.clock import Deadline
-from lambdas.core.documents import Versioned
-from lambdas.core.log import open_log
-from lambdas.core.secret_store import SecretStore
-from lambdas.resources import lifecycle
-from lambdas.resources.ledger import Ledger
-from lambdas.resources.lifecycle import Deployment, Lifecycle
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources import provider
+from lambdas.custom_resources.provider import Deployment, Lifecycle
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.custom_resources.state import StateStore, Versioned
+from lambdas.shared.clock import Deadline
+from lambdas.shared.log import open_log
+from lambdas.shared.secrets import SecretStore
 
 ACCOUNT = "111122223333"
 REGION = "eu-west-1"
@@ -116,7 +115,7 @@ class Invocations:
     `said` is where the log goes, and `answers` what was given back to CloudFormation or raised.
     """
 
-    def __init__(self, connect, clock=None, secrets=None, kinds=KINDS, stage="test", said=None):
+    def __init__(self, connect, clock=None, secrets=None, kinds=RESOURCE_TYPES, stage="test", said=None):
         self.clock = clock or TurnedClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
@@ -131,7 +130,7 @@ class Invocations:
         store = SecretStore(self.secrets)
         return Lifecycle(
             deployment=self._deployment,
-            ledger=Ledger(self.documents, self.clock),
+            ledger=StateStore(self.documents, self.clock),
             stacks=self.stacks,
             secrets=store,
             vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),
@@ -141,7 +140,7 @@ class Invocations:
         )
 
     def on_event(self, event):
-        return self._kept(lambda given: lifecycle.on_event(given, self.clock.time(), self._kinds), event)
+        return self._kept(lambda given: provider.on_event(given, self.clock.time(), self._kinds), event)
 
     def is_complete(self, event):
         return self._kept(self.lifecycle().is_complete, event)

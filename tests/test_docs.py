@@ -25,7 +25,7 @@ from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
 from lakeferry.planning import telling
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.events import read_json_lines

@@ -54,7 +54,7 @@ BANNED = {
 
 def test_no_setting_of_the_linter_allows_what_runs_foreign_text(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for room in (tmp_path / name for name in ("lambdas/core", "glue_jobs", "stacks", "lakeferry")):
+    for room in (tmp_path / name for name in ("lambdas/shared", "glue_jobs", "stacks", "lakeferry")):
         room.mkdir(parents=True)
         for rule, code in BANNED.items():
             (room / f"{rule}.py").write_text(code)

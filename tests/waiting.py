@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lambdas.core.clock import Deadline, SystemClock
+from lambdas.shared.clock import Deadline, SystemClock
 
 _PAUSE = 0.05
 #: Seconds that a test waits for a process or a thread of its own before it fails: more than any of them takes on a busy machine.

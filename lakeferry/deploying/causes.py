@@ -10,7 +10,7 @@ import attrs
 
 from lakeferry import errors
 from lakeferry.deploying.events import Event
-from lambdas.core.redaction import redact
+from lambdas.shared.redaction import redact
 
 #: Reasons of resources that only failed because another one had.
 _CONSEQUENCE: Final = re.compile(

@@ -14,7 +14,7 @@ from lakeferry.console import CommandFailed
 from lakeferry.doctor.asking import Probe
 from lakeferry.ground import Ground, aws_told
 from lakeferry.node import NoNode
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 #: Of the doctor's groups, those in which nothing may be wrong: a deployment would fail after minutes.
 _GROUPS: Final = ("storage", "Confluent", "Snowflake")

@@ -13,7 +13,7 @@ import attrs
 from lakeferry import troubles
 from lakeferry.console import CommandFailed
 from lakeferry.doctor.checks import Check, Group
-from lambdas.core import errors
+from lambdas.shared import errors
 
 Tell = Callable[[str], object]
 T = TypeVar("T")

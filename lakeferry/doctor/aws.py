@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("AWS")
 #: What a deployment can't do without, of the services that some regions lack.

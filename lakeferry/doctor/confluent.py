@@ -10,10 +10,8 @@ from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
 from lakeferry.keys import confluent as proving
 from lakeferry.keys.confluent import Owner
-from lambdas.confluent.client import CLOUD, Confluent
-from lambdas.confluent.plane import Plane
-from lambdas.confluent.reading import text
-from lambdas.core.errors import Denied, LakeferryError, NotFound
+from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
+from lambdas.shared.errors import Denied, LakeferryError, NotFound
 
 GROUP: Final = Group("Confluent")
 KEY: Final = "Cloud key"
@@ -109,14 +107,14 @@ def tableflow(here: Ground, vendor: Confluent) -> Check:
     return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {here.region}; it is in {', '.join(sorted(regions))}", fix)
 
 
-def _tableflow(here: Ground, vendor: Confluent) -> Plane:
+def _tableflow(here: Ground, vendor: Confluent) -> RestClient:
     try:
         return vendor.tableflow(here.secrets.read_key(parts.tableflow_secret(here)))
     except NotFound:
         return vendor.tableflow(vendor.cloud.key)
 
 
-def _regions(plane: Plane) -> set[str] | None:
+def _regions(plane: RestClient) -> set[str] | None:
     try:
         return {text(one, "region") for one in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:

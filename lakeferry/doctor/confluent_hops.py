@@ -13,10 +13,9 @@ from lakeferry.doctor.parts import Part
 from lakeferry.doctor.roles import Comer, Role
 from lakeferry.ground import Ground
 from lambdas import contract
-from lambdas.confluent import catalogs
-from lambdas.confluent.plane import Plane
-from lambdas.confluent.reading import at, objects, text
-from lambdas.core.errors import Denied
+from lambdas.confluent.client import RestClient, get_path, objects, text
+from lambdas.confluent.resources import catalog_integration
+from lambdas.shared.errors import Denied
 
 GROUP: Final = Group("Confluent → AWS")
 INTEGRATION: Final = "provider integration"
@@ -127,7 +126,7 @@ def _tableflow(hops: Hops) -> list[Check]:
     return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, *tables]
 
 
-def _plane(hops: Hops, secret: str) -> Plane:
+def _plane(hops: Hops, secret: str) -> RestClient:
     """Raises CommandFailed where the key isn't one for Tableflow, or not any more."""
     plane = hops.here.confluent().tableflow(hops.here.secrets.read_key(secret))
     try:
@@ -138,10 +137,10 @@ def _plane(hops: Hops, secret: str) -> Plane:
     return plane
 
 
-def _catalog(hops: Hops, plane: Plane) -> Check:
+def _catalog(hops: Hops, plane: RestClient) -> Check:
     if not hops.here.deployment.tables_in_glue:
         return GROUP.none(CATALOG, "not asked: the deployment file wants no table in Glue")
-    found = plane.pages(catalogs.ROUTE, **hops.query)
+    found = plane.pages(catalog_integration.ROUTE, **hops.query)
     if not found:
         return GROUP.fail(CATALOG, f"cluster {hops.cluster} has none", _AGAIN)
     return _of_catalog(hops, found[0])
@@ -153,7 +152,7 @@ def _of_catalog(hops: Hops, found: dict[str, Any]) -> Check:
     if database and database != hops.cluster:
         fix = f"Set its database back to {hops.cluster} in Confluent's console"
         return GROUP.fail(CATALOG, f"{id} shows tables in Glue database {database}", fix, hops.cluster)
-    if phase == "FAILED" or at(found, "spec", "suspended") is True:
+    if phase == "FAILED" or get_path(found, "spec", "suspended") is True:
         state = "FAILED" if phase == "FAILED" else "suspended"
         return GROUP.fail(CATALOG, f"{id} is {state}: {reason or 'no reason given'}", f"Mend that. {_RESUME}")
     if phase == "PENDING":
@@ -166,7 +165,7 @@ def _table(name: str, topic: str, shown: list[dict[str, Any]]) -> Check:
     if found is None:
         return GROUP.fail(name, f"Tableflow of topic {topic} is off", _AGAIN)
     phase, reason = text(found, "status", "phase"), text(found, "status", "error_message") or "no reason given"
-    if at(found, "spec", "suspended") is True:
+    if get_path(found, "spec", "suspended") is True:
         return GROUP.fail(name, f"suspended: {reason}", f"Mend that. {_RESUME}")
     if phase == "FAILED":
         return GROUP.fail(name, f"FAILED: {reason}", f"Mend that. {_RESUME}")

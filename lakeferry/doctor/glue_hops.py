@@ -12,7 +12,7 @@ from deployments.model import Topic
 from lakeferry.doctor import asking, storage
 from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 BUCKET: Final = "bucket"
 #: A key below the bucket, to ask what may be done with any.

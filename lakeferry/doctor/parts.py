@@ -10,8 +10,8 @@ from lakeferry import deployed
 from lakeferry.deployed import Deployed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.resources import identity
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import request
+from lambdas.custom_resources.request import Identity
 
 
 @attrs.frozen
@@ -45,10 +45,10 @@ class Part:
     def origin(self, kind: str) -> str:
         """The mark of the resource, of which our external ids are made."""
         found = self._identity(kind)
-        return identity.origin(self.stack.id, found.logical_id) if found else ""
+        return request.resource_uid(self.stack.id, found.logical_id) if found else ""
 
     def _identity(self, kind: str) -> Identity | None:
-        known = filter(None, map(identity.parse, self.ids.values()))
+        known = filter(None, map(request.parse_physical_id, self.ids.values()))
         return next((each for each in known if each.kind == kind), None)
 
 

@@ -10,7 +10,7 @@ from lakeferry.doctor.aws import GROUP
 from lakeferry.doctor.checks import Check
 from lakeferry.ground import Ground
 from lakeferry.inventory.aws_kinds import pages
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 #: Calls at once that a deployment's resources, made side by side, make use of; new accounts may have ten.
 _CALLS: Final = 50

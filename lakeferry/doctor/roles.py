@@ -14,7 +14,7 @@ from lakeferry.doctor import asking
 from lakeferry.doctor.aws import cdk
 from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 _EXTERNAL_ID: Final = "sts:externalid"
 _EQUALS: Final = ("StringEquals", "StringLike", "ForAnyValue:StringEquals")

@@ -12,7 +12,7 @@ from lakeferry.ground import Ground
 from lakeferry.keys import keeping
 from lakeferry.keys import snowflake as proving
 from lambdas import contract
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Row, Snowflake
 

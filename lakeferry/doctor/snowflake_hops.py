@@ -15,8 +15,8 @@ from lakeferry.doctor.parts import Part
 from lakeferry.doctor.roles import Comer, Role
 from lakeferry.ground import Ground
 from lambdas import contract
-from lambdas.core.errors import NotFound
-from lambdas.snowflake import naming, sql, trust
+from lambdas.shared.errors import NotFound
+from lambdas.snowflake import sql, trust
 from lambdas.snowflake.client import Snowflake
 from lambdas.snowflake.trust import Side
 
@@ -57,7 +57,7 @@ class Hops:
     database: str
 
     def name(self, kind: str) -> str:
-        return naming.plain(self.part.named(kind))
+        return sql.plain_name(self.part.named(kind))
 
 
 def look(here: Ground) -> list[Check]:
@@ -160,7 +160,7 @@ def _compared(name: str, side: Side, seen: dict[str, str], wanted: dict[str, str
 
 def _own_id(hops: Hops, name: str, kind: str, side: Side) -> Check:
     """We choose external ids: another one shows that somebody made the object anew. Not every release tells it."""
-    wanted = naming.external_id_of(hops.part.origin(kind))
+    wanted = sql.external_id_of(hops.part.origin(kind))
     if side.external_id not in ("", wanted):
         told = f"{side.what} says external id {side.external_id}: somebody made it anew"
         return GROUP.fail(name, told, _OTHER, f"{wanted}, which the role asks for")
@@ -183,7 +183,7 @@ def _role(hops: Hops, storage: Side | None, catalog: Side | None) -> list[Check]
 def _trusts(hops: Hops, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
         return GROUP.none(name, "not asked: the other side isn't known")
-    external_id = side.external_id or naming.external_id_of(hops.part.origin(kind))
+    external_id = side.external_id or sql.external_id_of(hops.part.origin(kind))
     comer = Comer(name, "sts:AssumeRole", side.principal, external_id)
     return roles.trusts(GROUP, role, comer, roles.restored(hops.here, "snowflake"))
 

@@ -11,7 +11,7 @@ from lakeferry.doctor import asking
 from lakeferry.doctor.checks import Check, Group
 from lakeferry.ground import Ground
 from lakeferry.inventory import stacks
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("storage")
 #: What HEAD says of a bucket, which has no body to say more in.

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
 from lakeferry.ground import Ground
-from lambdas.core.aws import error_code
+from lambdas.shared.aws import error_code
 
 Tags = Mapping[str, str]
 

@@ -12,11 +12,9 @@ from lakeferry.ground import Ground
 from lakeferry.inventory.items import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
 from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.confluent import crn
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import text
-from lambdas.core.errors import Denied, NotFound, Refused, Transient
-from lambdas.core.redaction import ApiKey
+from lambdas.confluent.client import Confluent, path, text
+from lambdas.shared.errors import Denied, NotFound, Refused, Transient
+from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
@@ -150,7 +148,7 @@ class _Look:
         cloud = self.vendor.cloud
         for found in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
             yield claim.item(CONFLUENT, "api_key", *_named(found, "spec"), (account,))
-        everywhere = crn.organization(crn.Place(self.vendor.organization_id))
+        everywhere = crn.organization(crn.CrnScope(self.vendor.organization_id))
         for found in self.vendor.role_bindings(account):
             scope = text(found, "crn_pattern").removeprefix(everywhere) or "/organization"
             yield claim.item(CONFLUENT, "role_binding", f"{text(found, 'role_name')} on {scope}", text(found, "id"), (account,))

@@ -13,7 +13,7 @@ from lakeferry.inventory import aws, confluent, snowflake, stacks
 from lakeferry.inventory.items import CONFLUENT, SNOWFLAKE, Item, Verdict, not_asked
 from lakeferry.inventory.stacks import Stacks
 from lakeferry.inventory.vendor_names import VendorNames
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 
 def take(here: Ground) -> list[Item]:

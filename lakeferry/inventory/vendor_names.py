@@ -18,7 +18,7 @@ from deployments.model import Deployment
 from lakeferry.inventory.items import Claim, kept, left_over
 from lakeferry.inventory.stacks import Stacks
 from lambdas import contract
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import registry, request
 
 _MARKED: Final = r"[a-z0-9-]*-[0-9a-f]{8}"
 _UNKNOWN: Final = "named like ours, but its mark is another: of another AWS account's deployment, perhaps. Look at it yourself"
@@ -53,7 +53,7 @@ class VendorNames:
     def _of_stacks(self) -> dict[str, Claim]:
         found: dict[str, Claim] = {}
         for stack, resource in self.stacks.physical_ids("lf1:"):
-            if known := identity.parse(resource.physical_id):
+            if known := request.parse_physical_id(resource.physical_id):
                 name = self._name(stack.name, known.logical_id, known.generation)
                 is_there = stack in self.stacks.now and resource.status != "DELETE_COMPLETE"
                 found.setdefault(name, stack.claim() if is_there else left_over("its stack has given it up"))
@@ -116,7 +116,7 @@ def _in_environment(
 
 
 def _generation(kind: str, values: Mapping[str, Any]) -> str:
-    return identity.generation(registry.KINDS[kind].kind, SimpleNamespace(**values))  # type: ignore[arg-type]
+    return request.generation_of(registry.RESOURCE_TYPES[kind].kind, SimpleNamespace(**values))  # type: ignore[arg-type]
 
 
 def _words(name: str) -> str:

@@ -9,17 +9,16 @@ import attrs
 from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
-from lambdas.confluent import crn, error_rows, secret_fields
-from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.confluent.crn import Place
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import text
+from lambdas.confluent import crn, secret_fields
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CONTROL_PLANE, Confluent, path, text
+from lambdas.confluent.crn import CrnScope
 from lambdas.confluent.secret_fields import Connection
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Denied, LakeferryError, NotFound
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey
-from lambdas.core.secret_store import KEY_ID, KEY_SECRET
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, LakeferryError, NotFound
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 _SECONDS: Final = 60.0
 _PAUSE: Final = 10.0
@@ -85,7 +84,7 @@ def _found(voice: Voice, here: Ground, vendor: Confluent, key: ApiKey, wait: flo
 
 
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
-    whole = crn.organization(Place(vendor.organization_id))
+    whole = crn.organization(CrnScope(vendor.organization_id))
     found = vendor.role_bindings(owner)
     return tuple(sorted({text(one, "role_name") for one in found if crn.same(text(one, "crn_pattern"), whole)}))
 
@@ -138,7 +137,7 @@ def _client(here: Ground, key: ApiKey, wait: float) -> Confluent:
 
 
 def _may_not(denied: Denied) -> bool:
-    return denied.row is error_rows.AUTH_SCOPE
+    return denied.row is confluent_errors.AUTH_SCOPE
 
 
 def _scope(why: str, denied: LakeferryError | None) -> CommandFailed:

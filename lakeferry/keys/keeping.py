@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
-from lambdas.core.aws import error_code
-from lambdas.core.redaction import Secret
+from lambdas.shared.aws import error_code
+from lambdas.shared.redaction import Secret
 
 CURRENT: Final = "AWSCURRENT"
 #: Of a key pair that was made here and that the vendor doesn't know yet.

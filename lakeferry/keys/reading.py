@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from lakeferry.console import CommandFailed, Voice
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 

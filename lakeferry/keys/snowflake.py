@@ -11,11 +11,12 @@ from deployments.model import Snowflake as Wanted
 from lakeferry.console import CommandFailed, Voice, command
 from lakeferry.ground import Ground
 from lakeferry.keys import keeping, reading
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Denied, LakeferryError
-from lambdas.core.http import Session
-from lambdas.snowflake import account, error_rows, keypair, secret_fields, sql
-from lambdas.snowflake.client import Login, Snowflake
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, LakeferryError
+from lambdas.shared.http import Session
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import keypair, secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake, account_url
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 
@@ -49,7 +50,7 @@ class Deployer:
         return Snowflake(Session(deadline), self.here.clock, login, pair, self.here.addresses.snowflake)
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
-        host = urlsplit(self.here.addresses.snowflake or account.url(self.given.account)).hostname or ""
+        host = urlsplit(self.here.addresses.snowflake or account_url(self.given.account)).hostname or ""
         role, warehouse = sql.named(self.given.role), sql.named(self.given.deployer_warehouse)
         return secret_fields.fields(pair, Connection(self.given.account, self.name, host, role, warehouse))
 
@@ -93,7 +94,7 @@ def prove(voice: Voice, deployer: Deployer, pair: KeyPair, before: keeping.Value
         with voice.step("logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
     except Denied as denied:
-        if denied.row is not error_rows.AUTH:
+        if denied.row is not snowflake_errors.AUTH:
             raise
         raise _unknown_key(deployer, pair, before, denied) from None
 

@@ -19,8 +19,8 @@ from lakeferry.planning.references import Exports, Place
 from lakeferry.planning.resources import Resource, of_template
 from lakeferry.planning.templates import Wanted
 from lambdas import contract
-from lambdas.core.properties import RESERVED
-from lambdas.core.redaction import redact
+from lambdas.shared.properties import RESERVED
+from lambdas.shared.redaction import redact
 
 #: Beside properties, what CloudFormation acts on when it changes.
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")

@@ -11,11 +11,11 @@ import attrs
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.planning.references import Place
 from lambdas import contract
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 __all__ = ["AWS", "CONFLUENT", "SNOWFLAKE", "Resource", "of_template"]
 
-_KINDS: Final = {contract.resource_type(kind): kind for kind in registry.KINDS}
+_KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
 _WORLDS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 _RETAIN: Final = "Retain"
 #: What tells one object from the others of its kind, beside its logical id.
@@ -50,7 +50,7 @@ class Resource:
 
     @property
     def world(self) -> str:
-        return _WORLDS[registry.KINDS[self.kind].vendor] if self.kind else AWS
+        return _WORLDS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
 
     @property
     def what(self) -> str:

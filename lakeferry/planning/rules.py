@@ -10,11 +10,11 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.planning.resources import Resource
-from lambdas.confluent import flink_sql
-from lambdas.resources import registry
+from lambdas.confluent import properties
+from lambdas.custom_resources import registry
 
 #: Properties that a vendor can't change, and for which the kind deletes the object and makes it anew under its own name.
-#: A test holds them against the kinds that raise Outdated.
+#: A test holds them against the kinds that raise ReplacementRequired.
 RENEWED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties", "catalog", "database"),
@@ -56,7 +56,7 @@ class Rule:
 
 def of(resource: Resource, region: str) -> Rule:
     if resource.kind:
-        replaced = registry.KINDS[resource.kind].kind.REPLACE_ON
+        replaced = registry.RESOURCE_TYPES[resource.kind].kind.PROPERTIES.CREATE_ONLY
         return Rule(_paths(replaced), renewed=_paths(RENEWED_ON.get(resource.kind, ())))
     if resource.type.startswith("AWS::"):
         return _of_aws(resource.type, region)
@@ -66,7 +66,7 @@ def of(resource: Resource, region: str) -> Rule:
 def same(resource: Resource, name: str, before: Any, after: Any) -> bool:
     """Whether two values of a property mean the same to the kind. CloudFormation makes texts of numbers."""
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
-        return flink_sql.normal(str(before or "")) == flink_sql.normal(str(after or ""))
+        return properties.normalized(str(before or "")) == properties.normalized(str(after or ""))
     return bool(as_text(before) == as_text(after))
 
 
@@ -74,7 +74,7 @@ def default(resource: Resource, name: str) -> Any:
     """What a kind takes where the property isn't given."""
     if not resource.kind:
         return None
-    fields = attrs.fields_dict(registry.KINDS[resource.kind].kind.Spec)
+    fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].kind.PROPERTIES)
     given: Any = fields[name].default if name in fields else attrs.NOTHING
     if given is attrs.NOTHING:
         return None

@@ -16,7 +16,7 @@ from lakeferry.planning.difference import Comparison
 from lakeferry.planning.telling import Plan, Setting
 from lakeferry.planning.templates import Wanted
 from lakeferry.states.drift import Drift
-from lambdas.core.redaction import redact
+from lambdas.shared.redaction import redact
 
 Tell = Callable[[str], object]
 #: Of the command line, where it fails.

@@ -28,7 +28,7 @@ from lakeferry.rehearsal.proofs import exports, flow, health, readers, rotation,
 from lakeferry.rehearsal.proofs.updates import Changes
 from lakeferry.rehearsal.stage import Stage
 from lakeferry.rehearsal.worlds import Worlds
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 #: How long before the end of the first window the vendors' time begins: trades of the window come first, later ones after.
 _LEAD_SECONDS: Final = 900

@@ -15,7 +15,7 @@ from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Ground
 from lakeferry.rehearsal.proof import NotProven
 from lakeferry.rehearsal.worlds import Worlds
-from lambdas.core.clock import Deadline, SystemClock
+from lambdas.shared.clock import Deadline, SystemClock
 
 _PATIENCE_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.2

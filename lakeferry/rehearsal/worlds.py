@@ -17,9 +17,9 @@ from lakeferry.console import CommandFailed
 from lakeferry.ground import FUNCTIONS, Ground
 from lakeferry.rehearsal import simulator
 from lambdas import contract
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.http import Session
-from lambdas.core.redaction import Secret
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import KeyPair

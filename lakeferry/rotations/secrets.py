@@ -15,10 +15,9 @@ from lakeferry.console import CommandFailed
 from lakeferry.deployed import Deployed, Function
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.core.errors import LakeferryError
-from lambdas.rotation.holdings import DAY
-from lambdas.rotation.versions import SecretVersions
-from lambdas.watch.keys import Keys, name_of
+from lambdas.monitoring.measurements import SecretKeys, name_of
+from lambdas.rotation.versions import DAY, SecretVersions
+from lambdas.shared.errors import LakeferryError
 
 PARTS: Final = ("confluent", "snowflake")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
@@ -90,7 +89,7 @@ def _made_by_hand(here: Ground, vendor: str, name: str) -> Age:
     days, trouble = None, ""
     try:
         with aws_told(f"looking at secret {name}"):
-            days = round(Keys(here.client("secretsmanager"), here.clock.time).age_days(name), 3)
+            days = round(SecretKeys(here.client("secretsmanager"), here.clock.time).age_days(name), 3)
     except CommandFailed as failure:
         trouble = f"{failure.code}  {failure.message}"
     except LakeferryError as error:
@@ -145,7 +144,7 @@ def _dates(here: Ground, secret: Rotating, trouble: str) -> Age:
     client = here.client("secretsmanager")
     with aws_told(f"looking at secret {secret.name}"):
         described = SecretVersions(client, secret.arn).describe()
-        days = Keys(client, here.clock.time).age_days(secret.arn)
+        days = SecretKeys(client, here.clock.time).age_days(secret.arn)
     due = described.next_rotation
     overdue = max(0.0, here.clock.time() - due) / DAY if due else 0.0
     return Age(secret.name, secret.vendor, round(days, 3), due, round(overdue, 3), 0.0, "", (), trouble)

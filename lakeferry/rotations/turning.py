@@ -15,8 +15,8 @@ from lakeferry.ground import Ground, aws_told
 from lakeferry.planning.durations import spoken
 from lakeferry.rotations import secrets
 from lakeferry.rotations.secrets import Rotating
-from lambdas.core.aws import error_code
 from lambdas.rotation.versions import CURRENT, PENDING, Described, SecretVersions
+from lambdas.shared.aws import error_code
 
 Tell = Callable[[str], object]
 #: A new Kafka key takes Confluent some minutes, and Secrets Manager tries again what failed.

@@ -14,11 +14,10 @@ from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
 from lakeferry.inventory.stacks import Stack
 from lakeferry.planning.resources import of_template
 from lambdas import contract
-from lambdas.confluent.plane import path
-from lambdas.confluent.reading import objects, text
-from lambdas.core.errors import LakeferryError
-from lambdas.resources import identity
-from lambdas.resources.identity import Identity
+from lambdas.confluent.client import objects, path, text
+from lambdas.custom_resources import request
+from lambdas.custom_resources.request import Identity
+from lambdas.shared.errors import LakeferryError
 
 _POLL: Final = 3.0
 _PATIENCE: Final = 600.0
@@ -102,7 +101,7 @@ def _gone(here: Ground, standing: list[Stack]) -> Iterator[Drift]:
         yield Drift(item.world, item.kind, "", Verdict.NOT_ASKED, item.why)
     silent = {item.world for item in unasked if not item.kind}
     for stack in standing:
-        for known in filter(None, (identity.parse(resource.physical_id) for resource in stack.resources)):
+        for known in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
             world = SNOWFLAKE if known.kind.startswith("snowflake_") else CONFLUENT
             if known.kind in _LISTED and world not in silent and not _is_there(here, stack, known, items):
                 yield Drift(world, known.kind, known.logical_id, "DELETED", _ANEW, stack.name)

@@ -12,9 +12,9 @@ import attrs
 
 from lakeferry.states.places import Places
 from lakeferry.states.words import Seen, State, look, spoken_hours
-from lambdas.core import cron
-from lambdas.watch import exports as watched_exports
-from lambdas.watch.watched import Export
+from lambdas.monitoring import measurements as watched_exports
+from lambdas.monitoring.settings import MonitoredExport
+from lambdas.shared import cron
 
 _AT_ONCE: Final = 4
 _BAD_RUNS: Final = ("FAILED", "TIMEOUT", "ERROR", "EXPIRED", "STOPPED")
@@ -58,10 +58,10 @@ class Standing:
 
 def look_at(places: Places) -> list[Standing]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(functools.partial(_standing, places), places.settings.watched.exports))
+        return list(pool.map(functools.partial(_standing, places), places.settings.monitored.exports))
 
 
-def _standing(places: Places, export: Export) -> Standing:
+def _standing(places: Places, export: MonitoredExport) -> Standing:
     now = datetime.fromtimestamp(places.here.clock.time(), UTC)
     following = cron.parse(export.cron, export.zone).after(now)
     last = look(lambda: _last(places, export.export))
@@ -116,7 +116,7 @@ def _of_run(last: Any) -> list[Seen]:
     return [Seen(State.WRONG, told=f"the last run {last.record or last.result.lower()}: {last.reason or 'no reason given'}")]
 
 
-def _late(places: Places, export: Export, *, has_run: bool) -> Seen | None:
+def _late(places: Places, export: MonitoredExport, *, has_run: bool) -> Seen | None:
     hours = places.results.late(export)
     if hours > 0:
         return Seen(State.WRONG, hours, f"{spoken_hours(hours)} late")
@@ -126,7 +126,7 @@ def _late(places: Places, export: Export, *, has_run: bool) -> Seen | None:
     return None
 
 
-def _unheard(places: Places, export: Export) -> Seen | None:
+def _unheard(places: Places, export: MonitoredExport) -> Seen | None:
     if not export.topic:
         return None
     answer = look(lambda: watched_exports.unconfirmed(places.here.client("sns"), export))

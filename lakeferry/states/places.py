@@ -11,17 +11,15 @@ from lakeferry import deployed
 from lakeferry.console import CommandFailed
 from lakeferry.ground import Ground, aws_told
 from lambdas import contract
-from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.objects import Objects
-from lambdas.handlers import watch
-from lambdas.handlers.watch import Settings
+from lambdas.confluent.client import RestClient
+from lambdas.handlers import monitoring
+from lambdas.handlers.monitoring import Settings
+from lambdas.monitoring.measurements import ExportResults, GlueTables, KafkaTopics, SnowflakeTables
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.s3 import Objects
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.watch.exports import Results
-from lambdas.watch.lake import Lake
-from lambdas.watch.vendors import Shown, Topics
 
 #: Seconds that one vendor may take to answer everything.
 _PATIENCE: Final = 60.0
@@ -32,28 +30,28 @@ class Places:
     here: Ground
     settings: Settings
 
-    def lake(self, database: str) -> Lake:
-        return Lake(self.here.client("glue"), self.here.client("s3"), database, self.here.clock.time)
+    def lake(self, database: str) -> GlueTables:
+        return GlueTables(self.here.client("glue"), self.here.client("s3"), database, self.here.clock.time)
 
     @functools.cached_property
-    def topics(self) -> Topics:
-        return Topics(self._telemetry, self.settings.watched.cluster, self.here.clock.time)
+    def topics(self) -> KafkaTopics:
+        return KafkaTopics(self._telemetry, self.settings.monitored.cluster, self.here.clock.time)
 
     @functools.cached_property
-    def shown(self) -> Shown:
-        return Shown(functools.cache(self._snowflake), self.here.clock.time)
+    def shown(self) -> SnowflakeTables:
+        return SnowflakeTables(functools.cache(self._snowflake), self.here.clock.time)
 
     @property
-    def results(self) -> Results:
-        return Results(self.objects, self.settings.prefix, self.here.client("glue"), self.here.clock.time)
+    def results(self) -> ExportResults:
+        return ExportResults(self.objects, self.settings.prefix, self.here.client("glue"), self.here.clock.time)
 
     @property
     def objects(self) -> Objects:
         return Objects(self.here.client("s3"), self.settings.bucket)
 
-    def _telemetry(self) -> Plane:
+    def _telemetry(self) -> RestClient:
         key = self.here.secrets.read_key(self.settings.metrics_key)
-        return Plane(self._session(), self.here.clock, self.settings.telemetry_url, key)
+        return RestClient(self._session(), self.here.clock, self.settings.telemetry_url, key)
 
     def _snowflake(self) -> Snowflake:
         """As the reader whom the deployment has made, without a warehouse."""
@@ -75,5 +73,5 @@ def of(here: Ground) -> Places:
     for function in deployed.functions(here, stack, contract.WATCH):
         with aws_told(f"looking at function {function.name}"):
             found: dict[str, Any] = here.client("lambda").get_function_configuration(FunctionName=function.name)
-            return Places(here, watch.read(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
+            return Places(here, monitoring.read_settings(found.get("Environment", {}).get("Variables", {}), here.client("s3")))
     raise CommandFailed("NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {here.stage}`")

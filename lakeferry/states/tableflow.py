@@ -10,8 +10,7 @@ import attrs
 from lakeferry import deployed
 from lakeferry.ground import Ground
 from lakeferry.states.words import Seen, State
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, objects, text
+from lambdas.confluent.client import RestClient, get_path, objects, path, text
 
 _ROUTE = "/tableflow/v1/tableflow-topics"
 _RUNNING = "RUNNING"
@@ -32,7 +31,7 @@ class Tableflow:
         return said(found)
 
     @functools.cached_property
-    def _plane(self) -> Plane:
+    def _plane(self) -> RestClient:
         key = self.here.secrets.read_key(f"{self.here.deployment.prefix}/confluent/tableflow")
         return self.here.confluent().tableflow(key)
 
@@ -45,7 +44,7 @@ class Tableflow:
 def said(found: dict[str, Any]) -> Seen:
     """From Tableflow's own words. A record that can't be written suspends a table, with partition and offset in the reason."""
     phase, reason = text(found, "status", "phase"), text(found, "status", "error_message")
-    if at(found, "spec", "suspended") is True:
+    if get_path(found, "spec", "suspended") is True:
         return Seen(State.WRONG, told=f"suspended: {reason or 'no reason given'}", code="CFL-TABLEFLOW-SUSPENDED")
     if broken := objects(found, "status", "failing_table_formats"):
         reason = "; ".join(text(one, "error_message") for one in broken)

@@ -12,7 +12,7 @@ import attrs
 from lakeferry.states.places import Places
 from lakeferry.states.tableflow import Tableflow
 from lakeferry.states.words import Seen, State, look
-from lambdas.watch.watched import Table
+from lambdas.monitoring.settings import MonitoredTable
 
 #: In the order in which records pass them.
 HOPS: Final = ("topic", "tableflow", "iceberg", "glue", "snowflake")
@@ -35,7 +35,9 @@ class Hops:
 
 def look_at(places: Places, tableflow: Tableflow, stale_hours: float) -> list[Hops]:
     """One that can't be seen hides no other."""
-    asked = [(table.topic, hop, ask) for table in places.settings.watched.tables for hop, ask in _asks(places, tableflow, table)]
+    asked = [
+        (table.topic, hop, ask) for table in places.settings.monitored.tables for hop, ask in _asks(places, tableflow, table)
+    ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda one: _seen(one[2], stale_hours), asked))
     found: dict[str, dict[str, Seen]] = {}
@@ -44,7 +46,7 @@ def look_at(places: Places, tableflow: Tableflow, stale_hours: float) -> list[Ho
     return [Hops(table, seen) for table, seen in found.items()]
 
 
-def _asks(places: Places, tableflow: Tableflow, table: Table) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _asks(places: Places, tableflow: Tableflow, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "topic", functools.partial(places.topics.age, table.topic)
     yield "tableflow", functools.partial(tableflow.seen, table.topic)
     if table.database:

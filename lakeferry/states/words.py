@@ -10,11 +10,11 @@ import attrs
 
 from lakeferry.console import CommandFailed
 from lakeferry.ground import aws_told
-from lambdas.core.errors import LakeferryError
-from lambdas.watch import error_rows
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.shared.errors import LakeferryError
 
 #: What is not there yet, where nothing is wrong: no record has come, or Tableflow has not been there so far.
-_NOT_YET = (error_rows.NO_COMMIT.code, error_rows.NO_TABLE.code)
+_NOT_YET = (monitoring_errors.NO_COMMIT.code, monitoring_errors.NO_TABLE.code)
 
 
 class State(StrEnum):
@@ -46,7 +46,7 @@ def look(ask: Callable[[], Any]) -> Any:
         return Seen(State.NOT_ASKED, told=failure.message, code=failure.code)
     except LakeferryError as error:
         state = State.WAITING if error.row.code in _NOT_YET else State.NOT_ASKED
-        if error.row.code == error_rows.NOT_REFRESHING.code:
+        if error.row.code == monitoring_errors.NOT_REFRESHING.code:
             state = State.WRONG
         return Seen(state, told=error.what, code=error.row.code)
 

@@ -13,7 +13,7 @@ import attrs
 
 
 @attrs.frozen
-class Place:
+class CrnScope:
     """Ids of what lies around an object; "" where the scope doesn't need it. `name` may be a pattern such as `*`."""
 
     organization_id: str
@@ -24,28 +24,28 @@ class Place:
     name: str = ""
 
 
-def organization(place: Place) -> str:
+def organization(place: CrnScope) -> str:
     return f"crn://confluent.cloud/organization={place.organization_id}"
 
 
-def environment(place: Place) -> str:
+def environment(place: CrnScope) -> str:
     return f"{organization(place)}/environment={place.environment_id}"
 
 
-def cluster(place: Place) -> str:
+def cluster(place: CrnScope) -> str:
     """The form that role bindings want, without the `/kafka=` that the cluster's own resource name ends in."""
     return f"{environment(place)}/cloud-cluster={place.cluster_id}"
 
 
-def _in_kafka(kind: str) -> Callable[[Place], str]:
+def _in_kafka(kind: str) -> Callable[[CrnScope], str]:
     return lambda place: f"{cluster(place)}/kafka={place.cluster_id}/{kind}={place.name}"
 
 
-def _in_environment(kind: str) -> Callable[[Place], str]:
+def _in_environment(kind: str) -> Callable[[CrnScope], str]:
     return lambda place: f"{environment(place)}/{kind}={place.name}"
 
 
-SCOPES: Final[dict[str, Callable[[Place], str]]] = {
+SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "organization": organization,
     "environment": environment,
     "cluster": cluster,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
-from lambdas.confluent.client import Confluent, bootstrap_servers
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import needed, text
+from lambdas.confluent.client import Confluent, RestClient, bootstrap_servers, path, require_text, text
 from lambdas.confluent.secret_fields import Connection
-from lambdas.core import errors
-from lambdas.core.errors import Denied, NotFound, Refused, Vanished
-from lambdas.core.redaction import ApiKey
+from lambdas.shared import errors
+from lambdas.shared.errors import Denied, NotFound, Refused, ResourceMissing
+from lambdas.shared.redaction import ApiKey
 
 
 @attrs.frozen
@@ -26,16 +24,6 @@ class Target:
     cluster_id: str = ""
     region: str = ""
     compute_pool_id: str = ""
-
-
-#: The properties that each service needs besides the account.
-NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kafka": ("environment_id", "cluster_id"),
-    "schema_registry": ("environment_id",),
-    "flink": ("environment_id", "region"),
-    "tableflow": ("environment_id", "cluster_id", "region"),
-    "cloud": (),
-}
 
 
 def target_of(held: Mapping[str, str]) -> Target:
@@ -64,9 +52,9 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
     if target.service == "kafka":
         return {"id": target.cluster_id, "kind": "Cluster"}
     if target.service == "schema_registry":
-        return {"id": needed(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
+        return {"id": require_text(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
     if target.service == "flink":
-        region = needed(vendor.flink_region(target.region), "id")
+        region = require_text(vendor.flink_region(target.region), "id")
         return {"id": region, "kind": "Region", "api_version": "fcpm/v2", "environment": target.environment_id}
     if target.service == "tableflow":
         return {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
@@ -82,7 +70,7 @@ def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
-    """Raises Vanished where the cluster is gone, NotYet where the service isn't up."""
+    """Raises ResourceMissing where the cluster is gone, InProgress where the service isn't up."""
     wanted = resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,
@@ -119,7 +107,7 @@ def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
     return True
 
 
-def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[Plane, str]:
+def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
     if target.service == "kafka":
         plane = vendor.kafka(target.environment_id, target.cluster_id, key)
         return plane, path("kafka", "v3", "clusters", target.cluster_id, "topics")
@@ -136,5 +124,5 @@ def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[Plane, str]:
 def _cluster(vendor: Confluent, target: Target) -> dict[str, Any]:
     found = vendor.cluster(target.environment_id, target.cluster_id)
     if found is None:
-        raise Vanished(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
+        raise ResourceMissing(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
     return found

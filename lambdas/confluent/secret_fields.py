@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
-from lambdas.core.redaction import ApiKey
-from lambdas.core.secret_store import KEY_ID, KEY_SECRET
+from lambdas.shared.redaction import ApiKey
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 DISPLAY_NAME: Final = "displayName"
 

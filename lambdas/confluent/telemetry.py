@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lambdas.confluent.plane import MOST_PAGES, Plane
-from lambdas.confluent.reading import objects, text
+from lambdas.confluent.client import MOST_PAGES, RestClient, objects, text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 #: The Metrics API keeps a week, and counts by the hour over as long as that.
@@ -25,7 +24,7 @@ _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
 
-def last_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, float]:
+def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """The end of the last hour in which each topic got records, in seconds since 1970 and not after `now`; nothing of a
     topic that got none in a week. Raises LakeferryError."""
     found: dict[str, float] = {}
@@ -37,7 +36,7 @@ def last_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, flo
     return found
 
 
-def recently_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str, float]:
+def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Records by topic, in this hour and the one before. Raises LakeferryError."""
     found: defaultdict[str, float] = defaultdict(float)
     for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
@@ -45,14 +44,14 @@ def recently_received(plane: Plane, cluster_id: str, now: float) -> Mapping[str,
     return found
 
 
-def recently_skipped(plane: Plane, cluster_id: str, now: float) -> float:
+def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
     """Records of all topics that Tableflow skipped, in this hour and the one before. Raises LakeferryError."""
     rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 
 
 def _rows(
-    plane: Plane, metric: str, cluster_id: str, looks_back: timedelta, now: float, *, by_topic: bool = True
+    plane: RestClient, metric: str, cluster_id: str, looks_back: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
     """Hour by hour, from the beginning of the hour in which `looks_back` began. All pages of the answer."""
     end = datetime.fromtimestamp(now, UTC)

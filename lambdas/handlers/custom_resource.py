@@ -5,85 +5,133 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-import boto3
-from botocore.config import Config
+import attrs
 
 from lambdas import contract
-from lambdas.core import errors
-from lambdas.core.clock import Clock, Deadline, SystemClock
-from lambdas.core.documents import DynamoDocuments
-from lambdas.core.errors import LakeferryError
-from lambdas.core.log import Log, open_log
-from lambdas.core.redaction import redact
-from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks
-from lambdas.handlers import failing, settings, vendors
-from lambdas.handlers.failing import LambdaContext
-from lambdas.handlers.settings import Settings
-from lambdas.resources import lifecycle, request
-from lambdas.resources.ledger import Ledger
-from lambdas.resources.lifecycle import Deployment, Lifecycle
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.custom_resources import provider, registry
+from lambdas.custom_resources.provider import Deployment, Lifecycle
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import DynamoDocuments, StateStore
+from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack, require_variables
+from lambdas.shared import errors
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import Log
+from lambdas.shared.redaction import redact
+from lambdas.shared.secrets import SecretStore
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
 
 #: Of the 4 KB of JSON that CloudFormation takes as an answer, the outputs' share.
 DATA_BYTES: Final = 2500
-_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+@attrs.frozen
+class Settings:
+    """What a vendor needs is "" where it isn't set: a stack that uses one vendor only sets that one's variables."""
+
+    project: str
+    stage: str
+    ledger_table: str
+    cloud_key_secret: str
+    confluent_url: str
+    catalog_url: str
+    snowflake_account: str
+    snowflake_user: str
+    snowflake_role: str
+    snowflake_warehouse: str
+    snowflake_secret: str
+    snowflake_url: str
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with _invocation(event, context):
-        return lifecycle.on_event(event, SystemClock().time())
+        return provider.on_event(event, SystemClock().time())
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with _invocation(event, context) as log:
-        clock = SystemClock()
-        left = context.get_remaining_time_in_millis() / 1000 - contract.HANDLER_MARGIN_SECONDS
-        deadline = Deadline(clock, clock.time() + left)
-        return fitting(build(settings.read(os.environ), deadline, clock, log).is_complete(event))
+        lifecycle = build(read_settings(os.environ), deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
+        return require_deliverable(lifecycle.is_complete(event))
 
 
 @contextmanager
 def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
-    log = open_log().bind(request=event.get("RequestId"), verb=event.get("RequestType"), resource=event.get("LogicalResourceId"))
-    with failing.told(log):
-        require_own(event, context.invoked_function_arn)
+    fields = {"request": event.get("RequestId"), "verb": event.get("RequestType"), "resource": event.get("LogicalResourceId")}
+    with entry_point(**fields) as log:
+        require_own_stack(event, context)
         yield log
 
 
-def build(read: Settings, deadline: Deadline, clock: Clock, log: Log) -> Lifecycle:
-    """The composition: the only place that chooses what stands behind the ports."""
-    store = SecretStore(_client("secretsmanager"))
+def build(settings: Settings, deadline: Deadline, log: Log) -> Lifecycle:
+    store = SecretStore(client("secretsmanager"))
     return Lifecycle(
-        deployment=Deployment(read.project, read.stage),
-        ledger=Ledger(DynamoDocuments(_client("dynamodb"), read.ledger_table), clock),
-        stacks=CloudFormationStacks(_client("cloudformation")),
+        deployment=Deployment(settings.project, settings.stage),
+        ledger=StateStore(DynamoDocuments(client("dynamodb"), settings.ledger_table), deadline.clock),
+        stacks=CloudFormationStacks(client("cloudformation")),
         secrets=store,
-        vendors=vendors.connections(read, store, deadline),
+        vendors=vendor_clients(settings, store, deadline),
         deadline=deadline,
         log=log,
     )
 
 
-@functools.cache
-def _client(service: str) -> Any:
-    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
-    session: Any = boto3.session.Session()
-    return session.client(service, config=_AWS)
+def vendor_clients(settings: Settings, store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
+    """Return what creates each vendor's client, once. What its variables and secrets lack is raised when it is first called."""
+    return {
+        registry.CONFLUENT: functools.cache(lambda: _confluent(settings, store, deadline)),
+        registry.SNOWFLAKE: functools.cache(lambda: _snowflake(settings, store, deadline)),
+    }
 
 
-def require_own(event: dict[str, Any], function_arn: str) -> None:
-    """Raises LakeferryError unless the event comes from a stack of the function's own account and region."""
-    account, region, _ = request.stack_of(str(event.get("StackId")))
-    if [region, account] != function_arn.split(":")[3:5]:
-        raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} asks")
+def _confluent(settings: Settings, store: SecretStore, deadline: Deadline) -> Confluent:
+    require_variables({contract.CLOUD_KEY_SECRET: settings.cloud_key_secret}, contract.CLOUD_KEY_SECRET)
+    key = store.read_key(settings.cloud_key_secret)
+    return Confluent(Session(deadline), deadline.clock, key, settings.confluent_url, settings.catalog_url)
 
 
-def fitting(answer: dict[str, Any]) -> dict[str, Any]:
-    """`answer`, if its outputs can be given to CloudFormation as they are. Raises LakeferryError otherwise."""
+def _snowflake(settings: Settings, store: SecretStore, deadline: Deadline) -> Snowflake:
+    given = {
+        contract.SNOWFLAKE_ACCOUNT: settings.snowflake_account,
+        contract.SNOWFLAKE_USER: settings.snowflake_user,
+        contract.SNOWFLAKE_ROLE: settings.snowflake_role,
+        contract.SNOWFLAKE_WAREHOUSE: settings.snowflake_warehouse,
+        contract.SNOWFLAKE_SECRET: settings.snowflake_secret,
+    }
+    require_variables(given, *given)
+    key = secret_fields.read_pair(store, settings.snowflake_secret)
+    role, warehouse = sql.named(settings.snowflake_role), sql.named(settings.snowflake_warehouse)
+    login = Login(settings.snowflake_account, settings.snowflake_user, role, warehouse)
+    return Snowflake(Session(deadline), deadline.clock, login, key, settings.snowflake_url)
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the function's environment. Raises LakeferryError that names all missing variables that both vendors need."""
+    require_variables(environment, contract.PROJECT, contract.STAGE, contract.LEDGER_TABLE)
+    return Settings(
+        project=environment[contract.PROJECT],
+        stage=environment[contract.STAGE],
+        ledger_table=environment[contract.LEDGER_TABLE],
+        cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),
+        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
+        catalog_url=environment.get(contract.CATALOG_URL, ""),
+        snowflake_account=environment.get(contract.SNOWFLAKE_ACCOUNT, ""),
+        snowflake_user=environment.get(contract.SNOWFLAKE_USER, ""),
+        snowflake_role=environment.get(contract.SNOWFLAKE_ROLE, ""),
+        snowflake_warehouse=environment.get(contract.SNOWFLAKE_WAREHOUSE, ""),
+        snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
+        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+    )
+
+
+def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return `answer` if its outputs can be given to CloudFormation as they are. Raises LakeferryError otherwise."""
     data: dict[str, str] = answer.get("Data") or {}
     if hidden := [name for name, value in data.items() if redact(value) != value]:
         raise LakeferryError(errors.OUTPUTS, f"{', '.join(hidden)} would show a secret")

@@ -6,32 +6,29 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import boto3
-from botocore.config import Config
 
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.core import errors
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError, Refused
-from lambdas.core.http import Session
-from lambdas.core.log import Log, open_log
-from lambdas.core.secret_store import SecretStore
-from lambdas.handlers import failing
-from lambdas.handlers.failing import LambdaContext
-from lambdas.rotation import ages, error_rows, strategy
-from lambdas.rotation.confluent_api_key import ConfluentApiKey
-from lambdas.rotation.engine import Engine
-from lambdas.rotation.holdings import DAY, Policy
-from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
-from lambdas.rotation.strategy import Strategy
-from lambdas.rotation.versions import RotatedSecrets
+from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
+from lambdas.rotation import errors as rotation_errors
+from lambdas.rotation import steps
+from lambdas.rotation.confluent import ConfluentApiKey
+from lambdas.rotation.snowflake import SnowflakeKeyPair
+from lambdas.rotation.steps import Rotation, Strategy
+from lambdas.rotation.versions import DAY, Policy
+from lambdas.shared import errors
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.http import Session
+from lambdas.shared.log import Log
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake.client import Snowflake
 
-_AWS: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 
 @attrs.frozen
@@ -43,15 +40,12 @@ class Settings:
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    log = open_log().bind(secret=_shown(event), step=event.get("Step"))
-    with failing.told(log):
-        clock = SystemClock()
-        left = context.get_remaining_time_in_millis() / 1000 - contract.ROTATION_MARGIN_SECONDS
-        deadline = Deadline(clock, clock.time() + left)
-        return answer(build(read(os.environ), _client(), Session(deadline), deadline, log), event)
+    with entry_point(secret=_shown(event), step=event.get("Step")) as log:
+        end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
+        return answer(build(read_settings(os.environ), client("secretsmanager"), Session(end), end, log), event)
 
 
-def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
+def answer(engine: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     if "operation" not in event:
         return {"outcome": engine.run(event)}
     secrets = event.get("secrets")
@@ -60,30 +54,28 @@ def answer(engine: Engine, event: Mapping[str, Any]) -> dict[str, Any]:
     operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
     if operation is None or not secret:
         known = f"{' or '.join(_OPERATIONS)}, of a secret, or {contract.REVOKE_EXPIRED}, of a list of secrets"
-        raise Refused(error_rows.EVENT, f"an operation is {known}")
+        raise Refused(rotation_errors.EVENT, f"an operation is {known}")
     return operation(engine, secret)
 
 
-def build(read: Settings, client: RotatedSecrets, session: Session, deadline: Deadline, log: Log) -> Engine:
-    """The composition: the only place that chooses what stands behind the ports."""
-
+def build(settings: Settings, secrets: SecretsManagerClient, session: Session, deadline: Deadline, log: Log) -> Rotation:
     @functools.cache
     def confluent() -> Confluent:
-        if not read.cloud_key_secret:
+        if not settings.cloud_key_secret:
             raise LakeferryError(errors.SETTINGS, f"{contract.CLOUD_KEY_SECRET} not set")
-        key = SecretStore(client).read_key(read.cloud_key_secret)
-        return Confluent(session, deadline.clock, key, read.confluent_url)
+        key = SecretStore(secrets).read_key(settings.cloud_key_secret)
+        return Confluent(session, deadline.clock, key, settings.confluent_url)
 
     strategies: dict[str, Callable[[], Strategy]] = {
-        strategy.CONFLUENT: lambda: ConfluentApiKey(confluent),
-        strategy.SNOWFLAKE: lambda: SnowflakeKeyPair(
-            lambda login, key: Snowflake(session, deadline.clock, login, key, read.snowflake_url)
+        steps.CONFLUENT: lambda: ConfluentApiKey(confluent),
+        steps.SNOWFLAKE: lambda: SnowflakeKeyPair(
+            lambda login, key: Snowflake(session, deadline.clock, login, key, settings.snowflake_url)
         ),
     }
-    return Engine(client, lambda kind: strategies[kind](), read.policy, deadline, log)
+    return Rotation(secrets, lambda kind: strategies[kind](), settings.policy, deadline, log)
 
 
-def read(environment: Mapping[str, str]) -> Settings:
+def read_settings(environment: Mapping[str, str]) -> Settings:
     """Raises LakeferryError for numbers that rotation can't keep to."""
     try:
         keep = int(environment.get(contract.ROTATION_KEEP) or contract.KEYS_KEPT)
@@ -101,17 +93,10 @@ def read(environment: Mapping[str, str]) -> Settings:
     )
 
 
-_OPERATIONS: Final[Mapping[str, Callable[[Engine, str], dict[str, Any]]]] = {
-    "revoke": Engine.revoke,
-    "status": lambda engine, secret: ages.told(ages.of(*engine.hold(secret))),
+_OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
+    "revoke": Rotation.revoke,
+    "status": lambda engine, secret: steps.as_document(steps.age_of(*engine.hold(secret))),
 }
-
-
-@functools.cache
-def _client() -> Any:
-    """Kept for as long as the function stays warm: making one takes a tenth of a second."""
-    session: Any = boto3.session.Session()
-    return session.client("secretsmanager", config=_AWS)
 
 
 def _shown(event: Mapping[str, Any]) -> str:

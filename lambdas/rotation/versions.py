@@ -1,21 +1,31 @@
-"""A secret's versions and their labels, as Secrets Manager keeps them."""
+"""The versions of a secret with their staging labels, and which of their keys may be revoked by now.
+
+A key may be revoked once the grace is over since it was replaced. Nobody writes down when that was, so it is bounded: the
+current version became current when Secrets Manager ended its rotation, and no later than PENDING_LIFE after it was created. An
+older version, of a rotation that failed for a while, gets a label with the time before it becomes current, and the bound counts
+from there. The key before the previous one was replaced before that one was.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from lambdas.core.aws import DENIED, FINAL, SecretsManager, told, unless
-from lambdas.core.errors import ErrorRow, Refused
-from lambdas.core.redaction import Secret
-from lambdas.core.secret_store import NOT_SECRET
-from lambdas.rotation import error_rows
+from lambdas import contract
+from lambdas.rotation import errors as rotation_errors
+from lambdas.shared.aws import DENIED, FINAL, told, unless
+from lambdas.shared.errors import ErrorRow, Refused
+from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import NOT_SECRET
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
@@ -24,16 +34,6 @@ _MARK: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
-
-
-class RotatedSecrets(SecretsManager, Protocol):
-    """What rotation asks of Secrets Manager; boto3's client fits."""
-
-    def describe_secret(self, **asked: Any) -> Any: ...
-
-    def update_secret_version_stage(self, **asked: Any) -> Any: ...
-
-    def list_secret_version_ids(self, **asked: Any) -> Any: ...
 
 
 @attrs.frozen
@@ -77,7 +77,7 @@ class Described:
 class SecretVersions:
     """One secret's."""
 
-    client: RotatedSecrets
+    client: SecretsManagerClient
     secret_id: str
 
     def describe(self) -> Described:
@@ -103,28 +103,28 @@ class SecretVersions:
         """Written once: the same token with another value is refused. Raises Refused where nothing was written."""
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
-        with self._calling("storing the new value of", error_rows.NOT_STORED):
+        with self._calling("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
                 SecretId=self.secret_id, ClientRequestToken=token, SecretString=text, VersionStages=[PENDING], **extra
             )
 
     def make_current(self, token: str, replaced: str) -> None:
         """Only over the version that is current as far as the caller knows. Raises Refused where another one is."""
-        with self._calling("making a version current of", error_rows.NOT_MOVED):
+        with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
             )
 
     def mark(self, token: str, now: float) -> None:
         """A label with the time: nothing that readers know of changes."""
-        with self._calling("marking a version of", error_rows.NOT_MOVED):
+        with self._calling("marking a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=f"{_MARK}{int(now)}", MoveToVersionId=token
             )
 
     def give_up(self, token: str) -> None:
         """Takes the label of the version that is being rotated to."""
-        with self._calling("taking a label from a version of", error_rows.NOT_MOVED):
+        with self._calling("taking a label from a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
 
     def unlabelled(self) -> Iterator[Version]:
@@ -146,11 +146,12 @@ class SecretVersions:
                 found = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
         except KeyError:
             return None
-        if "SecretString" not in found:
+        text = found.get("SecretString")
+        if not text:
             return None
-        fields = _fields(str(found["SecretString"]))
+        fields = _fields(text)
         if fields is None:
-            raise Refused(error_rows.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
+            raise Refused(rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
         return Version(version, _seconds(found["CreatedDate"]) or 0.0, fields)
 
     @contextmanager
@@ -185,3 +186,78 @@ def _every(rules: Mapping[str, Any]) -> float | None:
         return float(days) * _SECONDS["day"]
     found = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
     return float(found[1]) * _SECONDS[found[2]] if found else None
+
+
+DAY: Final = 86400.0
+#: Seconds after which a version is marked before it is made current.
+PENDING_LIFE: Final = DAY
+
+
+@attrs.frozen
+class Policy:
+    """`keep` keys live between two rotations, one more during one; `grace` is in seconds."""
+
+    keep: int = contract.KEYS_KEPT
+    grace: float = contract.GRACE_DAYS * DAY
+
+
+@attrs.frozen
+class RotationContext:
+    """`token` names the version that is being rotated to; `pending` is None while that has no value."""
+
+    versions: SecretVersions
+    described: Described
+    token: str
+    current: Version
+    previous: Version | None
+    pending: Version | None
+    policy: Policy
+    now: Callable[[], float]
+
+    @property
+    def labelled(self) -> list[Version]:
+        return [version for version in (self.current, self.pending, self.previous) if version]
+
+    @property
+    def is_rotating(self) -> bool:
+        """Secrets Manager labels the version that it rotates to before it calls the first step."""
+        return self.described.labelled(PENDING) not in ("", self.current.id)
+
+    def require_same_labels(self) -> None:
+        """Raises Refused where a rotation has begun or ended since this was read."""
+        if self.versions.describe().stages != self.described.stages:
+            raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
+
+    def needs_mark(self, pending: Version) -> bool:
+        """It would become current so late that its age no longer tells when."""
+        return self.now() > self._known_since(pending) + PENDING_LIFE
+
+    @property
+    def previous_may_go(self) -> bool:
+        return self.now() >= self._replaced_by(self.current, self.described.last_rotated) + self.policy.grace
+
+    @property
+    def older_may_go(self) -> bool:
+        """Keys that no label leads to. Before the first rotation nothing was ever replaced."""
+        return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
+
+    def _replaced_by(self, successor: Version, rotated: float | None) -> float:
+        """The latest instant at which `successor` can have become current."""
+        return rotated if rotated is not None and rotated >= successor.created else self._known_since(successor) + PENDING_LIFE
+
+    def _known_since(self, version: Version) -> float:
+        return max([version.created, *marks(self.described.stages.get(version.id, ()))])
+
+
+def read_context(
+    versions: SecretVersions, described: Described, token: str, policy: Policy, now: Callable[[], float]
+) -> RotationContext:
+    """`token` is "" where no rotation is meant: then what is pending is whatever has the label. Raises Refused."""
+    current = versions.read(described.labelled(CURRENT))
+    if current is None:
+        raise Refused(rotation_errors.EMPTY, f"secret {described.name} has no current value")
+    previous = versions.read(described.labelled(PREVIOUS))
+    pending = versions.read(token or described.labelled(PENDING))
+    if pending is not None and pending.id == current.id:
+        pending = None
+    return RotationContext(versions, described, token, current, previous, pending, policy, now)

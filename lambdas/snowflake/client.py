@@ -1,4 +1,4 @@
-"""The client: one statement a call over Snowflake's SQL API, logged in with a key pair.
+"""Snowflake's SQL API: one statement a call, logged in with a key pair.
 
 Role and warehouse go with each statement, because the API keeps no session. A statement whose answer got lost is sent again
 under the same request id, so that it runs once.
@@ -7,6 +7,7 @@ under the same request id, so that it runs once.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
@@ -15,16 +16,55 @@ from urllib.parse import quote, urlsplit
 
 import attrs
 
-from lambdas.core.address import require_safe
-from lambdas.core.clock import Clock
-from lambdas.core.errors import Refused, Transient
-from lambdas.core.http import Session
-from lambdas.core.http_types import Answer
-from lambdas.core.redaction import Secret
-from lambdas.snowflake import account, error_rows
+from lambdas.shared import errors
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import LakeferryError, Refused, Transient
+from lambdas.shared.http import Response, Session, require_safe
+from lambdas.shared.redaction import Secret
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake.errors import TRUNCATED_CODE, describe, error_from, field
 from lambdas.snowflake.keypair import KeyPair
-from lambdas.snowflake.refusals import TRUNCATED, described, field, refusal
 from lambdas.snowflake.sql import Sql
+
+VENDOR_DOMAIN: Final = ".snowflakecomputing.com"
+_WORDS: Final = r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?"
+_ACCOUNT: Final = re.compile(rf"{_WORDS}(\.{_WORDS})*")
+#: After a dot, names without a hyphen that belong to the place and not to the account.
+_PLACES: Final = frozenset({"aws", "azure", "gcp", "privatelink"})
+
+
+def require_account(account: str) -> str:
+    """`account` itself. Raises LakeferryError for what could lead to another host."""
+    if _ACCOUNT.fullmatch(account):
+        return account
+    raise LakeferryError(errors.ADDRESS, f"{account!r} is not the name of a Snowflake account")
+
+
+def account_claim(account: str) -> str:
+    """As a token names the account: in capitals, without region and cloud, without dots.
+
+    A part after a dot is a region where it has a hyphen (`xy12345.us-east-2.aws`): an account's own name can't have one.
+    Otherwise the dot stands between organization and account (`myorg.acct`), where tokens have a hyphen.
+    """
+    first, *rest = require_account(account).split(".")
+    if "global" in rest:
+        return first.partition("-")[0].upper()
+    own = [first]
+    for part in rest:
+        if "-" in part or part.lower() in _PLACES:
+            break
+        own.append(part)
+    return "-".join(own).upper()
+
+
+def account_url(account: str) -> str:
+    """Where the account answers. Hosts have hyphens where names have underscores."""
+    first, *rest = require_account(account).lower().split(".")
+    if rest and "-" not in rest[0] and rest[0] not in _PLACES | {"global"}:
+        first, rest = f"{first}-{rest[0]}", rest[1:]
+    name = ".".join([first, *rest]).replace("_", "-")
+    return f"https://{name}{VENDOR_DOMAIN}"
+
 
 #: Seconds that a token holds, and after which another one is made: some logins take none that is older than a minute.
 TOKEN_SECONDS: Final = 600
@@ -54,7 +94,7 @@ class Snowflake:
     """One account, seen by one user in one role."""
 
     def __init__(self, session: Session, clock: Clock, login: Login, key: KeyPair, url: str = "") -> None:
-        self.url = (url or account.url(login.account)).rstrip("/")
+        self.url = (url or account_url(login.account)).rstrip("/")
         require_safe(self.url)
         self.login = login
         self._session = session
@@ -99,7 +139,7 @@ class Snowflake:
         except ValueError:
             return None
 
-    def _finished(self, answer: Answer, asked: str) -> Answer:
+    def _finished(self, answer: Response, asked: str) -> Response:
         """Polls until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
         if answer.status != 202:
             return answer
@@ -110,10 +150,10 @@ class Snowflake:
             answer = self._call("GET", route, asked)
         return answer
 
-    def _rows(self, answer: Answer, asked: str) -> list[Row]:
+    def _rows(self, answer: Response, asked: str) -> list[Row]:
         """Raises Transient for an answer that is not whole: rows that are missing would look like objects that are gone."""
-        if field(answer.body, "code") == TRUNCATED:
-            raise Refused(error_rows.TRUNCATED, described(answer, asked))
+        if field(answer.body, "code") == TRUNCATED_CODE:
+            raise Refused(snowflake_errors.TRUNCATED, describe(answer, asked))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
         names = [field(column, "name").lower() for column in _items(meta, "rowType")]
         rows = list(_named(names, _items(answer.body, "data")))
@@ -121,10 +161,10 @@ class Snowflake:
             part = self._call("GET", _route(answer, asked), asked, {"partition": str(number)})
             rows += _named(names, _items(part.body, "data"))
         if not names or field(meta, "numRows") != str(len(rows)):
-            raise Transient(error_rows.UNEXPECTED, f"{described(answer, asked)}: an answer without all of its rows")
+            raise Transient(snowflake_errors.UNEXPECTED, f"{describe(answer, asked)}: an answer without all of its rows")
         return rows
 
-    def _call(self, method: str, route: str, asked: str, params: Mapping[str, str] | None = None, body: Any = None) -> Answer:
+    def _call(self, method: str, route: str, asked: str, params: Mapping[str, str] | None = None, body: Any = None) -> Response:
         once = dict(params or {})
         again = {"retry": "true"} if method == "POST" else {}
         answer = self._send(method, route, once, again, body)
@@ -132,12 +172,12 @@ class Snowflake:
             answer = self._send(method, route, {**once, **again}, again, body)
         if answer.status in (200, 202):
             return answer
-        raise refusal(answer, asked, self._clock, self._skew_told())
+        raise error_from(answer, asked, self._clock, self._skew_told())
 
     def _skew_told(self) -> str:
         return f"; Snowflake's clock is {self._skew:+.0f} s from ours" if abs(self._skew) >= _SMALLEST_SKEW else ""
 
-    def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Answer:
+    def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Response:
         headers = {
             "Authorization": f"Bearer {self._fresh_token().reveal()}",
             "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
@@ -150,11 +190,11 @@ class Snowflake:
         now = self._clock.time()
         if self._token is None or abs(now - self._token[0]) > _TOKEN_AGE:
             login = self.login
-            claims = account.claim(login.account), login.user.upper()
+            claims = account_claim(login.account), login.user.upper()
             self._token = now, self._key.token(*claims, now=now + self._skew, seconds=TOKEN_SECONDS)
         return self._token[1]
 
-    def _correct_skew(self, refused: Answer) -> bool:
+    def _correct_skew(self, refused: Response) -> bool:
         """Whether the clocks differ and nothing has been done about it: tokens then follow Snowflake's clock."""
         try:
             theirs = parsedate_to_datetime(refused.headers.get("Date", "")).timestamp()
@@ -167,11 +207,11 @@ class Snowflake:
         return True
 
 
-def _route(answer: Answer, asked: str) -> str:
+def _route(answer: Response, asked: str) -> str:
     """Only the handle is taken from the answer, not the address that it gives."""
     handle = field(answer.body, "statementHandle")
     if not handle or handle in (".", ".."):
-        raise Transient(error_rows.UNEXPECTED, f"{asked}: an answer without a statement handle")
+        raise Transient(snowflake_errors.UNEXPECTED, f"{asked}: an answer without a statement handle")
     return f"{_STATEMENTS}/{quote(handle, safe='')}"
 
 

@@ -1,10 +1,15 @@
-"""Key pairs: read, made, told by their fingerprint, and signed with for a login."""
+"""Key pairs: read, generated, identified by their fingerprint, used to sign a login, and the two slots that a user has for them.
+
+A key in a slot may be in use, so only an empty slot is written here; rotation knows which keys it has replaced, and may write
+over those.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from lambdas.core.redaction import Secret
+from lambdas.shared.redaction import Secret
 
 BITS: Final = 3072
 _FEWEST_BITS: Final = 2048
@@ -94,3 +99,39 @@ def _content(text: str) -> bytes:
 def _pair(key: rsa.RSAPrivateKey) -> KeyPair:
     pem = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return KeyPair(Secret(pem.decode()), key)
+
+
+SLOTS: Final = ("RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2")
+SET_SLOT: Final = {
+    "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
+    "RSA_PUBLIC_KEY_2": "ALTER USER {name} SET RSA_PUBLIC_KEY_2={key}",
+}
+UNSET_SLOT: Final = {
+    "RSA_PUBLIC_KEY": "ALTER USER {name} UNSET RSA_PUBLIC_KEY",
+    "RSA_PUBLIC_KEY_2": "ALTER USER {name} UNSET RSA_PUBLIC_KEY_2",
+}
+_EMPTY: Final = ("", "null")
+
+
+def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
+    """By slot, from what DESC USER says; "" where the slot is empty."""
+    found = {slot: described.get(f"{slot}_FP", "") for slot in SLOTS}
+    return {slot: "" if text in _EMPTY else text for slot, text in found.items()}
+
+
+def empty_slot(slots: Mapping[str, str]) -> str | None:
+    return next((slot for slot, fingerprint in slots.items() if not fingerprint), None)
+
+
+def verify_key_pair(pair: KeyPair) -> KeyPair:
+    """`pair` itself. Raises UnusableKey where what is stored couldn't sign for what the user's slot gets."""
+    stored = load(pair.private_pem)
+    token = stored.token("ACCOUNT", "USER", now=0, seconds=60).reveal()
+    public = serialization.load_pem_public_key(pair.public_pem.encode())
+    try:
+        jwt.decode(token, public, algorithms=["RS256"], options={"verify_exp": False})  # type: ignore[arg-type]
+    except jwt.InvalidTokenError:
+        raise UnusableKey("its private and its public part don't fit each other") from None
+    if stored.fingerprint != pair.fingerprint:
+        raise UnusableKey("it reads back as another key")
+    return pair

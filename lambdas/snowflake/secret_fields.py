@@ -12,9 +12,9 @@ from typing import Final
 
 import attrs
 
-from lambdas.core import errors
-from lambdas.core.errors import NotFound
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared import errors
+from lambdas.shared.errors import NotFound
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from lambdas.core.errors import DETAIL_LENGTH, Conflict, ErrorRow, Faulty, NotFound, Refused
-from lambdas.snowflake import error_rows, sql
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
-from lambdas.snowflake.refusals import says
+from lambdas.snowflake.errors import mentions
+from lambdas.snowflake.properties import ROLE_ARN
 
 #: Of a storage location: where it leads, with which role and external id.
 PLACE: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
@@ -28,7 +29,6 @@ _NAMESPACE_PATIENCE: Final = 1800.0
 _WELL: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
 #: Of AWS's own words, as Snowflake passes them on for several checks at once: the action that is missing comes late in each.
 _WORDS: Final = 900
-_ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
 _DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
@@ -88,7 +88,7 @@ def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | N
     def told(end: str) -> str:
         return next((found[prefix + end] for prefix in _PREFIXES if found.get(prefix + end)), "")
 
-    role = _ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
+    role = ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
     place = re.search(r"https://[\w./-]+", found.get("REST_CONFIG", ""))
     where = f"{place[0] if place else 'AWS Glue'}, namespace {found.get('CATALOG_NAMESPACE', 'not told')}"
     return Side(f"catalog integration {name}", told("IAM_USER_ARN"), told("EXTERNAL_ID"), role[0] if role else "", where)
@@ -98,14 +98,14 @@ def require_same(side: Side, principal: str, external_id: str) -> None:
     """Raises Refused where the role was made to trust other values than `side` has; "" is not compared."""
     if principal and side.principal and principal != side.principal:
         what = f"{side}: the role trusts {principal}, and Snowflake comes as {side.principal}"
-        raise Refused(error_rows.TRUST_PRINCIPAL, what)
+        raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
     if external_id and side.external_id and external_id != side.external_id:
         what = f"{side}: the role wants external id {external_id}, and Snowflake presents {side.external_id}"
-        raise Refused(error_rows.TRUST_EXTERNAL_ID, what)
+        raise Refused(snowflake_errors.TRUST_EXTERNAL_ID, what)
 
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises Faulty until Snowflake can assume the role."""
+    """Raises ResourceFailed until Snowflake can assume the role."""
     found = _asked(vendor, _VERIFY_VOLUME, name)
     results = {key: str(value) for key, value in found.items() if key.endswith("Result") and value is not None}
     bad = {key: text for key, text in results.items() if not text.upper().startswith(_WELL)}
@@ -117,7 +117,7 @@ def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
 
 
 def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises Faulty until Snowflake gets an answer of the catalog."""
+    """Raises ResourceFailed until Snowflake gets an answer of the catalog."""
     found = _asked(vendor, _VERIFY_INTEGRATION, name)
     told = " ".join(str(found[key]) for key in ("errorCode", "errorMessage", "error") if found.get(key))
     if told or found.get("success") is False:
@@ -125,32 +125,32 @@ def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
-    """Raises Faulty until the catalog shows the Glue database."""
+    """Raises ResourceFailed until the catalog shows the Glue database."""
     found = _asked(vendor, _LIST_NAMESPACES, name)
     if "error" in found:
         raise _faulty(side, of_catalog(str(found["error"])), str(found["error"]))
     listed = [str(one) for one in found.get("list", [])]
     if namespace in listed:
         return
-    row = error_rows.TRUST_NAMESPACE if listed else error_rows.TRUST_REGION
+    row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
     shown = ", ".join(listed)[:DETAIL_LENGTH] or "none at all"
     what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
-    raise Faulty(row, what, patience=_NAMESPACE_PATIENCE)
+    raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
 
 def of_catalog(told: str) -> ErrorRow:
     """Which row Snowflake's words about a catalog mean."""
-    if says(told, "assumerole", "assume role", "assume_role"):
-        return error_rows.TRUST_ROLE
-    if says(told, "s3:"):
-        return error_rows.TRUST_STORAGE
-    if says(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
-        return error_rows.TRUST_CATALOG
-    if says(told, "region", "credential should be scoped", "unknownhost"):
-        return error_rows.TRUST_REGION
-    if says(told, "namespace", "database", "entitynotfound"):
-        return error_rows.TRUST_NAMESPACE
-    return error_rows.TRUST_CATALOG
+    if mentions(told, "assumerole", "assume role", "assume_role"):
+        return snowflake_errors.TRUST_ROLE
+    if mentions(told, "s3:"):
+        return snowflake_errors.TRUST_STORAGE
+    if mentions(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+        return snowflake_errors.TRUST_CATALOG
+    if mentions(told, "region", "credential should be scoped", "unknownhost"):
+        return snowflake_errors.TRUST_REGION
+    if mentions(told, "namespace", "database", "entitynotfound"):
+        return snowflake_errors.TRUST_NAMESPACE
+    return snowflake_errors.TRUST_CATALOG
 
 
 def require_unused(vendor: Snowflake, column: str, name: str) -> None:
@@ -158,25 +158,20 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
         names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
-        raise Conflict(error_rows.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
-
-
-def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
-    if not _ROLE_ARN.fullmatch(role_arn):
-        yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
+        raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
 def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
-    if says(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
-        return error_rows.TRUST_ROLE
-    if "storageLocationSelectionResult" in bad or says(told, "permanentredirect", "wrong region", "another region"):
-        return error_rows.TRUST_REGION
-    return error_rows.TRUST_STORAGE
+    if mentions(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+        return snowflake_errors.TRUST_ROLE
+    if "storageLocationSelectionResult" in bad or mentions(told, "permanentredirect", "wrong region", "another region"):
+        return snowflake_errors.TRUST_REGION
+    return snowflake_errors.TRUST_STORAGE
 
 
-def _faulty(side: Side, row: ErrorRow, told: str) -> Faulty:
+def _faulty(side: Side, row: ErrorRow, told: str) -> ResourceFailed:
     words = " ".join(told.split())[:_WORDS] or "no more than that it failed"
-    return Faulty(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
+    return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
 def _asked(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:

@@ -8,6 +8,14 @@ import attrs
 
 from deployments.model import Confluent, Deployment, Topic
 from lambdas import contract
+from lambdas.confluent.properties import (
+    AclProps,
+    ApiKeyProps,
+    EnvironmentProps,
+    KafkaClusterProps,
+    RoleBindingProps,
+    ServiceAccountProps,
+)
 from lambdas.contract import Acl, Role
 from stacks.base import words
 from stacks.constructs.secrets import SecretsOfStack
@@ -45,7 +53,7 @@ def place(resources: VendorResources, deployment: Deployment) -> Place:
     confluent, region = deployment.confluent, deployment.aws.region
     environment_id, name = _environment(resources, confluent)
     cluster = resources.make(
-        "kafka_cluster",
+        KafkaClusterProps,
         "KafkaCluster",
         environment_id=environment_id,
         region=region,
@@ -61,7 +69,7 @@ def _environment(resources: VendorResources, confluent: Confluent) -> tuple[str,
     """Id and name."""
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name
-    made = resources.make("environment", "Environment", stream_governance=confluent.stream_governance)
+    made = resources.make(EnvironmentProps, "Environment", stream_governance=confluent.stream_governance)
     return made["id"], made["name"]
 
 
@@ -75,7 +83,7 @@ class Accounts:
     @classmethod
     def make(cls, resources: VendorResources) -> Accounts:
         made = {
-            name: resources.make("service_account", f"{words(name)}Account", description=_WHAT_FOR[name])
+            name: resources.make(ServiceAccountProps, f"{words(name)}Account", description=_WHAT_FOR[name])
             for name in contract.ACCOUNTS
         }
         return cls(made, {name: [] for name in contract.ACCOUNTS})
@@ -94,7 +102,7 @@ class Accounts:
         }
         subject = words(name) if role.scope == "subject" and name != role.name else ""
         made = resources.make(
-            "role_binding",
+            RoleBindingProps,
             f"{words(role.account)}{role.role}{words(role.scope)}{subject}",
             service_account_id=self.id(role.account),
             role=role.role,
@@ -108,7 +116,7 @@ class Accounts:
         shown = "Topics" if not acl.name else words(acl.resource_type.lower())
         shown += words("" if acl.name in ("", "kafka-cluster") else acl.name)
         made = resources.make(
-            "acl",
+            AclProps,
             f"{words(acl.account)}{words(acl.operation.lower())}{shown}",
             **where.ids,
             credentials=credentials,
@@ -166,7 +174,7 @@ class Keys:
         }
         made = {
             path: resources.make(
-                "api_key",
+                ApiKeyProps,
                 _key_name(path),
                 service_account_id=accounts.id(account),
                 service=service,

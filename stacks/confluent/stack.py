@@ -9,11 +9,12 @@ from constructs import IDependable
 
 from deployments.check import Plan
 from lambdas import contract
+from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, Surroundings
 from stacks.confluent import tables
 from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, empty_secrets, place, subjects_of
 from stacks.confluent.streams import Streams
-from stacks.constructs.purge import Purge, may_drop_tables, may_empty, may_remove_secrets
+from stacks.constructs.purge import Purge, may_drop_tables, may_empty
 from stacks.constructs.rotation import Rotation
 from stacks.constructs.secrets import SecretsOfStack, named_secret
 from stacks.constructs.statements import allow
@@ -54,7 +55,6 @@ class ConfluentStack(LakeferryStack):
         )
         self.integration = tables.integration(self.resources, self, self.where)
         self._bind()
-        self.purge = self._purge(data)
         self.streams = Streams.make(
             self.resources, plan, where=self.where, accounts=self.accounts, keys=self.keys, pool=self.pool
         )
@@ -90,7 +90,7 @@ class ConfluentStack(LakeferryStack):
     def _pool(self) -> Made:
         confluent, region = self.deployment.confluent, self.deployment.aws.region
         return self.resources.make(
-            "flink_compute_pool",
+            FlinkComputePoolProps,
             "FlinkPool",
             environment_id=self.where.environment_id,
             region=region,
@@ -104,17 +104,6 @@ class ConfluentStack(LakeferryStack):
             names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
             for name in names:
                 self.accounts.bind(self.resources, role, self.where, name)
-
-    def _purge(self, data: DataStack) -> Purge:
-        """The keys' secrets would block their names for weeks; their keys are worth nothing once the accounts are gone."""
-        statements = [may_remove_secrets(self.secrets.arns)]
-        if not self.deployment.keeps_data:
-            statements += [*may_empty(data.lake.tableflow_arn), may_drop_tables(self, self.glue_database)]
-        purge = Purge(self, "Purge", *statements)
-        gone = purge.on_destroy("RemoveSecrets", "secrets", self.secrets.arns, after=[self.secrets])
-        for key in self.keys.all:
-            key.after(gone)
-        return purge
 
     def _tables(self, data: DataStack) -> None:
         lake = data.lake
@@ -137,10 +126,10 @@ class ConfluentStack(LakeferryStack):
         """What Tableflow leaves goes after its tables and catalog, and before the role by which Confluent gets in."""
         if self.deployment.keeps_data:
             return []
-        bucket = data.lake.tableflow_bucket
+        purge = Purge(self, "Purge", *may_empty(data.lake.tableflow_arn), may_drop_tables(self, self.glue_database))
         return [
-            self.purge.on_destroy("EmptyTableflowBucket", "bucket", bucket, after=[role]),
-            self.purge.on_destroy("DropTables", "glue_database", self.glue_database, after=[role]),
+            purge.on_destroy("EmptyTableflowBucket", "bucket", data.lake.tableflow_bucket, after=[role]),
+            purge.on_destroy("DropTables", "glue_database", self.glue_database, after=[role]),
         ]
 
     def _rotate(self) -> None:

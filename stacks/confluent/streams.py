@@ -10,6 +10,7 @@ import attrs
 from deployments.check import Plan
 from deployments.model import Topic
 from lambdas import contract
+from lambdas.confluent.properties import ConnectorProps, FlinkStatementProps, SchemaProps, TopicProps
 from stacks.base import words
 from stacks.confluent.access import FLINK, Accounts, Keys, Place, topics_of
 from stacks.constructs.vendor_resources import Made, VendorResources
@@ -54,7 +55,7 @@ class _Maker:
     def topic(self, topic: Topic) -> list[Made]:
         """The topic and, where no connector registers it, its schema."""
         made = self.resources.make(
-            "topic",
+            TopicProps,
             f"{words(topic.name)}Topic",
             **self.where.ids,
             credentials=self.keys.kafka["secret"],
@@ -66,7 +67,7 @@ class _Maker:
         if topic.datagen or not text:
             return [made]
         schema = self.resources.make(
-            "schema",
+            SchemaProps,
             f"{words(topic.name)}Schema",
             environment_id=self.where.environment_id,
             credentials=self.keys.schema_registry["secret"],
@@ -90,7 +91,7 @@ class _Maker:
         if topic.datagen == "schema":
             own = {"schema": json.dumps(schema, separators=(",", ":")), "schema_key_field": schema.get("lakeferry:key")}
         return self.resources.make(
-            "connector",
+            ConnectorProps,
             f"{words(topic.name)}Connector",
             **self.where.ids,
             service_account_id=self.accounts.id(CONNECTOR),
@@ -102,7 +103,7 @@ class _Maker:
     def statement(self, name: str, pool: Made) -> Made:
         text = self.plan.sources.statement(name)
         return self.resources.make(
-            "flink_statement",
+            FlinkStatementProps,
             f"{words(name)}Statement",
             environment_id=self.where.environment_id,
             region=self.plan.deployment.aws.region,

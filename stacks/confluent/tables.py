@@ -8,6 +8,7 @@ from aws_cdk import aws_iam as iam
 
 from deployments.model import Tableflow, Topic
 from lambdas import contract
+from lambdas.confluent.properties import CatalogIntegrationProps, ProviderIntegrationProps, TableflowTopicProps
 from stacks.base import LakeferryStack, words
 from stacks.confluent.access import Keys, Place
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables
@@ -24,7 +25,7 @@ def role_name(stack: LakeferryStack) -> str:
 
 def integration(resources: VendorResources, stack: LakeferryStack, where: Place) -> Made:
     return resources.make(
-        "provider_integration",
+        ProviderIntegrationProps,
         "ProviderIntegration",
         environment_id=where.environment_id,
         role_arn=stack.own_arn("iam", f"role/{role_name(stack)}", region=False),
@@ -54,7 +55,7 @@ def role(stack: LakeferryStack, made: Made, bucket_arn: str, database: str) -> i
 
 def catalog(resources: VendorResources, where: Place, keys: Keys, made: Made) -> Made:
     return resources.make(
-        "catalog_integration",
+        CatalogIntegrationProps,
         "CatalogIntegration",
         **where.ids,
         credentials=keys.tableflow["secret"],
@@ -65,7 +66,7 @@ def catalog(resources: VendorResources, where: Place, keys: Keys, made: Made) ->
 def table(resources: VendorResources, topic: Topic, *, where: Place, keys: Keys, integration_id: str, bucket: str) -> Made:
     assert topic.tableflow is not None
     return resources.make(
-        "tableflow_topic",
+        TableflowTopicProps,
         f"{words(topic.name)}Table",
         **where.ids,
         credentials=keys.tableflow["secret"],

@@ -30,19 +30,16 @@ class Purge(Construct):
         ]
         self._provider = WaitingProvider(stack, f"{name}Provider", on_event=functions[0], is_complete=functions[1])
 
-    def on_destroy(
-        self, name: str, what: str, value: str | Sequence[str], *, after: Sequence[IDependable] = ()
-    ) -> CustomResource:
+    def on_destroy(self, name: str, what: str, value: str, *, after: Sequence[IDependable] = ()) -> CustomResource:
         """`what` is one of contract.PURGES. `after` are those that go later than this."""
         if what not in contract.PURGES:
             raise ValueError(f"{what} is none of {', '.join(contract.PURGES)}")
-        given = value if isinstance(value, str) else list(value)
         resource = CustomResource(
             self._stack,
             name,
             resource_type=contract.PURGE_TYPE,
             service_token=self._provider.service_token,
-            properties={what: given},
+            properties={what: value},
         )
         resource.node.add_dependency(*after)
         return resource
@@ -77,7 +74,3 @@ def may_drop_tables(stack: LakeferryStack, database: str) -> Statement:
         glue_tables(stack, database),
         why="On destroy, all tables of this one database go, because the deployment file says so.",
     )
-
-
-def may_remove_secrets(arns: Sequence[str]) -> Statement:
-    return allow("RemoveSecrets", ["secretsmanager:DeleteSecret"], arns)

@@ -11,6 +11,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct, IDependable
 
 from lambdas import contract
+from lambdas.shared.properties import Properties
 from stacks.base import LakeferryStack
 from stacks.constructs.function import OwnFunction
 from stacks.constructs.provider import WaitingProvider
@@ -20,21 +21,21 @@ from stacks.constructs.statements import ITS_STACK, Statement, allow
 _SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
 
 
-class UnknownWord(Exception):
-    """A kind, property or output that lambdas/contract.py doesn't have, or a property that it wants and isn't given."""
+class UnknownProperty(Exception):
+    """A property or output that a resource type doesn't have, or a property that it requires and isn't given."""
 
 
 @attrs.frozen
 class Made:
     """A custom resource that was declared."""
 
-    kind: str
+    schema: type[Properties]
     resource: CustomResource
 
     def __getitem__(self, output: str) -> str:
-        """By value, when CloudFormation has it. Raises UnknownWord."""
-        if output not in contract.KINDS[self.kind].outputs:
-            raise UnknownWord(f"{self.kind} has no output {output}")
+        """By value, when CloudFormation has it. Raises UnknownProperty."""
+        if output not in self.schema.OUTPUTS:
+            raise UnknownProperty(f"{self.schema.TYPE} has no output {output}")
         return self.resource.get_att_string(output)
 
     def after(self, *others: Made | IDependable) -> Made:
@@ -68,22 +69,22 @@ class VendorResources(Construct):
         self._provider = WaitingProvider(stack, f"{name}Provider", on_event=functions[0], is_complete=functions[1])
         self._stack = stack
 
-    def make(self, kind: str, name: str, /, **properties: Any) -> Made:
-        """Raises UnknownWord."""
-        _check(kind, properties)
+    def make(self, schema: type[Properties], name: str, /, **properties: Any) -> Made:
+        """Declare a resource of a type. Raises UnknownProperty."""
+        _check(schema, properties)
         resource = CustomResource(
             self._stack,
             name,
-            resource_type=contract.resource_type(kind),
+            resource_type=contract.resource_type(schema.TYPE),
             service_token=self._provider.service_token,
             service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
             properties={
-                "kind": kind,
+                "kind": schema.TYPE,
                 **{k: v for k, v in properties.items() if v is not None},
                 **self._repair(name),
             },
         )
-        return Made(kind, resource)
+        return Made(schema, resource)
 
     def _repair(self, name: str) -> dict[str, str]:
         """An update finds out that the object is missing, and creates it."""
@@ -91,14 +92,13 @@ class VendorResources(Construct):
         return {contract.REPAIR: self._stack.surroundings.repair} if wanted else {}
 
 
-def _check(kind: str, properties: Mapping[str, Any]) -> None:
-    known = contract.KINDS.get(kind)
-    if known is None:
-        raise UnknownWord(f"there is no kind {kind}")
-    if missing := [name for name in known.required if properties.get(name) is None]:
-        raise UnknownWord(f"{kind} needs {', '.join(missing)}")
-    if unknown := [name for name in properties if name not in (*known.required, *known.optional)]:
-        raise UnknownWord(f"{kind} has no {', '.join(unknown)}")
+def _check(schema: type[Properties], properties: Mapping[str, Any]) -> None:
+    fields = attrs.fields_dict(schema)
+    required = [name for name, field in fields.items() if field.default is attrs.NOTHING]
+    if missing := [name for name in required if properties.get(name) is None]:
+        raise UnknownProperty(f"{schema.TYPE} needs {', '.join(missing)}")
+    if unknown := [name for name in properties if name not in fields]:
+        raise UnknownProperty(f"{schema.TYPE} has no {', '.join(unknown)}")
 
 
 def _ledger(scope: Construct) -> dynamodb.Table:

@@ -19,9 +19,9 @@ from glue_jobs.errors import Blocked
 from lakeferry import frame, troubles
 from lakeferry.__main__ import app
 from lakeferry.console import CommandFailed
-from lambdas.core import errors
-from lambdas.core.errors import NotFound
-from lambdas.core.redaction import Secret
+from lambdas.shared import errors
+from lambdas.shared.errors import NotFound
+from lambdas.shared.redaction import Secret
 
 KEY = Secret("cflt-a-secret-that-nobody-may-see")
 planted = frame.commands()

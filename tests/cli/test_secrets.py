@@ -20,9 +20,9 @@ from lakeferry.__main__ import app
 from lakeferry.ground import Addresses, Ground
 from lakeferry.keys import confluent, keeping, snowflake
 from lambdas import contract
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.client import Snowflake as SnowflakeClient

@@ -88,12 +88,6 @@ def a_generated_value_keeps_to_what_is_asked(aws):
     return len(key) == 64 and key.isalnum()
 
 
-def a_deleted_stacks_secret_blocks_its_name(aws):
-    made = secret(aws, SecretString="value")
-    made.delete()
-    return error_of(aws.secrets.get_secret_value, SecretId=made.resource) == "InvalidRequestException"
-
-
 def a_stack_may_not_take_a_name_twice(aws):
     first = secret(aws, SecretString="value")
     name = aws.secrets.describe_secret(SecretId=first.resource)["Name"]
@@ -275,7 +269,6 @@ PROBES = {
         a_secrets_ref_is_its_arn,
         a_secret_without_a_value_has_none,
         a_generated_value_keeps_to_what_is_asked,
-        a_deleted_stacks_secret_blocks_its_name,
         a_stack_may_not_take_a_name_twice,
         a_schedule_turns_rotation_on_and_off,
         a_secret_has_not_drifted,

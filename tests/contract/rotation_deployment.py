@@ -12,7 +12,7 @@ from waiting import until
 
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.snowflake.engine import execute

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from amendment_probes import PROBES, holds_no_object_in_memory, holds_no_version_in_memory
+from stack_kit import Stack
 
 from simulators.aws.amendments import AMENDMENTS
 
@@ -27,6 +28,17 @@ def test_stock_still_needs_it(stock_aws, name, probe):
 
 def test_every_amendment_has_a_probe():
     assert {amendment.name for amendment in AMENDMENTS} == {name for name, probes in PROBES.items() if probes}
+
+
+def test_a_deleted_stacks_secret_frees_its_name(aws):
+    """CloudFormation deletes a secret without a recovery window: its default (user guide, DeletionPolicy)."""
+    name = "of-a-deleted-stack"
+    for _ in range(2):
+        stack = Stack(aws, "AWS::SecretsManager::Secret", Name=name, SecretString="value")
+        assert aws.secrets.describe_secret(SecretId=name)["ARN"] == stack.resource
+        stack.delete()
+        with pytest.raises(aws.secrets.exceptions.ResourceNotFoundException):
+            aws.secrets.describe_secret(SecretId=name)
 
 
 def _skip_where_memory_is_not_told(probe):

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from lambdas import contract
-from lambdas.core.documents import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
-from lambdas.core.errors import NotFound, Refused
-from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
+from lambdas.shared.errors import NotFound, Refused
+from lambdas.shared.secrets import SecretStore
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ from policies import ACCOUNT, Reader
 from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
-from lambdas.core import deployment as settings
-from lambdas.watch import metrics
-from lambdas.watch.sights import Seen
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.monitoring import metrics
+from lambdas.monitoring.checks import CheckResults
+from lambdas.shared import deployment as settings
 
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
@@ -169,24 +170,24 @@ def _purged(assembly):
 
 def test_nothing_purges_data_that_stays(dev, prod):
     """I20."""
-    assert _purged(prod) == ["secrets", "secrets"]
-    assert _purged(dev) == ["bucket", "bucket", "glue_database", "secrets", "secrets"]
+    assert _purged(prod) == []
+    assert _purged(dev) == ["bucket", "bucket", "glue_database"]
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
 
 
-def test_custom_resources_use_words_that_their_kind_knows(assembly):
+def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
     seen = set()
     for template in assembly.templates.values():
         for body in template["Resources"].values():
             if body["Type"].startswith("Custom::") and body["Type"] != contract.PURGE_TYPE:
                 given = body["Properties"]
-                known = contract.KINDS[given["kind"]]
+                fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].kind.PROPERTIES)
                 seen.add(given["kind"])
                 assert body["Type"] == contract.resource_type(given["kind"])
-                assert set(known.required) <= set(given)
-                assert set(given) <= {*known.required, *known.optional, "kind", "ServiceToken", "ServiceTimeout"}
+                assert {name for name, field in fields.items() if field.default is attrs.NOTHING} <= set(given)
+                assert set(given) <= {*fields, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
-    left = set(contract.KINDS) - seen
+    left = set(RESOURCE_TYPES) - seen
     assert left <= {"snowflake_linked_database", "connector", "flink_statement", "schema"}
 
 
@@ -363,10 +364,10 @@ def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
 
 def test_what_no_event_told_is_told_within_the_hour(dev):
     """N3: by a call in the words that the notification knows."""
-    from lambdas.handlers import notification
+    from lambdas.handlers import notifications
 
     (body,) = [one for one in dev.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" not in one]
-    assert json.loads(body["Target"]["Input"]) == notification.CATCH_UP
+    assert json.loads(body["Target"]["Input"]) == notifications.CATCH_UP
     assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
 
 
@@ -448,7 +449,7 @@ class AlarmedDeployment:
         """One run for each set of values, the last one now."""
         for ago, (values, unseen) in enumerate(reversed(runs)):
             at = time.time() - 1 - ago * contract.WATCH_MINUTES * 60
-            metrics.emit(self._client, Seen(values, unseen), self._name, at)
+            metrics.emit(self._client, CheckResults(values, unseen), self._name, at)
 
     def states(self, seconds=0):
         """By metric, as they are in so many seconds without another run."""

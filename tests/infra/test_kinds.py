@@ -22,11 +22,11 @@ from policies import ACCOUNT, Reader
 from resource_world import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
-from lambdas.core import errors
-from lambdas.core.errors import BadProperties, Transient
-from lambdas.core.properties import RESERVED, parse, prop
-from lambdas.resources import identity, registry
-from lambdas.resources.registry import KINDS, Registered
+from lambdas.custom_resources import registry, request
+from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
+from lambdas.shared import errors
+from lambdas.shared.errors import BadProperties, Transient
+from lambdas.shared.properties import RESERVED, parse, prop
 
 KEPT = Path(__file__).parent / "golden"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -63,7 +63,7 @@ def test_each_kind_accepts_what_it_is_given(assembly):
     seen = 0
     for where, kind, properties in given(assembly):
         try:
-            parse(registry.find(kind).kind.Spec, properties, strict=True)
+            parse(registry.find(kind).kind.PROPERTIES, properties, strict=True)
         except BadProperties as bad:
             pytest.fail(f"{where}: {bad}")
         seen += 1
@@ -75,7 +75,7 @@ def test_a_wrong_value_is_seen(dev):
     wrong = copy.deepcopy(properties)
     wrong["retention_ms"] = "1"
     with pytest.raises(BadProperties, match="less than 1 days"):
-        parse(registry.find(kind).kind.Spec, wrong, strict=True)
+        parse(registry.find(kind).kind.PROPERTIES, wrong, strict=True)
 
 
 def test_one_update_makes_nothing_anew_that_holds_data(dev):
@@ -87,7 +87,7 @@ def test_one_update_makes_nothing_anew_that_holds_data(dev):
         "connector": {"max_interval_ms"},
     }
     for kind, changes in harmless.items():
-        assert not changes & set(registry.find(kind).kind.REPLACE_ON)
+        assert not changes & set(registry.find(kind).kind.PROPERTIES.CREATE_ONLY)
 
 
 def released():
@@ -103,10 +103,10 @@ def refused(kinds):
     for release, logical_id, name, properties in released():
         kind = kinds[name].kind
         try:
-            spec = parse(kind.Spec, properties, strict=False)
+            spec = parse(kind.PROPERTIES, properties, strict=False)
             known = {one: value for one, value in properties.items() if hasattr(spec, one)}
             resource = Resource(invocations, name, logical_id, **known)
-            resource.physical_id = str(identity.Identity(name, logical_id, identity.generation(kind, spec)))
+            resource.physical_id = str(request.Identity(name, logical_id, request.generation_of(kind, spec)))
             for asked in (resource.event("Update", properties), resource.event("Delete")):
                 answer = invocations.on_event(asked)
                 assert answer["PhysicalResourceId"] == resource.physical_id
@@ -150,15 +150,15 @@ def test_what_is_kept_names_no_account_but_the_one_of_examples():
 
 def test_what_a_release_has_declared_can_be_updated_and_deleted_by_every_later_one():
     assert len(list(released())) > 90
-    assert list(refused(KINDS)) == []
+    assert list(refused(RESOURCE_TYPES)) == []
 
 
 def test_a_property_that_a_later_release_requires_is_seen():
     @attrs.frozen
-    class Spec(KINDS["topic"].kind.Spec):
+    class Spec(RESOURCE_TYPES["topic"].kind.PROPERTIES):
         owner: str = prop("Who asked for it.")
 
-    later = Registered(SimpleNamespace(**{**vars(KINDS["topic"].kind), "Spec": Spec}), registry.CONFLUENT)
-    found = list(refused({**KINDS, "topic": later}))
+    later = ResourceType(SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].kind), "PROPERTIES": Spec}), registry.CONFLUENT)
+    found = list(refused({**RESOURCE_TYPES, "topic": later}))
     assert len(found) == 2
     assert all("owner: is missing" in one for one in found)

@@ -18,9 +18,9 @@ from resource_world import START, Invocations, Resource
 
 from lakeferry.doctor import Result, confluent_hops, snowflake_hops
 from lambdas import contract
-from lambdas.core.kind import Context
-from lambdas.resources import identity, registry
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import registry, request
+from lambdas.custom_resources.request import Identity
+from lambdas.shared.resource import Context
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent_cloud.server import ConfluentCloud
@@ -116,17 +116,17 @@ class Deployed:
 
     def make(self, kind, logical_id, **properties):
         """The object's outputs, once it is ready."""
-        registered = registry.KINDS[kind]
+        registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        spec = registered.kind.Spec(**properties)
+        spec = registered.kind.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=Planter(self.here).name(kind, logical_id, **properties),
             secrets=self.here.secrets,
             clock=self.here.clock,
             notes={},
-            origin=identity.origin(self.stack_ids.get(part, ""), logical_id),
+            origin=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
         made, outputs = registered.kind.create(context, spec), None
         while outputs is None:
@@ -164,8 +164,8 @@ class Deployed:
         self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackId"]
 
     def _identity(self, kind, logical_id, properties):
-        module = registry.KINDS[kind].kind
-        return Identity(kind, logical_id, identity.generation(module, module.Spec(**properties)))
+        module = registry.RESOURCE_TYPES[kind].kind
+        return Identity(kind, logical_id, request.generation_of(module, module.PROPERTIES(**properties)))
 
     def _streams(self):
         """A topic with a schema, and the keys of who manages it."""

@@ -15,11 +15,11 @@ from deployments import check
 from lakeferry import snowflake_admin
 from lakeferry.ground import Addresses, Ground
 from lambdas import contract
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.kind import Context
-from lambdas.core.redaction import Secret
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import registry, request
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
+from lambdas.shared.resource import Context
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 
@@ -116,7 +116,7 @@ class Planter:
     def name(self, kind, logical_id, **properties):
         told = self.here.deployment.deployment
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        module = registry.KINDS[kind].kind
+        module = registry.RESOURCE_TYPES[kind].kind
         return contract.object_name(
             project=told.name,
             stage=told.stage,
@@ -124,14 +124,14 @@ class Planter:
             account=self.here.account,
             stack=f"{self.here.deployment.prefix}-{part}",
             logical_id=logical_id,
-            generation=identity.generation(module, module.Spec(**properties)),
+            generation=request.generation_of(module, module.PROPERTIES(**properties)),
         )
 
     def make(self, kind, logical_id, name="", **properties):
         """The object's id, once it is ready."""
-        registered = registry.KINDS[kind]
+        registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
-        spec = registered.kind.Spec(**properties)
+        spec = registered.kind.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=name or self.name(kind, logical_id, **properties),

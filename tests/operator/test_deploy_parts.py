@@ -23,7 +23,7 @@ from lakeferry.planning import taking
 from lakeferry.planning.difference import Action
 from lakeferry.states import drift, telling
 from lambdas import contract
-from lambdas.resources import identity, registry
+from lambdas.custom_resources import registry, request
 
 HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 
@@ -211,8 +211,8 @@ def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
 
 
 def _generation():
-    warehouse = registry.KINDS["snowflake_warehouse"].kind
-    return identity.generation(warehouse, warehouse.Spec())
+    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].kind
+    return request.generation_of(warehouse, warehouse.PROPERTIES())
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ class Interrupted(TurnedClock):
 
 
 def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(worlds, here, stacks):
-    stack = stacks.make("confluent", known=["purge:secrets:x"], waits="yes")
+    stack = stacks.make("confluent", known=["purge:bucket:x"], waits="yes")
     with pytest.raises(CommandFailed) as stopped:
         told(attrs.evolve(here, clock=Interrupted(worlds.pass_time)))
     assert (stopped.value.exit_code, stopped.value.code) == (STOPPED, "DESTROY-STOPPED")

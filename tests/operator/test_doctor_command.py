@@ -15,7 +15,7 @@ from lakeferry import doctor, ground
 from lakeferry.__main__ import app
 from lakeferry.doctor import Result, aws, confluent, quotas, snowflake, storage
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
 
 

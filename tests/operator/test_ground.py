@@ -10,7 +10,7 @@ from lakeferry import ground
 from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.ground import Addresses
 from lakeferry.inventory import AWS, CONFLUENT
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 
 def refusal(call):

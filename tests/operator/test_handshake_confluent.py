@@ -9,7 +9,7 @@ from handshake_world import TOPIC, looked, prove_named, troubles_of
 
 from lakeferry.doctor import confluent_hops as hops
 from lakeferry.doctor.checks import Result
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 #: What is broken, where it is to be mended, and what is told there.
 BREAKS = {

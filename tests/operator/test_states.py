@@ -28,15 +28,15 @@ from lakeferry.states import exports, flow, tableflow, tables, telling
 from lakeferry.states.places import Places
 from lakeferry.states.tableflow import Tableflow
 from lakeferry.states.words import Seen, State, look, spoken_hours
-from lambdas.core.errors import LakeferryError
-from lambdas.handlers.watch import Settings
-from lambdas.rotation.holdings import DAY
-from lambdas.watch import error_rows
-from lambdas.watch.tables import Connection, Tables
-from lambdas.watch.watched import Export, Table, Watched
+from lambdas.handlers.monitoring import Settings
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.measurements import Connection, TableflowTables
+from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
+from lambdas.rotation.versions import DAY
+from lambdas.shared.errors import LakeferryError
 
 STALE_HOURS = 12.0
-EXPORT = Export("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)
+EXPORT = MonitoredExport("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)
 JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}}
 
 
@@ -45,12 +45,12 @@ def looking(stands):
     """With what the watch of such a deployment would know."""
     here = stands.here
     told = here.deployment
-    table = Table(TOPIC, stands.cluster, "LAKE.RAW.STOCK_TRADES")
+    table = MonitoredTable(TOPIC, stands.cluster, "LAKE.RAW.STOCK_TRADES")
     settings = Settings(
         deployment=told.prefix,
         bucket=stands.bucket,
         prefix="exports",
-        watched=Watched(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
+        monitored=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
         metrics_key=told.confluent.cloud_key_secret,
         telemetry_url=stands.worlds.cloud.url,
         tableflow_secret="",
@@ -128,7 +128,7 @@ def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
 def watched_tables(looking):
     """As the watch sees them."""
     tableflow = Tableflow(looking.here)
-    return Tables(lambda: Connection(tableflow._plane, *tableflow._query.values()))
+    return TableflowTables(lambda: Connection(tableflow._plane, *tableflow._query.values()))
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def test_the_last_run_is_told_with_its_own_record(looking, job):
 
 def test_what_aws_refuses_is_not_asked():
     def denied():
-        raise LakeferryError(error_rows.NO_VALUE, "secret x")
+        raise LakeferryError(monitoring_errors.NO_VALUE, "secret x")
 
     assert look(denied) == Seen(State.NOT_ASKED, told="secret x", code="WATCH-NO-VALUE")
     assert look(lambda: 1.5) == 1.5

@@ -7,12 +7,12 @@ import json
 from resource_world import MemorySecrets, TurnedClock
 
 from lambdas.confluent.client import Confluent
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session, Timeouts
-from lambdas.core.kind import Context
-from lambdas.core.properties import parse
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session, Timeouts
+from lambdas.shared.properties import parse
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.resource import Context
+from lambdas.shared.secrets import SecretStore
 
 ORG = "11111111-2222-4333-8444-555555555555"
 ENV, LKC, SA = "env-1", "lkc-1", "sa-1"
@@ -52,7 +52,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
 
 def spec(kind, **given):
     """The kind's properties, read as strictly as those of a new deployment."""
-    return parse(kind.Spec, given, strict=True)
+    return parse(kind.PROPERTIES, given, strict=True)
 
 
 def listing(*items, following=""):

@@ -10,20 +10,19 @@ from datetime import UTC, datetime, timedelta
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from resource_world import TurnedClock
 
-from lambdas.core.log import open_log
-from lambdas.core.objects import Objects
-from lambdas.core.topics import Topics
-from lambdas.notification.facts import Told
-from lambdas.notification.links import Links
-from lambdas.notification.notifier import Notifier
-from lambdas.notification.post import Post
+from lambdas.notifications.mailer import Mailer, Notifier
+from lambdas.notifications.message import Links
+from lambdas.notifications.outcome import ExportSettings
+from lambdas.shared.log import open_log
+from lambdas.shared.s3 import Objects
+from lambdas.shared.sns import SnsTopics
 from tools.docs import samples
 
 ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
 ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"
 BUCKET = "lake-bucket"
 _RECORD = samples.run_record()
-SALES = Told("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
+SALES = ExportSettings("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
 MONDAY = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
 #: What a call may do beside working: nothing at all, work without an answer, refuse, or take its caller with it.
 FAULTS = ("refused", "not sent", "no answer", "killed before", "killed after")
@@ -126,7 +125,7 @@ class World:
         self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
-        post = Post(Objects(self.bucket, BUCKET), Topics(self.topics), self.clock, open_log(self.said))
+        post = Mailer(Objects(self.bucket, BUCKET), SnsTopics(self.topics), self.clock, open_log(self.said))
         links = Links(BUCKET, "eu-west-1", "exports")
         self.notifier = Notifier(post, self.glue, {told.name: told for told in exports}, ENGINEERS, links)
 

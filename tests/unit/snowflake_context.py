@@ -7,11 +7,11 @@ import json
 
 from resource_world import MemorySecrets, TurnedClock
 
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session, Timeouts
-from lambdas.core.kind import Context
-from lambdas.core.properties import parse
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session, Timeouts
+from lambdas.shared.properties import parse
+from lambdas.shared.resource import Context
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair
 from lambdas.snowflake.client import Login, Snowflake
 
@@ -102,7 +102,7 @@ def context(server, *, deleting=False, previous=None, notes=None, left=90, **sec
 
 def spec(kind, **given):
     """The kind's properties, read as strictly as those of a new deployment."""
-    return parse(kind.Spec, given, strict=True)
+    return parse(kind.PROPERTIES, given, strict=True)
 
 
 def sent(server):

@@ -9,9 +9,10 @@ import pytest
 from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 
 from lambdas.confluent import key_services, secret_fields
-from lambdas.confluent.kinds import api_key
-from lambdas.core.errors import BadProperties, Denied, NotFound, NotYet, Transient, Vanished
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.confluent.properties import KEY_SERVICES
+from lambdas.confluent.resources import api_key
+from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, ResourceMissing, Transient
+from lambdas.shared.redaction import ApiKey, Secret
 
 KEYS = "/iam/v2/api-keys"
 SERVICES = {
@@ -161,7 +162,7 @@ def test_two_successes_in_a_row_make_a_key_ready(server, service):
     for _ in outcomes:
         try:
             ready.append(api_key.is_ready(told, key_spec(service), "KEY"))
-        except NotYet as not_yet:
+        except InProgress as not_yet:
             ready.append(not_yet.row.code)
     assert ready == [None, "CFL-KEY-NOT-READY", None, {"key_id": "KEY", "secret": "filled"}]
     tried = {sent.headers["authorization"] for sent in server.sent if sent.route == TRIED[service]}
@@ -171,7 +172,7 @@ def test_two_successes_in_a_row_make_a_key_ready(server, service):
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_flink_gateway_does_not_know_a_new_key_in_four_ways(server, status):
     server.answers[TRIED["flink"]] = (status, {})
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         api_key.is_ready(context(server, filled=json.dumps(KEY)), key_spec("flink"), "KEY")
 
 
@@ -189,7 +190,7 @@ def test_update_brings_the_secret_s_other_fields_up_to_date_and_writes_nothing_e
 
 def test_update_finds_that_a_key_is_gone(server):
     server.answers[f"GET {KEYS}"] = listing()
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         api_key.update(context(server, filled=json.dumps(KEY)), key_spec(), "KEY")
 
 
@@ -203,7 +204,7 @@ def test_a_service_wants_what_it_needs(service, missing):
 
 
 def test_every_service_has_its_fields_its_needs_and_its_trial():
-    assert secret_fields.SERVICES == tuple(SERVICES) == tuple(key_services.NEEDS)
+    assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:
         held = secret_fields.fields(service, key, secret_fields.Connection(SA, "r"))

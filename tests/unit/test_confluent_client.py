@@ -10,24 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lambdas.confluent import crn
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.plane import Plane, path
-from lambdas.confluent.reading import at, needed, objects, text
-from lambdas.confluent.refusals import detail, refusal
-from lambdas.core.errors import (
+from lambdas.confluent.client import Confluent, RestClient, get_path, objects, path, require_text, text
+from lambdas.confluent.errors import detail, error_from
+from lambdas.shared.errors import (
     Conflict,
-    ContainerGone,
     Denied,
-    Faulty,
+    InProgress,
     LakeferryError,
     NotFound,
-    NotYet,
+    ParentMissing,
     RateLimited,
     Refused,
+    ResourceFailed,
     Transient,
 )
-from lambdas.core.http_types import Answer
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.http import Response
+from lambdas.shared.redaction import ApiKey, Secret
 
 PROBE = "GET /org/v2/environments"
 THING = "GET /things/1"
@@ -78,7 +76,7 @@ def test_a_long_detail_is_cut():
 )
 def test_each_status_has_its_meaning(status, kind, code, server):
     vendor = cloud(server)
-    error = refusal(Answer(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
+    error = error_from(Response(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
     assert type(error) is kind
     assert error.row.code == code
     assert f"GET /x: HTTP {status}, no role" in error.what
@@ -88,8 +86,8 @@ def test_each_status_has_its_meaning(status, kind, code, server):
 
 def test_a_429_says_how_long(server):
     clock = cloud(server).clock
-    assert refusal(Answer(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
-    assert refusal(Answer(429, {}, None), "x", clock, 0).wait == 10
+    assert error_from(Response(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
+    assert error_from(Response(429, {}, None), "x", clock, 0).wait == 10
 
 
 def test_404_means_gone(server):
@@ -186,9 +184,9 @@ NAMES = st.sampled_from(["id", "data", "spec", "phase", "a", "b"])
 def test_any_answer_can_be_read(body):
     assert isinstance(text(body, "spec", "phase"), str)
     assert all(isinstance(item, dict) for item in objects(body, "data"))
-    at(body, "a", "b")
+    get_path(body, "a", "b")
     with contextlib.suppress(Transient):
-        assert needed(body, "id")
+        assert require_text(body, "id")
 
 
 @pytest.mark.parametrize(
@@ -223,11 +221,11 @@ def test_of_the_real_vendor_only_its_own_hosts_are_trusted(endpoint, trusted):
 
         def call(self, method, url, **given):
             assert url.startswith("https://api.confluent.cloud/cmk/")
-            return Answer(200, {}, {"spec": {"http_endpoint": endpoint}})
+            return Response(200, {}, {"spec": {"http_endpoint": endpoint}})
 
     vendor = Confluent(Session(), None, ApiKey("k", Secret("canary")))
     if trusted:
-        assert isinstance(vendor.kafka(ENV, LKC, ApiKey("k", Secret("s"))), Plane)
+        assert isinstance(vendor.kafka(ENV, LKC, ApiKey("k", Secret("s"))), RestClient)
     else:
         with pytest.raises(LakeferryError):
             vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
@@ -248,19 +246,19 @@ def test_the_organization_is_asked_for_once(server):
 
 def test_what_is_around_a_plane_may_be_missing_late_or_failed(server):
     vendor = cloud(server)
-    with pytest.raises(ContainerGone):
+    with pytest.raises(ParentMissing):
         vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
     server.answers["GET /srcm/v3/clusters"] = listing()
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         vendor.schema_registry(ENV)
     server.answers["GET /srcm/v3/clusters"] = listing({"status": {"phase": "FAILED"}})
-    with pytest.raises(Faulty):
+    with pytest.raises(ResourceFailed):
         vendor.schema_registry(ENV)
     server.answers["GET /fcpm/v2/regions"] = listing()
     with pytest.raises(LakeferryError, match="no Flink in AWS region nowhere"):
         vendor.flink_region("nowhere")
     server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {}})
-    with pytest.raises(NotYet, match="has no address"):
+    with pytest.raises(InProgress, match="has no address"):
         vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
 
 
@@ -287,7 +285,7 @@ def test_a_segment_that_leads_elsewhere_is_refused(segment):
         path("org", "v2", "environments", segment)
 
 
-PLACE = crn.Place(ORG, ENV, LKC, "lsrc-1", "eu-west-1", "x")
+PLACE = crn.CrnScope(ORG, ENV, LKC, "lsrc-1", "eu-west-1", "x")
 ORG_CRN = f"crn://confluent.cloud/organization={ORG}"
 CLUSTER_CRN = f"{ORG_CRN}/environment={ENV}/cloud-cluster={LKC}"
 
@@ -315,5 +313,5 @@ def test_resource_names(scope, written):
 def test_every_scope_says_what_it_needs_and_uses_all_of_it():
     assert crn.SCOPES.keys() == crn.NEEDS.keys()
     for scope, needs in crn.NEEDS.items():
-        marked = crn.Place("org", **{name: f"<{name}>" for name in needs})
+        marked = crn.CrnScope("org", **{name: f"<{name}>" for name in needs})
         assert all(f"<{name}>" in crn.SCOPES[scope](marked) for name in needs), scope

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import AVRO, CONNECTORS, IN_CLUSTER, NAME, SA, context, spec, wrote
 
-from lambdas.confluent.kinds import connector
-from lambdas.core.errors import BadProperties, Refused, Spoiled, Transient, Vanished
+from lambdas.confluent.resources import connector
+from lambdas.shared.errors import BadProperties, NeedsReplacement, Refused, ResourceMissing, Transient
 
 
 def connector_spec(**given):
@@ -71,7 +71,7 @@ def test_connector_states(server):
         assert connector.is_ready(context(server), connector_spec(), NAME) is None
     for given in ({"state": "FAILED"}, {"tasks": ("RUNNING", "FAILED")}):
         expanded(server, trace="no ACL", **given)
-        with pytest.raises(Spoiled, match="no ACL"):
+        with pytest.raises(NeedsReplacement, match="no ACL"):
             connector.is_ready(context(server), connector_spec(), NAME)
     assert wrote(server) == []
     expanded(server, state="PAUSED")
@@ -79,7 +79,7 @@ def test_connector_states(server):
     assert connector.is_ready(context(server), connector_spec(), NAME) is None
     assert len(server.writes()) == 1
     server.answers[f"GET {CONNECTORS}"] = (200, {})
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         connector.is_ready(context(server), connector_spec(), NAME)
 
 

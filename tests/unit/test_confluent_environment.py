@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import CLUSTER, ENV, LKC, NAME, ORG, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import environment, kafka_cluster
-from lambdas.core.errors import BadProperties, Denied, Faulty, LakeferryError, NotYet, Refused, Vanished
+from lambdas.confluent.resources import environment, kafka_cluster
+from lambdas.shared.errors import BadProperties, Denied, InProgress, LakeferryError, Refused, ResourceFailed, ResourceMissing
 
 ENVIRONMENT = {
     "id": ENV,
@@ -61,7 +61,7 @@ def test_environment_adopts_by_its_whole_name_and_by_what_is_known(server):
 
 def test_what_is_gone_is_told_as_vanished_and_deleted_quietly(server):
     for verb in (environment.is_ready, environment.update):
-        with pytest.raises(Vanished):
+        with pytest.raises(ResourceMissing):
             verb(context(server), spec(environment), ENV)
     environment.delete(context(server), spec(environment), ENV)
 
@@ -98,15 +98,15 @@ def test_cluster_is_ready_with_its_schema_registry_and_not_before(server):
     assert outputs["bootstrap_servers"] == "broker:9092"
     assert outputs["rest_endpoint"] == outputs["schema_registry_endpoint"] == server.url
     assert outputs["rbac_resource_name"] == f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}"
-    assert set(outputs) == set(kafka_cluster.OUTPUTS)
+    assert set(outputs) == set(kafka_cluster.PROPERTIES.OUTPUTS)
     server.answers["GET /srcm/v3/clusters"] = listing()
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         kafka_cluster.is_ready(told, cluster_spec(), LKC)
     for phase in ("PROVISIONING", "SOMETHING_NEW"):
         server.answers[f"GET {CLUSTER}"] = (200, {"status": {"phase": phase}, "spec": {"http_endpoint": "x"}})
         assert kafka_cluster.is_ready(told, cluster_spec(), LKC) is None
     server.answers[f"GET {CLUSTER}"] = (200, {"status": {"phase": "FAILED"}})
-    with pytest.raises(Faulty):
+    with pytest.raises(ResourceFailed):
         kafka_cluster.is_ready(told, cluster_spec(), LKC)
 
 

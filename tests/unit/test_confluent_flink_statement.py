@@ -12,9 +12,17 @@ from confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.confluent.flink_sql import mark, normal
-from lambdas.confluent.kinds import flink_statement
-from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated, Refused, Spoiled, Vanished
+from lambdas.confluent.resources import flink_statement
+from lambdas.confluent.resources.flink_statement import fingerprint, normalized
+from lambdas.shared.errors import (
+    BadProperties,
+    InProgress,
+    NeedsReplacement,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    ResourceMissing,
+)
 
 FLINK = Path(__file__).parents[2] / "flink"
 SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"
@@ -27,7 +35,7 @@ def statement_spec(**given):
 
 
 PROPERTIES = {"sql.current-catalog": "cat", "sql.current-database": "db"}
-NOW = f"{NAME}-{mark(SQL, PROPERTIES)}"
+NOW = f"{NAME}-{fingerprint(SQL, PROPERTIES)}"
 OLD = f"{NAME}-0a0b0c0d"
 
 
@@ -86,7 +94,7 @@ def test_not_ready_yet(server, phase):
 def test_a_failed_statement_is_told_and_a_stopped_one_started(server):
     for phase in ("FAILED", "FAILING"):
         there(server, NOW, phase, detail="no such table")
-        with pytest.raises(Spoiled, match="no such table"):
+        with pytest.raises(NeedsReplacement, match="no such table"):
             flink_statement.is_ready(context(server), statement_spec(), NOW)
     there(server, NOW, "STOPPED", stopped=True)
     assert flink_statement.is_ready(context(server), statement_spec(), NOW) is None
@@ -106,13 +114,13 @@ def test_nothing_is_written_where_only_blanks_and_comments_differ(server):
 
 def test_another_text_is_another_statement(server):
     there(server, NOW, "RUNNING")
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
     there(server, NOW, "STOPPED")
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         flink_statement.update(context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
     gone(server, NOW)
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
 
 
@@ -131,11 +139,11 @@ def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resume
     """What it writes to may be gone."""
     there(server, NOW, "STOPPED", stopped=True)
     for verb in (flink_statement.update, flink_statement.is_ready):
-        with pytest.raises(Outdated, match="was undone"):
+        with pytest.raises(ReplacementRequired, match="was undone"):
             verb(context(server, notes={"undone": NOW}), statement_spec(), NOW)
     there(server, f"{NOW}-undo", "RUNNING")
     for verb in (flink_statement.update, flink_statement.is_ready):
-        with pytest.raises(Outdated, match="was undone"):
+        with pytest.raises(ReplacementRequired, match="was undone"):
             verb(context(server), statement_spec(), NOW)
     assert wrote(server) == []
 
@@ -143,7 +151,7 @@ def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resume
 def test_a_statement_moves_to_another_pool_by_way_of_a_stop(server):
     there(server, NOW, "RUNNING")
     moved = statement_spec(compute_pool_id="lfcp-2")
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         flink_statement.update(context(server), moved, NOW)
     there(server, NOW, "STOPPED", stopped=True)
     flink_statement.update(context(server), moved, NOW)
@@ -162,7 +170,7 @@ def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
         try:
             flink_statement.delete(told, statement_spec(), NOW)
             steps.append("done")
-        except NotYet:
+        except InProgress:
             steps.append("not yet")
         return [(sent.route, (sent.body or {}).get("name")) for sent in server.writes()[before:]]
 
@@ -187,7 +195,7 @@ def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
 def test_an_undo_that_fails_is_told_and_tried_again(server):
     there(server, NOW, "COMPLETED")
     there(server, f"{NOW}-undo", "FAILED", detail="Tableflow is enabled")
-    with pytest.raises(Faulty, match="Tableflow is enabled"):
+    with pytest.raises(ResourceFailed, match="Tableflow is enabled"):
         flink_statement.delete(context(server, deleting=True), statement_spec(), NOW)
     assert [route for route, _ in wrote(server)] == [f"DELETE {STATEMENTS}/{NOW}-undo"]
 
@@ -206,7 +214,7 @@ def test_what_is_to_be_deleted_is_there_until_its_undo_has_run(server):
 
 def test_an_undo_that_is_left_goes_before_the_statement_is_made_again(server):
     there(server, f"{NOW}-undo", "COMPLETED")
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         flink_statement.create(context(server), statement_spec())
     assert [route for route, _ in wrote(server)] == [f"DELETE {STATEMENTS}/{NOW}-undo"]
 
@@ -237,21 +245,23 @@ def test_a_semicolon_inside_or_at_the_end_is_none(sql):
     ],
 )
 def test_what_of_a_text_matters(one, other, same):
-    assert (normal(one) == normal(other)) is same
-    assert (mark(one, {}) == mark(other, {})) is same
+    assert (normalized(one) == normalized(other)) is same
+    assert (fingerprint(one, {}) == fingerprint(other, {})) is same
 
 
 @given(st.text(st.sampled_from(list("ab '`-/*\n;")), max_size=30))
 def test_what_is_normal_stays_as_it_is(sql):
-    assert normal(normal(sql)) == normal(sql)
+    assert normalized(normalized(sql)) == normalized(sql)
 
 
 def test_properties_are_part_of_the_mark_in_any_order():
-    assert mark(SQL, {"a": "1", "b": "2"}) == mark(SQL, {"b": "2", "a": "1"}) != mark(SQL, {"a": "1", "b": "3"})
+    assert (
+        fingerprint(SQL, {"a": "1", "b": "2"}) == fingerprint(SQL, {"b": "2", "a": "1"}) != fingerprint(SQL, {"a": "1", "b": "3"})
+    )
 
 
 def test_the_mark_of_a_text_never_changes():
-    assert mark("SELECT 1", {"a": "b"}) == "a4c56917"
+    assert fingerprint("SELECT 1", {"a": "b"}) == "a4c56917"
 
 
 # --- the statements that ship ---------------------------------------------------------------------------------------------
@@ -267,8 +277,8 @@ def test_each_shipped_statement_makes_the_table_of_its_folder_and_undoes_just_th
     file = folder / "properties.toml"
     properties = tomllib.loads(file.read_text()) if file.exists() else {}
     assert statement_spec(sql=create, undo_sql=undo, properties=properties)
-    assert f"CREATE TABLE IF NOT EXISTS `{folder.name}`" in normal(create)
-    assert normal(undo) == f"DROP TABLE IF EXISTS `{folder.name}`"
+    assert f"CREATE TABLE IF NOT EXISTS `{folder.name}`" in normalized(create)
+    assert normalized(undo) == f"DROP TABLE IF EXISTS `{folder.name}`"
     options = dict(re.findall(r"'([\w.-]+)' = '([\w-]+)'", create))
     assert options == {
         "changelog.mode": "append",
@@ -290,7 +300,7 @@ def test_each_shipped_statement_makes_the_table_of_its_folder_and_undoes_just_th
     ],
 )
 def test_columns_of_the_shipped_statements(name, columns):
-    query = re.split(r"\)\s*AS\b", normal((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
+    query = re.split(r"\)\s*AS\b", normalized((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
     # sqlglot doesn't know Flink's window functions; any table will do in their place.
     parsed = sqlglot.parse_one(re.sub(r"TABLE\(TUMBLE\(.*?MINUTE\)\)", "windows", query), read="mysql")
     assert parsed.named_selects == columns.split()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import ENV, IN_CLUSTER, IN_ENV, LKC, NAME, context, spec, wrote
 
-from lambdas.confluent.kinds import catalog_integration, flink_compute_pool, provider_integration
-from lambdas.core.errors import BadProperties, Faulty, NotYet, Outdated
+from lambdas.confluent.resources import catalog_integration, flink_compute_pool, provider_integration
+from lambdas.shared.errors import BadProperties, InProgress, ReplacementRequired, ResourceFailed
 
 
 def test_compute_pool(server):
@@ -40,7 +40,7 @@ def test_provider_integration(server):
     }
     outputs = provider_integration.is_ready(context(server), wanted, "cspi-1")
     assert (outputs["confluent_role_arn"], outputs["external_id"]) == ("arn:vendor", "uuid")
-    with pytest.raises(NotYet, match="crn://x"):
+    with pytest.raises(InProgress, match="crn://x"):
         provider_integration.delete(context(server), wanted, "cspi-1")
     server.answers[f"GET {route}/cspi-1"] = (200, {"usages": []})
     provider_integration.delete(context(server), wanted, "cspi-1")
@@ -78,7 +78,7 @@ def test_catalog_integration(server):
     assert wrote(server)[1:] == [(f"PATCH {route}/tci-1", {"spec": {**place, **changed}})]
     there(custom_database="own")
     for other in ({}, {"database": "own", "provider_integration_id": "cspi-2"}):
-        with pytest.raises(Outdated):
+        with pytest.raises(ReplacementRequired):
             catalog_integration.update(context(server), catalog_spec(**other), "tci-1")
 
 
@@ -89,7 +89,7 @@ def test_a_failed_catalog_integration_is_resumed_once_a_minute_and_told(server):
     told = context(server)
     for seconds, patches in ((0, 1), (5, 1), (60, 2)):
         told.clock.now += seconds
-        with pytest.raises(Faulty, match="no glue:CreateTable"):
+        with pytest.raises(ResourceFailed, match="no glue:CreateTable"):
             catalog_integration.is_ready(told, catalog_spec(), "tci-1")
         assert len(server.writes()) == patches
     assert server.writes()[0].body["spec"]["suspended"] is False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_context import ENV, IN_CLUSTER, KAFKA, LKC, NAME, ORG, SA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import acl, role_binding, service_account
-from lambdas.core.errors import BadProperties, Denied, Vanished
+from lambdas.confluent.resources import acl, role_binding, service_account
+from lambdas.shared.errors import BadProperties, Denied, ResourceMissing
 
 
 def test_a_service_account_takes_its_role_bindings_with_it(server):
@@ -70,7 +70,7 @@ def test_acls_of_several_names_follow_the_names(server):
     assert acl.adopt(context(server), both, None) == []
     object_id = acl.create(context(server), both)
     assert [entry["resource_name"] for entry in server.writes()[-1].body["data"]] == ["a", "b"]
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         acl.is_ready(context(server), both, object_id)
     one = {**ACL, "resource_name": "a"}
     server.answers[f"GET {KAFKA}/acls"] = listing(foreign, one)

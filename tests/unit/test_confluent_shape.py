@@ -10,34 +10,31 @@ import attrs
 import pytest
 
 from lambdas import contract
-from lambdas.confluent.kinds import acl, role_binding
-from lambdas.resources.registry import KINDS
+from lambdas.confluent.resources import acl, role_binding
+from lambdas.custom_resources.registry import RESOURCE_TYPES
 
-VERBS = ["create", "is_ready", "update", "delete", "REPLACE_ON", "adopt"]
+VERBS = ["create", "is_ready", "update", "delete", "adopt"]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_every_kind_has_the_same_verbs_in_the_same_order(name):
-    source = Path(inspect.getfile(KINDS[name].kind)).read_text()
-    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|REPLACE_ON|adopt)\b(?=\(|: Final)", source, re.MULTILINE)
+    source = Path(inspect.getfile(RESOURCE_TYPES[name].kind)).read_text()
+    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|adopt)\b(?=\()", source, re.MULTILINE)
     assert defined == VERBS
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_the_contract_is_what_the_kind_takes_and_gives(name):
-    kind, told = KINDS[name].kind, contract.KINDS[name]
-    fields = attrs.fields(kind.Spec)
-    assert {field.name for field in fields if field.default is attrs.NOTHING} == set(told.required)
-    assert {field.name for field in fields if field.default is not attrs.NOTHING} == set(told.optional)
-    assert told.outputs == kind.OUTPUTS
-    assert set(kind.REPLACE_ON) <= {field.name for field in fields}
-    assert kind.PATIENCE < contract.TOTAL_TIMEOUT_SECONDS
-    assert contract.KINDS.keys() == KINDS.keys()
+@pytest.mark.parametrize("name", RESOURCE_TYPES)
+def test_every_resource_type_is_registered_by_its_own_name(name):
+    handler = RESOURCE_TYPES[name].kind
+    assert name == handler.PROPERTIES.TYPE
+    assert handler.PROPERTIES.OUTPUTS
+    assert set(handler.PROPERTIES.CREATE_ONLY) <= {field.name for field in attrs.fields(handler.PROPERTIES)}
+    assert handler.PATIENCE < contract.TOTAL_TIMEOUT_SECONDS
 
 
 def test_the_least_privileges_name_known_accounts_roles_and_scopes():
-    scopes = {field.name: field.metadata["one_of"] for field in attrs.fields(role_binding.Spec)}["scope"]
-    entries = {field.name: field.metadata["one_of"] for field in attrs.fields(acl.Spec)}
+    scopes = {field.name: field.metadata["one_of"] for field in attrs.fields(role_binding.PROPERTIES)}["scope"]
+    entries = {field.name: field.metadata["one_of"] for field in attrs.fields(acl.PROPERTIES)}
     assert {role.account for role in contract.ROLES} | {entry.account for entry in contract.ACLS} == set(contract.ACCOUNTS)
     assert all(role.scope in scopes for role in contract.ROLES)
     for entry in contract.ACLS:

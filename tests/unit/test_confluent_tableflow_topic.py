@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import tableflow_topic
-from lambdas.core.errors import BadProperties, Faulty, NotFound, NotYet, Outdated, Refused, Vanished
+from lambdas.confluent.resources import tableflow_topic
+from lambdas.shared.errors import (
+    BadProperties,
+    InProgress,
+    NotFound,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    ResourceMissing,
+)
 
 ROUTE = "/tableflow/v1/tableflow-topics"
 TOPIC = f"{ROUTE}/trades"
@@ -73,9 +81,9 @@ def test_the_deprecated_setting_that_breaks_creation_is_never_sent(server):
 @pytest.mark.parametrize(
     ("status", "message", "error", "code"),
     [
-        (400, "Schemaless topics are not supported. Please specify a value schema", NotYet, "CFL-SCHEMALESS"),
+        (400, "Schemaless topics are not supported. Please specify a value schema", InProgress, "CFL-SCHEMALESS"),
         (422, "The bucket is not empty", Refused, "CFL-STORAGE-NOT-EMPTY"),
-        (400, "Unable to assume the role", Faulty, "CFL-TABLEFLOW-FAILED"),
+        (400, "Unable to assume the role", ResourceFailed, "CFL-TABLEFLOW-FAILED"),
         (404, "topic not found", NotFound, "CFL-NOT-FOUND"),
         (400, "something else", Refused, "CFL-INVALID"),
     ],
@@ -86,7 +94,7 @@ def test_create_reads_what_a_refusal_means(server, status, message, error, code)
         tableflow_topic.create(context(server), tableflow_spec())
     assert type(raised.value) is error
     assert raised.value.row.code == code
-    assert raised.value.patience == {NotFound: 600, Faulty: 900}.get(error, 0)
+    assert raised.value.patience == {NotFound: 600, ResourceFailed: 900}.get(error, 0)
 
 
 def test_outputs(server):
@@ -118,7 +126,7 @@ def test_one_that_failed_or_is_suspended_is_resumed_and_told(server, given, code
     told = context(server)
     for seconds, resumed in ((0, 1), (5, 1), (60, 2)):
         told.clock.now += seconds
-        with pytest.raises(Faulty) as faulty:
+        with pytest.raises(ResourceFailed) as faulty:
             tableflow_topic.is_ready(told, tableflow_spec(), "trades")
         assert len(server.writes()) == resumed
     assert faulty.value.row.code == code
@@ -128,7 +136,7 @@ def test_one_that_failed_or_is_suspended_is_resumed_and_told(server, given, code
 
 def test_a_format_that_fails_is_told(server):
     there(server, status={"failing_table_formats": [{"format": "DELTA", "error_message": "no room"}]})
-    with pytest.raises(Faulty, match="no room"):
+    with pytest.raises(ResourceFailed, match="no room"):
         tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
 
 
@@ -146,14 +154,14 @@ def test_the_catalog_is_awaited_where_asked(server):
     waiting = tableflow_spec(await_catalog="true")
     for statuses in ([], ["PENDING"], ["SYNCED", "PENDING"]):
         with_catalog(server, *({"sync_status": one} for one in statuses))
-        with pytest.raises(NotYet, match="tci-1 is PENDING"):
+        with pytest.raises(InProgress, match="tci-1 is PENDING"):
             tableflow_topic.is_ready(context(server), waiting, "trades")
         assert server.sent[-1].query["spec.kafka_cluster"] == LKC
         assert tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
     with_catalog(server, {"sync_status": "SYNCED"})
     assert tableflow_topic.is_ready(context(server), waiting, "trades")
     with_catalog(server, {"sync_status": "FAILED", "error_message": "no glue"}, phase="CONNECTED")
-    with pytest.raises(Faulty, match="no glue"):
+    with pytest.raises(ResourceFailed, match="no glue"):
         tableflow_topic.is_ready(context(server), waiting, "trades")
     assert not server.writes()
 
@@ -161,7 +169,7 @@ def test_the_catalog_is_awaited_where_asked(server):
 def test_a_cluster_without_a_catalog_says_so_while_it_is_awaited(server):
     with_catalog(server)
     server.answers[f"GET {CATALOGS}"] = listing()
-    with pytest.raises(NotYet, match="no catalog integration"):
+    with pytest.raises(InProgress, match="no catalog integration"):
         tableflow_topic.is_ready(context(server), tableflow_spec(await_catalog="true"), "trades")
 
 
@@ -172,7 +180,7 @@ def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_told(ser
     told = context(server)
     for seconds, patches in ((0, 1), (5, 1), (60, 2)):
         told.clock.now += seconds
-        with pytest.raises(Faulty, match="tci-1: no glue:CreateTable") as faulty:
+        with pytest.raises(ResourceFailed, match="tci-1: no glue:CreateTable") as faulty:
             tableflow_topic.is_ready(told, tableflow_spec(await_catalog="true"), "trades")
         assert len(server.writes()) == patches
     assert (faulty.value.row.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
@@ -201,12 +209,12 @@ def test_update(server, now, wanted, sent):
 @pytest.mark.parametrize("wanted", [{"bucket": "other"}, {"provider_integration_id": "cspi-2"}, {"storage": "managed"}])
 def test_other_storage_needs_another_table(server, wanted):
     there(server)
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
 
 
 def test_gone(server):
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         tableflow_topic.update(context(server), tableflow_spec(), "trades")
     tableflow_topic.delete(context(server), tableflow_spec(), "trades")
     assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}

@@ -7,8 +7,8 @@ import json
 import pytest
 from confluent_context import AVRO, CLUSTER, ENV, IN_CLUSTER, KAFKA, context, listing, spec, wrote
 
-from lambdas.confluent.kinds import schema, topic
-from lambdas.core.errors import BadProperties, Conflict, ContainerGone, NotYet, Refused
+from lambdas.confluent.resources import schema, topic
+from lambdas.shared.errors import BadProperties, Conflict, InProgress, ParentMissing, Refused
 
 
 def topic_spec(**given):
@@ -28,7 +28,7 @@ def test_topic_create(server):
 
 @pytest.mark.parametrize(
     ("message", "error"),
-    [("Topic 'trades' already exists.", Conflict), ("Topic 'trades' is marked for deletion.", NotYet), ("Bad name", Refused)],
+    [("Topic 'trades' already exists.", Conflict), ("Topic 'trades' is marked for deletion.", InProgress), ("Bad name", Refused)],
 )
 def test_topic_create_reads_what_a_400_means(server, message, error):
     server.answers[f"POST {KAFKA}/topics"] = (400, {"error_code": 40002, "message": message})
@@ -60,7 +60,7 @@ def test_topic_of_a_cluster_that_is_gone(server):
     told = context(server, deleting=True)
     server.answers[f"GET {CLUSTER}"] = (404, {})
     assert topic.adopt(told, topic_spec(), "trades") == []
-    with pytest.raises(ContainerGone):
+    with pytest.raises(ParentMissing):
         topic.is_ready(context(server), topic_spec(), "trades")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
 
 
 def test_a_message_says_what_happened_and_what_to_do():

@@ -10,12 +10,10 @@ import pytest
 from resource_world import TurnedClock
 from scripted_server import Scripted, cut_short, dripping, held, reset
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError, OutOfTime
-from lambdas.core.http import LARGEST_BODY, Session, Timeouts
-from lambdas.core.http_types import Broken, NotSent
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.retry import RetryPolicy
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError, OutOfTime
+from lambdas.shared.http import LARGEST_BODY, NotSent, ResponseLost, RetryPolicy, Session, Timeouts
+from lambdas.shared.redaction import ApiKey, Secret
 
 KEY = ApiKey("the-id", Secret("canary-of-http"))
 GET, POST = "GET /it", "POST /it"
@@ -74,7 +72,7 @@ def test_a_post_is_not_repeated_when_it_may_have_had_its_effect(server, clock):
     server.answers[POST] = [(500, {}), (200, {})]
     assert call(server, clock, "POST", body={}).status == 500
     server.answers[POST] = [reset, (200, {})]
-    with pytest.raises(Broken):
+    with pytest.raises(ResponseLost):
         call(server, clock, "POST", body={})
     assert server.routes == [POST, POST]
 
@@ -93,7 +91,7 @@ def test_a_get_is_repeated_after_a_broken_answer(server, clock, answer):
 @pytest.mark.parametrize("answer", [reset, cut_short, (200, b'{"data": ['), (200, b"<html>down</html>")])
 def test_a_broken_answer_is_told_when_it_stays(server, clock, answer):
     server.answers[GET] = answer
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(ResponseLost) as broken:
         call(server, clock, key=KEY)
     assert len(server.sent) == 4
     assert "canary" not in str(broken.value)
@@ -112,13 +110,13 @@ def test_a_body_that_drips_ends_with_the_call_s_own_time(server, clock):
         clock.now += 1
 
     server.answers[POST] = dripping(b'{"a":' + b" " * 50 + b"1}", a_second)
-    with pytest.raises(Broken, match="too long"):
+    with pytest.raises(ResponseLost, match="too long"):
         call(server, clock, "POST", body={}, total=20)
 
 
 def test_a_body_without_end_is_not_read(server, clock):
     server.answers[POST] = (200, b" " * (LARGEST_BODY + 2))
-    with pytest.raises(Broken, match="too long"):
+    with pytest.raises(ResponseLost, match="too long"):
         call(server, clock, "POST", body={}, read=5)
 
 

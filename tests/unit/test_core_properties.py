@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.core.errors import BadProperties
-from lambdas.core.properties import Properties, parse, prop
+from lambdas.shared.errors import BadProperties
+from lambdas.shared.properties import Properties, parse, prop
 
 
 @attrs.frozen

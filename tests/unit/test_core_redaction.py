@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
-from lambdas.core.log import open_log
-from lambdas.core.redaction import SHOWN, ApiKey, Secret, redact
-from lambdas.handlers.failing import Failed, told
+from lambdas.handlers.runtime import Failed, entry_point
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import SHOWN, ApiKey, Secret, redact
 
 VALUE = 'canary/+"value\\with=signs'
 
@@ -73,20 +73,18 @@ def test_a_living_secret_is_taken_out_of_any_text(value):
         assert secret.reveal() not in redact(f"before {written} after").replace(SHOWN, "")
 
 
-def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_failure_and_the_log():
-    stream = io.StringIO()
-
+def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_failure_and_the_log(capsys):
     def refused_by_a_vendor():
         raise LakeferryError(errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused")
 
-    with pytest.raises(Failed) as failed, told(open_log(stream)):
+    with pytest.raises(Failed) as failed, entry_point():
         refused_by_a_vendor()
     assert SHOWN in str(failed.value)
-    assert "password" not in str(failed.value) + stream.getvalue()
+    assert "password" not in str(failed.value) + capsys.readouterr().out
 
 
 def test_the_secrets_of_one_invocation_do_not_pile_up_for_the_next():
-    with told(open_log(io.StringIO())):
+    with entry_point():
         read = weakref.ref(Secret("known-until-the-end-of-the-invocation"))
         gc.collect()
         assert read() is not None

@@ -8,11 +8,11 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from resource_world import MemorySecrets
 
-from lambdas.core.documents import DynamoDocuments, Versioned
-from lambdas.core.errors import Denied, NotFound, Transient
-from lambdas.core.redaction import SHOWN, redact
-from lambdas.core.secret_store import SecretStore
-from lambdas.core.stacks import CloudFormationStacks
+from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.state import DynamoDocuments, Versioned
+from lambdas.shared.errors import Denied, NotFound, Transient
+from lambdas.shared.redaction import SHOWN, redact
+from lambdas.shared.secrets import SecretStore
 
 
 def refused(code):

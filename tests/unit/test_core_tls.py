@@ -14,11 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from resource_world import TurnedClock
 
-from lambdas.core.clock import Deadline
-from lambdas.core.http import Session
-from lambdas.core.http_types import NotSent
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.retry import RetryPolicy
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import NotSent, RetryPolicy, Session
+from lambdas.shared.redaction import ApiKey, Secret
 
 
 def certificate(folder):

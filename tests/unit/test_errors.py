@@ -11,9 +11,9 @@ import pytest
 from glue_jobs import errors as job_errors
 from lakeferry import errors
 from lakeferry.console import CommandFailed
-from lambdas.core import errors as core_errors
-from lambdas.core.errors import ErrorRow, LakeferryError
-from lambdas.rotation import error_rows
+from lambdas.rotation import errors as rotation_errors
+from lambdas.shared import errors as shared_errors
+from lambdas.shared.errors import ErrorRow, LakeferryError
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = errors.catalogue()
@@ -77,9 +77,9 @@ def test_every_error_of_a_lambda_is_in_the_catalogue_and_the_other_way_round():
 @pytest.mark.parametrize("module", errors.ROWS, ids=lambda module: module.__name__)
 def test_every_error_of_a_lambda_is_raised(module):
     folder = Path(module.__file__).parent
-    users = [folder.parent] if module is core_errors else [folder, folder.parent / "handlers"]
+    users = [folder.parent] if module is shared_errors else [folder, folder.parent / "handlers"]
     code = "\n".join(file.read_text() for user in users for file in user.rglob("*.py"))
-    used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(re.findall(r"\(([A-Z_]+),", code))
+    used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(re.findall(r"[(,] ?([A-Z_]+)[,)]", code))
     assert {name for name, row in vars(module).items() if isinstance(row, ErrorRow)} - used == set()
 
 
@@ -101,11 +101,11 @@ def test_a_remedy_stands_in_one_place_only():
 
 
 def test_an_entry_of_a_lambda_has_its_remedy_from_the_code():
-    assert errors.entry("ROT-IN-GRACE").remedy == error_rows.IN_GRACE.remedy
+    assert errors.entry("ROT-IN-GRACE").remedy == rotation_errors.IN_GRACE.remedy
 
 
 def test_what_a_function_reports_is_read_back():
-    error = LakeferryError(error_rows.IN_GRACE, "slot 2 of user U")
+    error = LakeferryError(rotation_errors.IN_GRACE, "slot 2 of user U")
     error.doing = "rotating: "
     reported = errors.read(f"Error: {error}")
     assert (reported.entry, reported.what) == (errors.entry("ROT-IN-GRACE"), "rotating: slot 2 of user U")

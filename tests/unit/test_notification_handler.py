@@ -12,11 +12,11 @@ from botocore.stub import Stubber
 from notification_world import MONDAY, published, record
 
 from lambdas import contract
-from lambdas.core.errors import LakeferryError, Refused
-from lambdas.core.http_types import Broken, NotSent
-from lambdas.core.topics import Topics
-from lambdas.handlers import notification
-from lambdas.handlers.failing import Failed
+from lambdas.handlers import notifications
+from lambdas.handlers.runtime import Failed, client
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.http import NotSent, ResponseLost
+from lambdas.shared.sns import SnsTopics
 
 _numbers = itertools.count(1)
 #: Making a client takes a tenth of a second.
@@ -56,7 +56,7 @@ class Mailbox:
 def _warm():
     """The function's clients, and the tests', lead to this embedded AWS as long as it is there."""
     yield
-    notification._client.cache_clear()
+    client.cache_clear()
     _client.cache_clear()
 
 
@@ -110,7 +110,7 @@ class Deployed:
         return {"version": "0", "detail-type": "Glue Job State Change", **common, "detail": detail, **changed}
 
     def call(self, event=None):
-        return notification.on_state_change(event or self.event(), Invocation(self.region))
+        return notifications.on_state_change(event or self.event(), Invocation(self.region))
 
 
 def test_an_event_becomes_one_mail_however_often_it_comes(deployed):
@@ -132,7 +132,7 @@ def test_n5_a_failure_without_a_record_is_one_mail_each_and_holds_nothing_of_glu
 
 
 def test_the_schedule_is_told_apart_from_events(deployed):
-    assert deployed.call(dict(notification.CATCH_UP)) == {"told": True}
+    assert deployed.call(dict(notifications.CATCH_UP)) == {"told": True}
     assert deployed.mailbox.mails() == []
 
 
@@ -165,7 +165,7 @@ def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(
         LakeferryError, match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set"
     ):
-        notification.read({contract.LAKE_BUCKET: "lake"}, _client("s3"))
+        notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 
 
 # --- what SNS answers, through boto3's client as the function makes it
@@ -174,26 +174,26 @@ def test_what_the_environment_lacks_is_named_all_at_once():
 @pytest.mark.parametrize(
     ("status", "code", "error"),
     [
-        (500, "InternalError", Broken),
-        (503, "ServiceUnavailable", Broken),
+        (500, "InternalError", ResponseLost),
+        (503, "ServiceUnavailable", ResponseLost),
         (429, "Throttling", NotSent),
         (403, "AuthorizationError", Refused),
         (404, "NotFound", Refused),
     ],
 )
 def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_once(status, code, error, lake_aws):
-    client = notification._client("sns")
-    assert client.meta.config.retries["total_max_attempts"] == 1
-    with Stubber(client) as stub:
+    sns = client("sns", notifications.SENT_ONCE)
+    assert sns.meta.config.retries["total_max_attempts"] == 1
+    with Stubber(sns) as stub:
         stub.add_client_error("publish", code, http_status_code=status)
         with pytest.raises(error):
-            Topics(client).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+            SnsTopics(sns).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
         stub.assert_no_pending_responses()
 
 
 def test_n4_a_connection_that_never_stood_sent_nothing(lake_aws, monkeypatch):
-    notification._client.cache_clear()
+    client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):
-        Topics(notification._client("sns")).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
-    notification._client.cache_clear()
+        SnsTopics(client("sns", notifications.SENT_ONCE)).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+    client.cache_clear()

@@ -7,7 +7,7 @@ import re
 import pytest
 from notification_world import ANALYSTS, ENGINEERS, World, blocked, failed, late, published, record
 
-from lambdas.notification.links import Links
+from lambdas.notifications.message import Links
 from tools.docs import samples
 
 KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales_2026-W46.csv"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from notification_world import ANALYSTS, ENGINEERS, FAULTS, Killed, World, blocked, late, published, record
 
-from lambdas.core.errors import LakeferryError, NotYet
-from lambdas.notification import error_rows
-from lambdas.notification.post import CLAIM_SECONDS
+from lambdas.notifications import errors as notification_errors
+from lambdas.notifications.mailer import CLAIM_SECONDS
+from lambdas.shared.errors import InProgress, LakeferryError
 
 WINDOW = re.compile(r"2026-W\d\d")
 WINDOWS = (published("2026-W45"), blocked("2026-W46"), late("2026-W47"))
@@ -112,7 +112,7 @@ def test_a_mail_of_which_nobody_knows_twice_is_left_to_people_who_are_told():
             world.tell(state="FAILED")
     with pytest.raises(LakeferryError) as told:
         world.tell(state="FAILED")
-    assert told.value.row is error_rows.UNCERTAIN
+    assert told.value.row is notification_errors.UNCERTAIN
     world.tell(state="FAILED")
     assert set(lost.values()) == {2}
 
@@ -127,14 +127,14 @@ def test_two_invocations_at_once_send_one_mail():
         def meanwhile(name, effect, number=number, world=world, inner=inner, carry=carry):
             if world.wire.calls == number and not inner:
                 inner.append(name)
-                with contextlib.suppress(NotYet):
+                with contextlib.suppress(InProgress):
                     world.tell(state="FAILED")
             return carry(name, effect)
 
         world.wire.carry = meanwhile
         try:
             world.tell(state="FAILED")
-        except NotYet:
+        except InProgress:
             world.clock.sleep(CLAIM_SECONDS + 1)
             world.tell(state="FAILED")
         assert sent(world) == WANTED, (number, name)
@@ -145,7 +145,7 @@ def test_one_mail_that_cannot_go_out_keeps_no_other_back():
     world.wire.faults = {CALLS.index("Publish"): "refused"}
     with pytest.raises(LakeferryError) as told:
         world.tell(state="FAILED")
-    assert told.value.row is error_rows.NOT_SENT
+    assert told.value.row is notification_errors.NOT_SENT
     assert sum(sent(world).values()) == len(WANTED) - 1
     world.tell(state="FAILED")
     assert sent(world) == WANTED

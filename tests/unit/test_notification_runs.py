@@ -6,10 +6,11 @@ import attrs
 import pytest
 from notification_world import ENGINEERS, SALES, Killed, World, blocked, failed, late, published, record
 
-from lambdas.core import errors
-from lambdas.core.errors import LakeferryError
-from lambdas.notification import error_rows, news
-from lambdas.notification.post import CLAIM_SECONDS
+from lambdas.notifications import errors as notification_errors
+from lambdas.notifications import outcome
+from lambdas.notifications.mailer import CLAIM_SECONDS
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
 from tools.docs import documents
 
 #: What of a record is told, by its state; a state that the job adds must be put here or is no news.
@@ -135,7 +136,7 @@ def test_a_run_that_succeeded_without_a_record_is_a_mistake_of_ours():
     world.bucket.objects.clear()
     with pytest.raises(LakeferryError) as told:
         world.tell()
-    assert told.value.row is error_rows.NO_RECORD
+    assert told.value.row is notification_errors.NO_RECORD
 
 
 def test_a_run_of_somebody_elses_at_the_same_time_is_not_taken_for_the_jobs():
@@ -155,7 +156,7 @@ def test_a_job_that_is_not_ours_is_refused():
     world = World()
     with pytest.raises(LakeferryError) as told:
         world.notifier.of_job("somebody-elses", "jr_1", "FAILED")
-    assert told.value.row is error_rows.EVENT
+    assert told.value.row is notification_errors.EVENT
     assert world.wire.calls == 0
 
 
@@ -167,7 +168,7 @@ def test_a_mail_under_way_in_another_invocation_is_left_to_it_and_comes_after_th
         world.tell()
     with pytest.raises(LakeferryError) as told:
         world.tell()
-    assert told.value.row is error_rows.BUSY
+    assert told.value.row is notification_errors.BUSY
     world.clock.sleep(CLAIM_SECONDS + 1)
     world.tell()
     assert places(world) == ["2026-W46"]
@@ -176,7 +177,7 @@ def test_a_mail_under_way_in_another_invocation_is_left_to_it_and_comes_after_th
 @pytest.mark.parametrize("state", sorted(JOB_STATES))
 def test_every_state_of_a_window_is_news_or_said_not_to_be(state):
     window = published() if state in ("published", "unchanged", "superseded", "skipped", "dry_run") else blocked()
-    found = news.of_record(record(window | {"state": state}))
+    found = outcome.of_record(record(window | {"state": state}))
     assert len(found) == (1 if state == "dry_run" else 2)
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.core.redaction import Secret
-from lambdas.notification import text
+from lambdas.notifications import message
+from lambdas.shared.redaction import Secret
 
 HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200b:[]"), max_size=300)
 
@@ -15,7 +15,7 @@ HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200
 @given(HOSTILE, HOSTILE)
 def test_n9_every_subject_is_one_that_sns_takes(title, rest):
     """ASCII, fewer than 100 characters, no control character, begins with a letter, a digit or a sign."""
-    made = text.subject(title, rest)
+    made = message.subject_line(title, rest)
     assert made.isascii()
     assert 0 < len(made) < 100
     assert made.isprintable()
@@ -27,26 +27,26 @@ def test_n9_every_subject_is_one_that_sns_takes(title, rest):
     ["Sales\r\nBcc: thief@example.com", "Sales\nSubject: paid", "Sales\x0bX-Evil: 1", "Sales\u2028Bcc: x", "Sales\x85Bcc: x"],
 )
 def test_n9_a_line_break_ends_what_is_taken(planted):
-    assert text.subject(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
-    assert text.foreign(planted) == "Sales"
+    assert message.subject_line(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
+    assert message.quoted(planted) == "Sales"
 
 
 def test_n9_a_long_title_leaves_the_window_the_run_and_the_state():
-    made = text.subject("A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
+    made = message.subject_line("A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
     assert made.endswith("2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
 
 
 def test_n9_letters_beyond_ascii_lose_their_accents_in_subjects_and_stay_in_texts():
-    assert text.subject("Verkäufe je Région", "fertig") == "[Verkaufe je Region] fertig"
-    assert text.foreign("Verkäufe je Région") == "Verkäufe je Région"
+    assert message.subject_line("Verkäufe je Région", "fertig") == "[Verkaufe je Region] fertig"
+    assert message.quoted("Verkäufe je Région") == "Verkäufe je Région"
 
 
 @given(HOSTILE)
 def test_a_line_is_one_line_and_shows_all_that_it_holds(planted):
-    made = text.line(planted)
+    made = message.one_line(planted)
     assert len(made.splitlines()) <= 1
-    assert len(made) <= text.LINE_LENGTH
-    assert not any(text._is_unseen(char) for char in made)
+    assert len(made) <= message.LINE_LENGTH
+    assert not any(message._is_unseen(char) for char in made)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_line_is_one_line_and_shows_all_that_it_holds(planted):
     ],
 )  # fmt: skip
 def test_n5_what_looks_like_a_persons_address_or_number_is_hidden(personal):
-    made = text.foreign(f"the value {personal} is wrong")
+    made = message.quoted(f"the value {personal} is wrong")
     assert personal not in made
-    assert made == f"the value {text.HIDDEN} is wrong"
+    assert made == f"the value {message.HIDDEN} is wrong"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_n5_what_looks_like_a_persons_address_or_number_is_hidden(personal):
     ],
 )
 def test_what_reasons_say_of_dates_and_counts_stays(harmless):
-    assert text.foreign(harmless) == harmless
+    assert message.quoted(harmless) == harmless
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_what_reasons_say_of_dates_and_counts_stays(harmless):
     ],
 )
 def test_n5_a_trace_is_cut_off(trace):
-    assert text.foreign(trace) == "it failed"
+    assert message.quoted(trace) == "it failed"
 
 
 def test_n5_no_secret_passes():
     secret = Secret("hunter2-and-then-some")
-    assert "hunter2" not in text.foreign(f"login with {secret.reveal()} failed")
-    assert "X-Amz" not in text.foreign("see https://b.s3.amazonaws.com/k?X-Amz-Signature=abc0123def&x=1")
+    assert "hunter2" not in message.quoted(f"login with {secret.reveal()} failed")
+    assert "X-Amz" not in message.quoted("see https://b.s3.amazonaws.com/k?X-Amz-Signature=abc0123def&x=1")

@@ -20,7 +20,7 @@ from lakeferry.planning.difference import Action, Comparison
 from lakeferry.planning.resources import Resource
 from lakeferry.planning.telling import Plan
 from lakeferry.planning.templates import Wanted
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 SECRET = "cflt" + "A1b2C3d4" * 8
 
@@ -306,21 +306,23 @@ def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
 
 def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
     renewing = {
-        name for name, each in registry.KINDS.items() if "Outdated(" in inspect.getsource(inspect.getmodule(each.kind.update))
+        name
+        for name, each in registry.RESOURCE_TYPES.items()
+        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.kind.update))
     }
     assert set(rules.RENEWED_ON) == renewing
 
 
 def test_a_kind_that_makes_its_object_anew_is_noticed():
-    assert "raise Outdated(" in inspect.getsource(registry.KINDS["tableflow_topic"].kind.update)
-    assert "Outdated(" not in inspect.getsource(registry.KINDS["topic"].kind)
+    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].kind.update)
+    assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].kind)
 
 
-@pytest.mark.parametrize("kind", sorted(registry.KINDS))
+@pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
 def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
     resource = Resource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
     rule = rules.of(resource, "eu-west-1")
-    known = set(inspect.signature(registry.KINDS[kind].kind.Spec).parameters)
+    known = set(inspect.signature(registry.RESOURCE_TYPES[kind].kind.PROPERTIES).parameters)
     assert {path[0] for path in (*rule.replaced, *rule.renewed)} <= known
     assert resource.kind == kind
 
@@ -429,7 +431,7 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
     assert confluent.low > data.low
     assert confluent.high >= sum(high for _, high in durations.USUAL.values()) - 10
     assert durations.phase("lakeferry-dev-data", []) is None
-    assert set(durations.USUAL) <= set(registry.KINDS)
+    assert set(durations.USUAL) <= set(registry.RESOURCE_TYPES)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])

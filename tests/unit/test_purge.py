@@ -10,11 +10,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from resource_world import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Denied, Refused, Transient
-from lambdas.handlers import purge
-from lambdas.handlers.failing import Failed
-from lambdas.purge.leftovers import Leftovers
+from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.handlers import cleanup
+from lambdas.handlers.runtime import Failed
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, Refused, Transient
 
 _numbers = itertools.count(1)
 STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
@@ -23,7 +23,7 @@ STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
 @pytest.fixture
 def leftovers(lake_aws):
     clock = TurnedClock()
-    return Leftovers(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
+    return Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
 
 
 @pytest.fixture
@@ -62,18 +62,9 @@ def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
     assert leftovers.remove({"glue_database": name})
 
 
-def test_secrets_go_for_good_so_that_their_names_are_free(leftovers, name):
-    secrets = boto3.client("secretsmanager")
-    arns = [secrets.create_secret(Name=f"{name}/{part}", SecretString="{}")["ARN"] for part in ("a", "b")]
-    assert leftovers.remove({"secrets": arns})
-    assert secrets.create_secret(Name=f"{name}/a", SecretString="{}")
-    assert leftovers.remove({"secrets": f"{name}/a"})
-    assert leftovers.remove({"secrets": arns})
-
-
 def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
     clock = TurnedClock()
-    late = Leftovers(boto3.client, "000000000000", Deadline(clock, clock.time()))
+    late = Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time()))
     assert late.remove({"bucket": name}) is False
     assert late.remove({"glue_database": name}) is False
 
@@ -106,7 +97,7 @@ class Refusing:
 )
 def test_what_passes_is_waited_for_and_a_refusal_is_told(what, code, raised):
     clock = TurnedClock()
-    refused = Leftovers(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised) as told:
         refused.remove({what: "x"})
     assert "secret words" not in str(told.value)
@@ -128,7 +119,7 @@ class KeepsOneObject:
 @pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
 def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
     clock = TurnedClock()
-    leftovers = Leftovers(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    leftovers = Cleaner(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised, match=code):
         leftovers.remove({"bucket": "x"})
 
@@ -143,7 +134,7 @@ class Stacks:
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
 def test_a_stack_that_goes_takes_its_leftovers(status):
-    assert Leftovers(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +142,7 @@ def test_a_stack_that_goes_takes_its_leftovers(status):
 )
 def test_a_resource_that_only_leaves_the_template_purges_nothing(status):
     """I20: going over to `keep` removes the resource from a stack that lives on."""
-    assert not Leftovers(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
 
 
 class Context:
@@ -174,28 +165,26 @@ def event(verb, **properties):
 
 def test_only_delete_does_anything():
     for verb in ("Create", "Update"):
-        assert purge.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
+        assert cleanup.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
 
 
-def test_another_place_is_another_resource_and_more_secrets_are_not():
+def test_another_place_is_another_resource():
     """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
-    one, other = (purge.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
+    one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
     assert one != other
-    few, many = (purge.on_event(event("Update", secrets=names), Context()) for names in (["a"], ["a", "b"]))
-    assert few == many
-    assert purge.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
+    assert cleanup.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
 
 
 def test_a_stack_of_another_account_purges_nothing():
     """I17."""
     foreign = {**event("Delete", bucket="x"), "StackId": STACK.replace(ACCOUNT, "999999999999")}
     with pytest.raises(Failed, match="LF-FOREIGN-EVENT"):
-        purge.is_complete(foreign, Context())
+        cleanup.is_complete(foreign, Context())
 
 
 def test_a_failure_is_one_short_message(lake_aws):
     """The stack isn't there, so its state can't be asked for."""
     with pytest.raises(Failed) as told:
-        purge.is_complete(event("Delete", bucket="x"), Context())
+        cleanup.is_complete(event("Delete", bucket="x"), Context())
     assert len(str(told.value)) < 2_000
     assert told.value.__suppress_context__

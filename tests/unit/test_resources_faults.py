@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from toy_kind import Toys
 
-from lambdas.core import errors
-from lambdas.core.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
-from lambdas.core.http_types import Broken, NotSent
+from lambdas.shared import errors
+from lambdas.shared.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
+from lambdas.shared.http import NotSent, ResponseLost
 
 
 class Killed(BaseException):
@@ -22,8 +22,8 @@ def told(kind, **given):
 FAULTS = {
     "failure before the effect": ("before", told(Transient)),
     "failure after the effect": ("after", told(Transient)),
-    "reset before the effect": ("before", told(Broken)),
-    "reset after the effect": ("after", told(Broken)),
+    "reset before the effect": ("before", told(ResponseLost)),
+    "reset after the effect": ("after", told(ResponseLost)),
     "no connection": ("before", told(NotSent)),
     "too many requests": ("before", told(RateLimited, wait=30.0)),
     "denied": ("before", told(Denied)),
@@ -122,7 +122,7 @@ def test_a_thing_that_lists_show_late_is_not_made_twice(hidden_for):
         if name == "create" and when == "after" and not made_at:
             made_at.append(toys.clock.now)
             toys.shop.hidden |= set(toys.shop.things)
-            raise Broken(errors.UNREACHABLE, "reset")
+            raise ResponseLost(errors.UNREACHABLE, "reset")
         if made_at and toys.clock.now - made_at[0] >= hidden_for:
             toys.shop.hidden.clear()
 
@@ -137,7 +137,7 @@ def test_of_things_that_were_made_twice_after_all_one_stays():
     def hide(name, number, when):
         if name == "create" and when == "after" and len(toys.shop.things) == 1:
             toys.shop.hidden |= set(toys.shop.things)
-            raise Broken(errors.UNREACHABLE, "reset")
+            raise ResponseLost(errors.UNREACHABLE, "reset")
         if len(toys.shop.things) == 2:
             toys.shop.hidden.clear()
 

@@ -13,14 +13,14 @@ from resource_world import TurnedClock
 
 from deployments.model import Aws
 from lambdas import contract
-from lambdas.core import errors
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.log import open_log
-from lambdas.core.redaction import SHOWN, Secret
-from lambdas.handlers import custom_resource, failing, settings
-from lambdas.resources import registry
-from lambdas.resources.identity import Identity
+from lambdas.custom_resources import registry
+from lambdas.custom_resources.request import Identity
+from lambdas.handlers import custom_resource, runtime
+from lambdas.shared import errors
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import SHOWN, Secret
 
 STACK = "arn:aws:cloudformation:eu-west-1:111122223333:stack/lake/11111111-2222-3333-4444-555555555555"
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:on-event"
@@ -66,7 +66,7 @@ def logged(capsys):
 
 @pytest.mark.usefixtures("environment")
 def test_a_mistake_in_the_properties_is_told_in_one_message(capsys):
-    with pytest.raises(failing.Failed) as failed:
+    with pytest.raises(runtime.Failed) as failed:
         custom_resource.on_event(EVENT, Invocation())
     message = str(failed.value)
     assert message.startswith("LF-PROPERTIES  creating topic Trades: ")
@@ -89,14 +89,14 @@ def test_a_mistake_in_the_properties_is_told_in_one_message(capsys):
     ],
 )
 def test_a_foreign_event_is_refused(stack, capsys):
-    with pytest.raises(failing.Failed, match="LF-FOREIGN-EVENT"):
+    with pytest.raises(runtime.Failed, match="LF-FOREIGN-EVENT"):
         custom_resource.is_complete({**EVENT, "StackId": stack}, Invocation())
 
 
 def test_an_environment_that_lacks_variables_is_told_with_all_of_them(monkeypatch, capsys):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(failing.Failed) as failed:
+    with pytest.raises(runtime.Failed) as failed:
         custom_resource.is_complete(EVENT, Invocation())
     assert all(name in str(failed.value) for name in ENVIRONMENT)
 
@@ -107,7 +107,7 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
         def get_remaining_time_in_millis(self):
             raise RuntimeError("canary in the text")
 
-    with pytest.raises(failing.Failed) as failed:
+    with pytest.raises(runtime.Failed) as failed:
         custom_resource.is_complete(EVENT, Dying())
     assert str(failed.value).startswith("LF-INTERNAL  RuntimeError. ")
     assert "canary" not in str(failed.value)
@@ -117,15 +117,17 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
 @pytest.mark.usefixtures("environment")
 def test_the_composition_needs_no_network():
     clock = TurnedClock()
-    lifecycle = custom_resource.build(settings.read(ENVIRONMENT), Deadline(clock, clock.now + 90), clock, open_log(io.StringIO()))
+    lifecycle = custom_resource.build(
+        custom_resource.read_settings(ENVIRONMENT), Deadline(clock, clock.now + 90), open_log(io.StringIO())
+    )
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
-    assert {registered.vendor for registered in registry.KINDS.values()} <= set(lifecycle.vendors)
+    assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)
 
 
 def test_settings():
-    assert settings.read(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
+    assert custom_resource.read_settings(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
     given = {**ENVIRONMENT, contract.CONFLUENT_URL: "http://127.0.0.1:8090", contract.CATALOG_URL: "http://127.0.0.1:8091"}
-    assert (settings.read(given).confluent_url, settings.read(given).catalog_url) == (
+    assert (custom_resource.read_settings(given).confluent_url, custom_resource.read_settings(given).catalog_url) == (
         "http://127.0.0.1:8090",
         "http://127.0.0.1:8091",
     )
@@ -133,14 +135,14 @@ def test_settings():
 
 @given(st.text(max_size=3000), st.integers(10, 2500))
 def test_a_reason_is_cut_between_two_characters(text, length):
-    shown = failing.cut(text, length)
+    shown = runtime.truncate(text, length)
     assert len(shown.encode()) <= length
     assert text.startswith(shown.removesuffix("…"))
 
 
 def test_a_reason_is_redacted_before_it_is_cut():
     secret = Secret("canary-at-the-border")
-    shown = failing.cut("x" * 1990 + secret.reveal(), 2000)
+    shown = runtime.truncate("x" * 1990 + secret.reveal(), 2000)
     assert "canary" not in shown
     assert SHOWN[0] in shown
 
@@ -148,7 +150,7 @@ def test_a_reason_is_redacted_before_it_is_cut():
 @pytest.mark.parametrize("text", ["ü" * 1240, "x" * 2480, "\0" * 414])  # the last takes six bytes each in JSON
 def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
     answer = {"IsComplete": True, "Data": {"arn": text}}
-    assert custom_resource.fitting(answer) == answer
+    assert custom_resource.require_deliverable(answer) == answer
     names = {"StackId": STACK.replace("lake", "s" * 128), "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
     identity = str(Identity("snowflake_catalog_integration", "L" * 255, "0123abcd"))
     whole = {"Status": "SUCCESS", "Reason": "", **names, "PhysicalResourceId": identity, "NoEcho": False, **answer}
@@ -157,24 +159,24 @@ def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
 
 def test_outputs_that_are_too_long_are_refused_and_never_cut():
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*the longest is arn"):
-        custom_resource.fitting({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
+        custom_resource.require_deliverable({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
 
 
 def test_outputs_with_a_secret_are_refused():
     secret = Secret("canary-in-the-outputs")
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*a would show a secret") as refused:
-        custom_resource.fitting({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}})
+        custom_resource.require_deliverable({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}})
     assert "canary" not in str(refused.value)
 
 
 def test_an_answer_without_outputs_stays_as_it_is():
-    assert custom_resource.fitting({"IsComplete": False}) == {"IsComplete": False}
-    assert custom_resource.fitting({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
+    assert custom_resource.require_deliverable({"IsComplete": False}) == {"IsComplete": False}
+    assert custom_resource.require_deliverable({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
 
 
 def test_the_message_of_an_error_is_no_longer_than_its_share():
     error = LakeferryError(errors.UNREACHABLE, "ü" * 5000)
-    assert len(failing.cut(str(error), failing.REASON_BYTES).encode()) <= 2000
+    assert len(runtime.truncate(str(error), runtime.REASON_BYTES).encode()) <= 2000
 
 
 def test_the_log_is_opened_anew_each_time():

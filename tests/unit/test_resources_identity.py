@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from toy_kind import Spec, ToyKind
 
 from lambdas import contract
-from lambdas.confluent.kinds import environment, topic
-from lambdas.core.errors import LakeferryError
-from lambdas.core.properties import parse
-from lambdas.resources import identity, request
-from lambdas.resources.identity import Identity
+from lambdas.confluent.resources import environment, topic
+from lambdas.custom_resources import request
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.custom_resources.request import Identity
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.properties import parse
 
 NAME = {
     "project": "lakeferry",
@@ -41,9 +42,11 @@ def test_names_of_living_objects_never_change():
 
 
 def test_ids_of_living_objects_never_change():
-    spec = parse(topic.Spec, {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"}, strict=True)
-    assert identity.generation(topic, spec) == "f1747aab"
-    assert identity.generation(environment, parse(environment.Spec, {}, strict=True)) == "0"
+    spec = parse(
+        topic.PROPERTIES, {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"}, strict=True
+    )
+    assert request.generation_of(topic, spec) == "f1747aab"
+    assert request.generation_of(environment, parse(environment.PROPERTIES, {}, strict=True)) == "0"
     assert str(Identity("topic", "Trades", "f1747aab")) == "lf1:topic:Trades:f1747aab"
 
 
@@ -70,60 +73,61 @@ def test_names_of_a_deployment_begin_alike():
 
 def test_types_of_cloudformation():
     assert contract.resource_type("kafka_cluster") == "Custom::LakeferryKafkaCluster"
-    assert all(len(contract.resource_type(kind)) <= 60 for kind in contract.KINDS)
+    assert all(len(contract.resource_type(kind)) <= 60 for kind in RESOURCE_TYPES)
 
 
 def test_an_id_is_read_back_and_a_foreign_one_is_not():
     ours = Identity("topic", "Trades", "f1747aab")
-    assert identity.parse(str(ours)) == ours
+    assert request.parse_physical_id(str(ours)) == ours
     for foreign in ("", "lake-Toy-1ABCDEF", "lf2:topic:Trades:0", "lf1:topic:Trades", "lf1:a:b:c:d"):
-        assert identity.parse(foreign) is None
+        assert request.parse_physical_id(foreign) is None
 
 
 @given(st.tuples(*[st.sampled_from(["north", "south"])] * 2), st.tuples(*[st.integers(1, 2)] * 2))
 def test_a_generation_depends_on_what_replaces_and_on_nothing_else(shelves, sizes):
     one, other = (Spec(shelf=shelf, size=size) for shelf, size in zip(shelves, sizes, strict=True))
     same = shelves[0] == shelves[1]
-    assert (identity.generation(ToyKind(), one) == identity.generation(ToyKind(), other)) is same
-    assert identity.is_replaced(ToyKind(), one, other) is not same
+    assert (request.generation_of(ToyKind(), one) == request.generation_of(ToyKind(), other)) is same
+    assert request.is_replaced(ToyKind(), one, other) is not same
 
 
 def test_an_event_is_read():
-    asked = request.read(
+    asked = request.read_request(
         {**EVENT, "RequestType": "Update", "PhysicalResourceId": "lf1:toy:Toy:0", "OldResourceProperties": {"a": 1}}
     )
     assert (asked.id, asked.verb, asked.kind, asked.before) == ("r1", "Update", "toy", {"a": 1})
     assert asked.identity == Identity("toy", "Toy", "0")
-    assert request.stack_of(STACK) == ("111122223333", "eu-west-1", "lake")
+    assert request.parse_stack_arn(STACK) == ("111122223333", "eu-west-1", "lake")
 
 
 @pytest.mark.parametrize("physical_id", ["lf1:toy:Other:0", "lf1:topic:Toy:0", "invented"])
 def test_an_id_of_another_resource_is_not_this_one_s(physical_id):
-    assert request.read({**EVENT, "PhysicalResourceId": physical_id}).identity is None
+    assert request.read_request({**EVENT, "PhysicalResourceId": physical_id}).identity is None
 
 
 @pytest.mark.parametrize("missing", ["RequestType", "RequestId", "StackId", "LogicalResourceId", "ResourceProperties"])
 def test_an_event_that_cloudformation_does_not_send(missing):
     with pytest.raises(LakeferryError) as refused:
-        request.read({name: value for name, value in EVENT.items() if name != missing})
+        request.read_request({name: value for name, value in EVENT.items() if name != missing})
     assert refused.value.row.code == "LF-FOREIGN-EVENT"
 
 
 @pytest.mark.parametrize("changed", [{"RequestType": "Read"}, {"ResourceProperties": 7}, {"ResourceProperties": None}])
 def test_an_event_of_another_form(changed):
     with pytest.raises(LakeferryError):
-        request.read({**EVENT, **changed})
+        request.read_request({**EVENT, **changed})
 
 
 @pytest.mark.parametrize("stack", ["", "arn:aws:s3:::bucket", "arn:aws:cloudformation:eu-west-1:1:changeSet/x/y", "None"])
 def test_what_is_no_stack(stack):
     with pytest.raises(LakeferryError):
-        request.stack_of(stack)
+        request.parse_stack_arn(stack)
 
 
 def test_marks_of_properties():
     marks = [
-        request.read({**EVENT, "ResourceProperties": given}).mark for given in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
+        request.read_request({**EVENT, "ResourceProperties": given}).mark
+        for given in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
     ]
     assert marks[0] == marks[1]
     assert len(set(marks)) == 2

@@ -6,10 +6,9 @@ import attrs
 import pytest
 from resource_world import MemoryDocuments, StacksAsTold, TurnedClock
 
-from lambdas.core.errors import NotYet, Overtaken, Transient
-from lambdas.resources.admission import admit
-from lambdas.resources.ledger import TOMBSTONE_SECONDS, Ledger, Row
-from lambdas.resources.request import Request
+from lambdas.custom_resources.request import Request
+from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request
+from lambdas.shared.errors import InProgress, StaleRequest, Transient
 
 
 def asked(request_id="r1", verb="Create", **given):
@@ -23,7 +22,7 @@ def clock():
 
 @pytest.fixture
 def ledger(clock):
-    return Ledger(MemoryDocuments(), clock)
+    return StateStore(MemoryDocuments(), clock)
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def stacks():
 
 def put(ledger, request, stacks):
     now = ledger.clock.time()
-    return ledger.change("key", lambda row: admit(row, request, name="n", now=now, stacks=stacks))
+    return ledger.change("key", lambda row: accept_request(row, request, name="n", now=now, stacks=stacks))
 
 
 def test_a_row_survives_being_written_and_read(ledger, stacks):
@@ -85,12 +84,12 @@ def test_a_lease_keeps_others_out_until_it_is_given_back_or_ends(ledger, clock, 
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     ledger.lease("key", "r1", "me", clock.now + 100)
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         ledger.lease("key", "r1", "other", clock.now + 100)
     lease.release()
     ledger.lease("key", "r1", "other", clock.now + 100)
     clock.now += 99
-    with pytest.raises(NotYet):
+    with pytest.raises(InProgress):
         ledger.lease("key", "r1", "third", clock.now + 100)
     clock.now += 2
     ledger.lease("key", "r1", "third", clock.now + 100)
@@ -103,17 +102,17 @@ def test_who_has_lost_the_lease_writes_nothing_more(ledger, clock, stacks):
     ledger.lease("key", "r1", "other", clock.now + 100)
     lost.row.facts.object_id = "thing-of-the-dead"
     for keep in (lost.save, lost.release):
-        with pytest.raises(Overtaken):
+        with pytest.raises(StaleRequest):
             keep()
     assert ledger.read("key").facts.object_id is None
 
 
 def test_only_the_request_in_force_gets_a_lease(ledger, clock, stacks):
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         ledger.lease("key", "r1", "me", clock.now + 100)
     put(ledger, asked(), stacks)
     put(ledger, asked("r2", "Delete"), stacks)
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         ledger.lease("key", "r1", "me", clock.now + 100)
 
 
@@ -123,13 +122,13 @@ def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock
     put(ledger, asked("r2", "Delete"), stacks)
     lease.row.facts.object_id = "thing-1"
     lease.row.progress.settled = True
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         lease.save()
     row = ledger.read("key")
     assert row.facts.object_id == "thing-1"
     assert not row.progress.settled
     assert row.lease_owner == "me"
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         lease.release()
     assert ledger.read("key").lease_owner == ""
 
@@ -145,7 +144,7 @@ def test_the_row_of_what_is_gone_expires_and_no_other(ledger, clock, stacks):
     assert kept == [None, None, clock.now + TOMBSTONE_SECONDS]
 
 
-ROW = Row("r1", "Create", "m", 0.0, "n")
+ROW = ResourceState("r1", "Create", "m", 0.0, "n")
 
 
 @pytest.mark.parametrize(
@@ -165,10 +164,10 @@ def test_who_takes_the_place_of_whom(before, verb, creating, taken, stacks):
     stacks.creating = creating
     row = attrs.evolve(ROW, verb=before)
     if not taken:
-        with pytest.raises(Overtaken):
-            admit(row, asked("r2", verb), name="n", now=1.0, stacks=stacks)
+        with pytest.raises(StaleRequest):
+            accept_request(row, asked("r2", verb), name="n", now=1.0, stacks=stacks)
         return
-    admitted = admit(row, asked("r2", verb), name="other", now=1.0, stacks=stacks)
+    admitted = accept_request(row, asked("r2", verb), name="other", now=1.0, stacks=stacks)
     assert (admitted.request_id, admitted.verb, admitted.since, admitted.past) == ("r2", verb, 1.0, ["r1"])
     assert admitted.name == "n", "the name of what may exist never changes"
     assert admitted.facts is row.facts
@@ -188,16 +187,16 @@ def test_updates_around_a_rollback(backward, status, same, taken, stacks):
     late = asked("r2", "Update", size=1)
     row = attrs.evolve(ROW, verb="Update", backward=backward, mark=late.mark if same else "other")
     if taken:
-        assert admit(row, late, name="n", now=1.0, stacks=stacks).backward is ("ROLLBACK" in status)
+        assert accept_request(row, late, name="n", now=1.0, stacks=stacks).backward is ("ROLLBACK" in status)
     else:
-        with pytest.raises(Overtaken):
-            admit(row, late, name="n", now=1.0, stacks=stacks)
+        with pytest.raises(StaleRequest):
+            accept_request(row, late, name="n", now=1.0, stacks=stacks)
 
 
 def test_the_past_is_remembered_but_not_without_end(stacks):
     row = ROW
     for number in range(100):
-        row = admit(row, asked(f"u{number}", "Update"), name="n", now=1.0, stacks=stacks)
+        row = accept_request(row, asked(f"u{number}", "Update"), name="n", now=1.0, stacks=stacks)
     assert len(row.past) == 50
-    with pytest.raises(Overtaken):
-        admit(row, asked("u98", "Update"), name="n", now=1.0, stacks=stacks)
+    with pytest.raises(StaleRequest):
+        accept_request(row, asked("u98", "Update"), name="n", now=1.0, stacks=stacks)

@@ -9,16 +9,16 @@ from botocore.exceptions import ClientError
 from resource_world import Resource
 from toy_kind import Toys
 
-from lambdas.core import aws, errors
-from lambdas.core.errors import (
+from lambdas.shared import aws, errors
+from lambdas.shared.errors import (
     BadProperties,
     Denied,
-    GaveUp,
     LakeferryError,
     OutOfTime,
-    Overtaken,
     RateLimited,
     Refused,
+    StaleRequest,
+    TimedOut,
     Transient,
 )
 
@@ -173,7 +173,7 @@ def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback
     toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     assert toy.run(toy.event("Update", {"shelf": "south"})) == old_id
     assert toys.shelves() == ["north"]
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
 
 
@@ -196,7 +196,7 @@ def test_an_update_that_comes_after_its_rollback_changes_nothing(toys):
     toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     back = toy.event("Update", {"size": "7"})
     toy.run(back)
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         toy.run(late)
     assert toys.sizes() == [2]
     toy.run(back)
@@ -211,7 +211,7 @@ def test_a_create_that_comes_after_its_delete_makes_nothing(toys):
     late = toy.event("Create")
     toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
     toys.stacks.creating = False
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         toy.run(late)
     assert toys.shop.writes() == []
 
@@ -231,7 +231,7 @@ def test_an_event_that_was_answered_before_does_nothing_more(toys):
     toy.run(delete)
     toy.create()
     for old in (create, delete):
-        with pytest.raises(Overtaken):
+        with pytest.raises(StaleRequest):
             toys.invocations.is_complete({**old, "PhysicalResourceId": toy.physical_id})
     assert len(toys.shop.things) == 1
 
@@ -253,7 +253,7 @@ def test_a_delete_waits_for_a_create_that_is_at_work_and_takes_what_it_made(toys
                     assert toys.invocations.is_complete(delete) == {"IsComplete": False}
 
             toys.shop.at_call = come_in
-            with pytest.raises(Overtaken):
+            with pytest.raises(StaleRequest):
                 toy.create()
             toys.shop.at_call = lambda *call: None
             finish(toys.invocations, others[0], "lake-Toy-1F2E3D")
@@ -268,7 +268,7 @@ def test_nothing_is_made_for_a_create_that_was_overtaken_before(toys):
         assert toys.invocations.is_complete(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")) == {"IsComplete": False}
 
     toys.shop.at_call = come_in
-    with pytest.raises(Overtaken):
+    with pytest.raises(StaleRequest):
         toy.create()
     assert toys.shop.writes() == []
 
@@ -348,7 +348,7 @@ def test_a_thing_in_use_is_waited_for_and_then_told(toys):
     toy = toys.resource()
     toy.create()
     toys.shop.busy = True
-    with pytest.raises(GaveUp, match="deleting toy Toy: thing-1 is in use; waited for 20 minutes"):
+    with pytest.raises(TimedOut, match="deleting toy Toy: thing-1 is in use; waited for 20 minutes"):
         toy.delete()
     toys.shop.busy = False
     toy.delete()
@@ -357,7 +357,7 @@ def test_a_thing_in_use_is_waited_for_and_then_told(toys):
 
 def test_what_never_becomes_ready_is_given_up_with_the_reason(toys):
     toys.shop.ready_after = 10**9
-    with pytest.raises(GaveUp, match="creating toy Toy: thing-1 is being made; waited for 50 minutes"):
+    with pytest.raises(TimedOut, match="creating toy Toy: thing-1 is being made; waited for 50 minutes"):
         toys.resource().create()
 
 
@@ -374,7 +374,7 @@ def test_a_denial_is_waited_for_as_long_as_its_plane_says(toys, patience, minute
         raise Denied(errors.WAITING, "no role", patience=patience)
 
     toys.shop.at_call = deny
-    with pytest.raises(GaveUp, match=f"no role; waited for {minutes} minutes"):
+    with pytest.raises(TimedOut, match=f"no role; waited for {minutes} minutes"):
         toys.resource().create()
 
 
@@ -397,7 +397,7 @@ def test_a_dead_key_is_never_a_successful_delete(toys):
         raise Denied(errors.WAITING, "invalid API key", patience=1200.0)
 
     toys.shop.at_call = deny
-    with pytest.raises(GaveUp, match="invalid API key; waited for 5 minutes"):
+    with pytest.raises(TimedOut, match="invalid API key; waited for 5 minutes"):
         toy.delete()
     assert len(toys.shop.things) == 1
 
@@ -446,7 +446,7 @@ def test_a_thing_that_is_broken_at_first_is_made_anew(toys):
 def test_a_thing_that_stays_broken_is_told_with_the_vendor_s_reason(toys):
     toys.kind.broken = lambda thing: True
     toy = toys.resource()
-    with pytest.raises(GaveUp, match="is broken"):
+    with pytest.raises(TimedOut, match="is broken"):
         toy.create()
     assert toys.shop.writes().count("create") < 8
     toys.kind.broken = lambda thing: False
@@ -484,7 +484,7 @@ def test_a_deployment_that_is_retried_with_the_same_request_id_has_its_whole_tim
     toys.kind.broken = lambda thing: True
     toy = toys.resource()
     event = toy.event("Create")
-    with pytest.raises(GaveUp):
+    with pytest.raises(TimedOut):
         toy.run(event)
     toys.clock.sleep(2 * 3600)
     toys.kind.broken = lambda thing: False

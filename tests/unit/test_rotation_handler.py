@@ -7,11 +7,11 @@ import json
 import pytest
 
 from lambdas import contract
-from lambdas.core.errors import LakeferryError
-from lambdas.core.redaction import Secret
 from lambdas.handlers import rotation
-from lambdas.handlers.failing import Failed
-from lambdas.rotation.holdings import DAY, Policy
+from lambdas.handlers.runtime import Failed, client
+from lambdas.rotation.versions import DAY, Policy
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import Secret
 
 
 class Invocation:
@@ -34,10 +34,13 @@ def logged(capsys):
 
 
 def test_settings_have_defaults():
-    read = rotation.read({})
+    read = rotation.read_settings({})
     assert (read.policy, read.confluent_url) == (Policy(2, 7 * DAY), "https://api.confluent.cloud")
     given = {contract.ROTATION_KEEP: "3", contract.ROTATION_GRACE_DAYS: "0.5", contract.CONFLUENT_URL: "http://127.0.0.1:1"}
-    assert (rotation.read(given).policy, rotation.read(given).confluent_url) == (Policy(3, DAY / 2), "http://127.0.0.1:1")
+    assert (rotation.read_settings(given).policy, rotation.read_settings(given).confluent_url) == (
+        Policy(3, DAY / 2),
+        "http://127.0.0.1:1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_settings_have_defaults():
 )
 def test_settings_that_rotation_can_not_keep_to_are_refused(given, monkeypatch, capsys):
     with pytest.raises(LakeferryError):
-        rotation.read(given)
+        rotation.read_settings(given)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(Failed, match="LF-SETTINGS"):
@@ -89,8 +92,8 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
 def test_what_secrets_manager_refuses_is_told_by_its_code(server, monkeypatch, capsys):
     server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "canary"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
-    rotation._client.cache_clear()
+    client.cache_clear()
     with pytest.raises(Failed, match="AWS-REFUSED  describing secret s: AccessDeniedException") as failed:
         rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
-    rotation._client.cache_clear()
+    client.cache_clear()
     assert "canary" not in str(failed.value)

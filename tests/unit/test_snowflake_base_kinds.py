@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from snowflake_context import DONE, MARK, MISSING, NAME, OWN, context, failure, result, row, script, spec, written
 
-from lambdas.core.errors import BadProperties, Conflict, NotFound, Refused, Vanished
-from lambdas.core.kind import Context
-from lambdas.snowflake import naming
-from lambdas.snowflake.kinds import database, role, schema, warehouse
+from lambdas.shared.errors import BadProperties, Conflict, NotFound, Refused, ResourceMissing
+from lambdas.shared.resource import Context
+from lambdas.snowflake import sql
+from lambdas.snowflake.resources import database, role, schema, warehouse
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
 #: Kind, its properties, what its SHOW begins with, its row, and the two statements.
@@ -72,7 +72,7 @@ def test_one_that_is_gone_is_told(server, thing):
     held = context(script(server))
     assert kind.adopt(held, spec(kind, **given), object_id(kind)) == []
     for verb in (kind.is_ready, kind.update):
-        with pytest.raises(Vanished):
+        with pytest.raises(ResourceMissing):
             verb(held, spec(kind, **given), object_id(kind))
 
 
@@ -121,7 +121,7 @@ def test_a_name_of_the_user_s_own(server, kind):
     script(server)
     assert kind.create(context(server), spec(kind, name="sales_2026")) == "SALES_2026"
     assert '"SALES_2026"' in written(server)[0]
-    assert kind.REPLACE_ON == ("name",)
+    assert kind.PROPERTIES.CREATE_ONLY == ("name",)
 
 
 @pytest.mark.parametrize("name", ["a-b", "1a", "a b", 'a"b', "a.b", "x" * 256, "ä"])
@@ -166,4 +166,4 @@ def test_a_schema_is_gone_with_its_database_and_only_then(server):
 
 def test_names_fit_into_snowflake_s_unquoted_form():
     for name, made in [(NAME, OWN), ("3m-dev-x-1", "_3M_DEV_X_1")]:
-        assert naming.own(Context(None, name, None, None, {})) == made
+        assert sql.object_name(Context(None, name, None, None, {})) == made

@@ -14,12 +14,11 @@ from resource_world import TurnedClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
-from lambdas.core.http import Session
-from lambdas.core.http_types import Answer
-from lambdas.snowflake import account, sql
-from lambdas.snowflake.client import Login, Snowflake
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
+from lambdas.shared.http import Response, Session
+from lambdas.snowflake import sql
+from lambdas.snowflake.client import Login, Snowflake, account_claim, account_url
 
 SHOW = sql.statement("SHOW ROLES")
 HANDLE = "01b2-q"
@@ -337,13 +336,13 @@ def test_no_error_holds_token_or_key(server):
     ],
 )
 def test_accounts_as_users_write_them(given, claim, host):
-    assert account.claim(given) == claim
-    assert account.url(given) == f"https://{host}.snowflakecomputing.com"
+    assert account_claim(given) == claim
+    assert account_url(given) == f"https://{host}.snowflakecomputing.com"
 
 
 @pytest.mark.parametrize("given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"])
 def test_what_could_lead_to_another_host_is_no_account(given):
-    for read in (account.claim, account.url):
+    for read in (account_claim, account_url):
         with pytest.raises(LakeferryError):
             read(given)
 
@@ -351,13 +350,13 @@ def test_what_could_lead_to_another_host_is_no_account(given):
 @given(st.text(max_size=30))
 def test_every_account_leads_to_a_host_of_the_vendor(text):
     try:
-        url = account.url(text)
+        url = account_url(text)
     except LakeferryError:
         return
     host = url.removeprefix("https://")
     assert host.endswith(".snowflakecomputing.com")
     assert not set(host) & set("/@:#?\\ ")
-    assert "." not in account.claim(text)
+    assert "." not in account_claim(text)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +378,7 @@ def test_any_answer_is_rows_or_an_error_of_ours(body):
         """Answers the statement with `body`, and every further call with no more rows."""
 
         def call(self, method, url, **given):
-            return Answer(200, {}, body if method == "POST" else {"data": []})
+            return Response(200, {}, body if method == "POST" else {"data": []})
 
     clock = TurnedClock()
     client = Snowflake(Wire(Deadline(clock, clock.now + 90)), clock, Login("a", "u", "R"), pair())

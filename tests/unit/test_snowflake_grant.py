@@ -6,9 +6,8 @@ import pytest
 from snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
 from lambdas import contract
-from lambdas.core.errors import BadProperties, NotFound, Vanished
-from lambdas.snowflake import privileges
-from lambdas.snowflake.kinds import grant
+from lambdas.shared.errors import BadProperties, NotFound, ResourceMissing
+from lambdas.snowflake.resources import grant
 
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 
@@ -139,7 +138,7 @@ def test_tables_of_a_schema_are_taken_back_whole(server):
 def test_half_a_grant_is_completed_not_taken_for_a_whole_one(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
     assert grant.adopt(context(server), TABLES, None) == []
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         grant.is_ready(context(server), TABLES, "x")
 
 
@@ -194,5 +193,5 @@ def test_grants_that_make_no_sense_are_refused(given, told):
 
 def test_the_least_privileges_are_ones_that_can_be_granted():
     for one in contract.SNOWFLAKE_GRANTS:
-        assert one.privilege in privileges.ON[one.on]
+        assert one.privilege in grant.ON[one.on]
     assert {one.role for one in contract.SNOWFLAKE_GRANTS} == set(contract.SNOWFLAKE_ROLES)

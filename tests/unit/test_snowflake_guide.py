@@ -14,7 +14,7 @@ import sql_tokens
 
 from lakeferry import snowflake_admin
 from lambdas import contract
-from lambdas.core.redaction import Secret
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "prepare-snowflake.md").read_text()

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from snowflake_context import pair
 
-from lambdas.core.redaction import SHOWN, Secret
+from lambdas.shared.redaction import SHOWN, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import UnusableKey
 

@@ -8,7 +8,7 @@ import pytest
 from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
 from snowflake_context import DONE, IAM_USER, POST, READS, ROLE_ARN, failure, result, script, sent, value, vendor, written
 
-from lambdas.core.errors import GaveUp, Refused
+from lambdas.shared.errors import Refused, TimedOut
 
 
 class Roles:
@@ -106,7 +106,7 @@ def test_a_new_name_is_a_new_role_and_the_old_one_goes(roles, invocations):
 
 def test_one_that_is_there_and_can_t_be_seen_is_told_in_the_end(server, invocations):
     script(server, CREATE=failure("002002", "Object 'X' already exists."))
-    with pytest.raises(GaveUp, match="SNF-EXISTS"):
+    with pytest.raises(TimedOut, match="SNF-EXISTS"):
         role(invocations).create()
 
 
@@ -131,7 +131,7 @@ def test_a_new_role_that_aws_doesn_t_know_everywhere_yet_is_waited_for(server, i
     assert all(statement.startswith(READS) for statement in sent(server))
     script(server, **{"DESC": result(columns=("property",)), "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME": value(refusal)})
     begun = invocations.clock.now
-    with pytest.raises(GaveUp, match="SNF-TRUST-ROLE"):
+    with pytest.raises(TimedOut, match="SNF-TRUST-ROLE"):
         proof.create()
     assert 600 <= invocations.clock.now - begun < 660
 

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from lambdas.core.errors import BadProperties
-from lambdas.snowflake import client, privileges, sql
+from lambdas.shared.errors import BadProperties
+from lambdas.snowflake import client, sql
+from lambdas.snowflake.resources import grant
 
 FOLDER = Path(client.__file__).parent
 SOURCES = sorted(FOLDER.rglob("*.py"))
@@ -68,8 +69,8 @@ def filled(template, text):
         "settings": sql.statement("DEFAULT_ROLE={name}", name=name),
         "change": sql.statement("ADD ({namespaces}) TO ALLOWED_NAMESPACES", namespaces=literal),
         "namespaces": sql.listed([literal, literal]),
-        "privilege": sql.word("USAGE", of=privileges.PRIVILEGES),
-        "on": sql.word("SCHEMA", of=privileges.ON),
+        "privilege": sql.word("USAGE", of=grant.PRIVILEGES),
+        "on": sql.word("SCHEMA", of=grant.ON),
         "which": sql.word("ALL", of=("ALL",)),
         "volume": literal,
         "integration": literal,
@@ -225,7 +226,7 @@ def places_of_loose_sql(source, is_the_place=False):
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
         constant = isinstance(given, ast.Name) and given.id.startswith("_") and given.id.isupper()
         whole = isinstance(given, ast.Constant)
-        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "key_slots.SET["))
+        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "keypair.SET_SLOT["))
         if not (loops or constant or whole or table):
             loose.append(call.lineno)
     return loose
@@ -282,7 +283,7 @@ def test_a_name_is_written_bare_only_where_it_means_the_same():
 @pytest.mark.parametrize("text", ["USAGE ON SCHEMA", "usage", "", "USAGE; DROP", "SELECT "])
 def test_a_word_is_one_of_those_allowed(text):
     with pytest.raises(BadProperties):
-        sql.word(text, of=privileges.PRIVILEGES)
+        sql.word(text, of=grant.PRIVILEGES)
     with pytest.raises(BadProperties):
         sql.word("a;b", of=("a;b",))
 

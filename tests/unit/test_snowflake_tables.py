@@ -6,8 +6,8 @@ import pytest
 from snowflake_context import MARK, MISSING, OWN, context, failure, result, row, script, spec, value, written
 
 from lambdas import contract
-from lambdas.core.errors import BadProperties, Faulty, NotFound, Outdated, Refused, Vanished
-from lambdas.snowflake.kinds import iceberg_table, linked_database
+from lambdas.shared.errors import BadProperties, NotFound, Refused, ReplacementRequired, ResourceFailed, ResourceMissing
+from lambdas.snowflake.resources import iceberg_table, linked_database
 
 TABLE = {
     "database": "SALES",
@@ -54,7 +54,7 @@ def test_one_that_follows_is_ready_and_left_alone(server):
 )
 def test_a_frozen_table_is_set_to_follow(server, status):
     table(server, **{"SELECT SYSTEM$": status})
-    with pytest.raises(Faulty) as faulty:
+    with pytest.raises(ResourceFailed) as faulty:
         iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
     assert faulty.value.row.code == "SNF-REFRESH"
     assert written(server) == [f"ALTER ICEBERG TABLE {PATH} SET AUTO_REFRESH=TRUE"]
@@ -64,7 +64,7 @@ def test_a_table_that_stopped_is_refreshed_by_hand_and_set_going_every_two_minut
     table(server, **{"SELECT SYSTEM$": value({"executionState": "STOPPED", "lastErrorMessage": "no access"})})
     held = context(server, left=900)
     for _ in range(3):
-        with pytest.raises(Faulty, match=r"STOPPED: .*no access"):
+        with pytest.raises(ResourceFailed, match=r"STOPPED: .*no access"):
             iceberg_table.is_ready(held, spec(iceberg_table, **TABLE), FULL)
         held.clock.now += 60
     cure = [f"ALTER ICEBERG TABLE {PATH} {what}" for what in ("SET AUTO_REFRESH=FALSE", "REFRESH", "SET AUTO_REFRESH=TRUE")]
@@ -74,14 +74,14 @@ def test_a_table_that_stopped_is_refreshed_by_hand_and_set_going_every_two_minut
 def test_a_refresh_that_fails_never_leaves_a_table_switched_off(server):
     stopped = value({"executionState": "STOPPED"})
     table(server, **{"SELECT SYSTEM$": stopped, f"ALTER ICEBERG TABLE {PATH} REFRESH": failure("099999", "no")})
-    with pytest.raises(Faulty):
+    with pytest.raises(ResourceFailed):
         iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
     assert written(server)[-1].endswith("SET AUTO_REFRESH=TRUE")
 
 
 def test_a_table_that_recovers_by_itself_is_only_waited_for(server):
     table(server, **{"SELECT SYSTEM$": value({"executionState": "STALLED"})})
-    with pytest.raises(Faulty, match="STALLED"):
+    with pytest.raises(ResourceFailed, match="STALLED"):
         iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
     assert written(server) == []
 
@@ -89,7 +89,7 @@ def test_a_table_that_recovers_by_itself_is_only_waited_for(server):
 @pytest.mark.parametrize("column", ["external_volume_name", "catalog_name", "catalog_table_name", "catalog_namespace"])
 def test_a_view_of_something_else_is_made_anew(server, column):
     table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, column: "ANOTHER"})})
-    with pytest.raises(Outdated, match=column):
+    with pytest.raises(ReplacementRequired, match=column):
         iceberg_table.update(context(server), spec(iceberg_table, **TABLE, namespace="lkc-1"), FULL)
     assert written(server) == []
 
@@ -193,7 +193,7 @@ def test_a_linked_database_that_runs_is_ready_and_left_alone(server):
 
 
 def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
-    with pytest.raises(Faulty, match="doesn't show lkc-2") as faulty:
+    with pytest.raises(ResourceFailed, match="doesn't show lkc-2") as faulty:
         linked_database.is_ready(
             context(answers(server)), spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc-2"]}), OWN
         )
@@ -218,7 +218,7 @@ def test_a_linked_database_is_altered_where_it_differs(server, told, changes):
 
 @pytest.mark.parametrize("changed", [{"catalog_integration": "D"}, {"external_volume": "W"}])
 def test_a_linked_database_on_another_catalog_is_made_anew(server, changed):
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         linked_database.update(context(answers(server, told=config(**changed))), spec(linked_database, **LINKED), OWN)
 
 
@@ -233,7 +233,7 @@ def test_a_linked_database_on_another_catalog_is_made_anew(server, changed):
     ],
 )
 def test_a_linked_database_that_doesn_t_follow_is_told_and_waited_for(server, status, told):
-    with pytest.raises(Faulty, match=told) as faulty:
+    with pytest.raises(ResourceFailed, match=told) as faulty:
         linked_database.is_ready(context(answers(server, status=status)), spec(linked_database, **LINKED), OWN)
     assert faulty.value.patience == 900
 
@@ -243,7 +243,7 @@ def test_a_linked_database_is_dropped_and_found_by_its_name(server):
     assert linked_database.adopt(deleting, spec(linked_database, **LINKED), None) == [OWN]
     linked_database.delete(deleting, spec(linked_database, **LINKED), OWN)
     assert written(server) == [f'DROP DATABASE IF EXISTS "{OWN}"']
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         linked_database.is_ready(context(script(server)), spec(linked_database, **LINKED), OWN)
 
 

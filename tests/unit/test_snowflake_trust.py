@@ -24,9 +24,9 @@ from snowflake_context import (
     written,
 )
 
-from lambdas.core.errors import BadProperties, Conflict, Faulty, NotFound, Outdated, Refused, Transient
-from lambdas.resources import identity
-from lambdas.snowflake.kinds import catalog_integration, external_volume, trust
+from lambdas.custom_resources import request
+from lambdas.shared.errors import BadProperties, Conflict, NotFound, Refused, ReplacementRequired, ResourceFailed, Transient
+from lambdas.snowflake.resources import catalog_integration, external_volume, trust
 
 URL = "s3://lake-bucket/tableflow/v1/"
 VOLUME = {"base_url": URL, "role_arn": ROLE_ARN}
@@ -139,7 +139,7 @@ def test_a_description_without_the_values_is_not_ready(server, rows):
 
 def test_external_ids_differ_between_stacks_and_resources_and_outlive_a_replacement():
     stacks = [f"arn:aws:cloudformation:eu-west-1:111122223333:stack/lake/{number}" for number in (1, 2)]
-    origins = {identity.origin(stack, name) for stack in stacks for name in ("Volume", "Integration")}
+    origins = {request.resource_uid(stack, name) for stack in stacks for name in ("Volume", "Integration")}
     assert len(origins) == 4
     assert {len(one) for one in origins} == {len(ORIGIN)}
 
@@ -160,10 +160,10 @@ def test_a_hundred_updates_neither_make_nor_change_anything(server):
 )
 def test_a_volume_that_leads_elsewhere_is_made_anew_not_replaced_in_place(server, changed):
     there(server, **{"DESC EXTERNAL VOLUME": volume_rows(location(**changed))})
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         external_volume.update(context(server), spec(external_volume, **VOLUME), OWN)
     there(server, **{"DESC EXTERNAL VOLUME": volume_rows(location(), location(NAME="another"))})
-    with pytest.raises(Outdated):
+    with pytest.raises(ReplacementRequired):
         external_volume.update(context(server), spec(external_volume, **VOLUME), OWN)
     assert written(server) == []
 
@@ -179,7 +179,7 @@ def test_an_integration_s_interval_is_altered_and_the_rest_made_anew(server):
     assert written(server) == [f'ALTER CATALOG INTEGRATION "{OWN}" SET REFRESH_INTERVAL_SECONDS=30']
     for changed in ({"API_AWS_EXTERNAL_ID": "another"}, {"CATALOG_NAMESPACE": "another"}):
         there(server, **{"DESC CATALOG INTEGRATION": integration_rows(**changed)})
-        with pytest.raises(Outdated):
+        with pytest.raises(ReplacementRequired):
             catalog_integration.update(context(server), spec(catalog_integration, **INTEGRATION), OWN)
 
 
@@ -333,7 +333,7 @@ NO_DATABASE = "EntityNotFoundException: Database lkc-1"
 )
 def test_each_thing_that_can_be_wrong_has_its_own_message_and_is_waited_for(server, function, answer, code):
     there(server, **{function: answer})
-    with pytest.raises(Faulty) as faulty:
+    with pytest.raises(ResourceFailed) as faulty:
         trust.is_ready(context(server), proof(namespace="lkc-1", **TRUSTED), "V/C")
     assert faulty.value.row.code == code
     assert faulty.value.patience >= 600

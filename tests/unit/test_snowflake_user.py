@@ -9,11 +9,11 @@ import pytest
 from resource_world import MemorySecrets
 from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
 
-from lambdas.core.errors import BadProperties, NotFound, NotYet, Refused, Transient, Vanished
-from lambdas.core.redaction import Secret
-from lambdas.core.secret_store import SecretStore
+from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
+from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
-from lambdas.snowflake.kinds import user
+from lambdas.snowflake.resources import user
 from lambdas.snowflake.secret_fields import Connection
 
 GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
@@ -122,17 +122,17 @@ def test_it_is_ready_once_it_has_logged_in_with_its_own_key(server):
 
 def test_a_key_that_isn_t_known_yet_is_waited_for(server):
     there(server, SELECT=failure("390144", "JWT token is invalid.", 401))
-    with pytest.raises(NotYet) as waiting:
+    with pytest.raises(InProgress) as waiting:
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
     assert waiting.value.row.code == "SNF-KEY-NOT-READY"
     script(server, SELECT=failure("390144", "JWT token is invalid.", 401))
-    with pytest.raises(Vanished):
+    with pytest.raises(ResourceMissing):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
 def test_a_key_of_somebody_else_is_no_proof(server):
     there(server, SELECT=value("OTHER"))
-    with pytest.raises(NotYet, match="logs in as 'OTHER'"):
+    with pytest.raises(InProgress, match="logs in as 'OTHER'"):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
@@ -201,7 +201,7 @@ def test_a_new_secret_gets_a_new_pair_and_the_user_keeps_living(server):
     made = held_context.secrets.client.fields("moved")
     assert made["fingerprint"] != pair().fingerprint
     assert written(server)[0].startswith(f'ALTER USER "{OWN}" SET RSA_PUBLIC_KEY_2=\'MII')
-    assert user.REPLACE_ON == ("name",)
+    assert user.PROPERTIES.CREATE_ONLY == ("name",)
 
 
 def test_it_is_dropped_and_its_secret_stays(server):

@@ -11,11 +11,11 @@ from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 
 from lambdas import contract
 from lambdas.confluent.client import Confluent
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError, NotFound
-from lambdas.core.secret_store import SecretStore
-from lambdas.handlers import settings, vendors
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
+from lambdas.handlers.custom_resource import read_settings, vendor_clients
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError, NotFound
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake.client import Snowflake
 
 KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
@@ -24,7 +24,7 @@ KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 def connections(environment, **secrets):
     clock = TurnedClock()
     store = SecretStore(MemorySecrets(**secrets))
-    return vendors.connections(settings.read({**ENVIRONMENT, **environment}), store, Deadline(clock, clock.now + 90))
+    return vendor_clients(read_settings({**ENVIRONMENT, **environment}), store, Deadline(clock, clock.now + 90))
 
 
 def snowflake_secret():

@@ -18,32 +18,34 @@ from botocore.stub import Stubber
 
 from lambdas import contract
 from lambdas.confluent import telemetry
-from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.log import open_log
-from lambdas.core.objects import Objects
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.handlers import watch
-from lambdas.handlers.failing import Failed
+from lambdas.confluent.client import RestClient
+from lambdas.handlers import monitoring
+from lambdas.handlers.runtime import Failed, client
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring import measurements, metrics
+from lambdas.monitoring.checks import Check, CheckResults, run_checks
+from lambdas.monitoring.measurements import remembered
+from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.s3 import Objects
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection
-from lambdas.watch import error_rows, exports, keys, metrics, watched
-from lambdas.watch.sights import Seen, Sight, look_at, remembered
-from lambdas.watch.watched import Export
 
 _numbers = itertools.count(1)
 _client = functools.cache(boto3.client)
-WEEKLY = Export("weekly_sales", "", "0 7 ? * MON *", "Europe/Berlin", 6)
+WEEKLY = MonitoredExport("weekly_sales", "", "0 7 ? * MON *", "Europe/Berlin", 6)
 MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _warm():
     yield
-    watch._client.cache_clear()
+    client.cache_clear()
     _client.cache_clear()
 
 
@@ -72,7 +74,7 @@ class Jobs:
 def late(bucket, hours, export=WEEKLY, deployed=MONDAY - timedelta(days=365)):
     """So many hours after Monday morning."""
     now = (MONDAY + timedelta(hours=hours)).timestamp()
-    return exports.Results(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
+    return measurements.ExportResults(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
 
 
 # --- exports
@@ -122,16 +124,16 @@ def test_a_result_of_another_export_is_none_of_this_one(bucket):
 
 def test_an_export_whose_contract_is_not_there_is_told(bucket):
     with pytest.raises(LakeferryError) as told:
-        late(bucket, 8, Export("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
-    assert told.value.row is error_rows.CONTRACT
+        late(bucket, 8, MonitoredExport("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
+    assert told.value.row is monitoring_errors.CONTRACT
 
 
 def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
     with Stubber(_client("sns")) as stub:
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
-        export = Export("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
-        assert [exports.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
+        export = MonitoredExport("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
+        assert [measurements.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
 
 
 # --- keys
@@ -141,11 +143,11 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     secrets = _client("secretsmanager")
     arn = secrets.create_secret(Name=f"lakeferry-dev/kafka-{next(_numbers)}", SecretString="{}")["ARN"]
     made = datetime.now(UTC).timestamp()
-    assert keys.Keys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
+    assert measurements.SecretKeys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
     with pytest.raises(LakeferryError) as told:
-        keys.Keys(secrets, lambda: made).age_days(empty)
-    assert told.value.row is error_rows.NO_VALUE
+        measurements.SecretKeys(secrets, lambda: made).age_days(empty)
+    assert told.value.row is monitoring_errors.NO_VALUE
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     ],
 )
 def test_a_secret_is_called_by_its_name(arn, name):
-    assert keys.name_of(arn) == name
+    assert measurements.name_of(arn) == name
 
 
 def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(lake_aws):
@@ -166,7 +168,7 @@ def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(
             stub.add_response("describe_secret", answer)
         for days, overdue in ((-1, 0.0), (3, 3.0), (3, 0.0), (3, 0.0)):
             now = (MONDAY + timedelta(days=days)).timestamp()
-            assert keys.Keys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
+            assert measurements.SecretKeys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
 
 
 # --- topics
@@ -181,7 +183,7 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
     server.answers["POST /v2/metrics/cloud/query"] = [(200, page) for page in pages]
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 30))
-    plane = Plane(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
+    plane = RestClient(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
     found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp())
     assert found == {"trades": datetime(2026, 11, 16, 4, 0, tzinfo=UTC).timestamp()}
     assert [sent.query for sent in server.sent] == [{}, {"page_token": "t"}]
@@ -195,17 +197,17 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
 
 def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
     def broken():
-        raise LakeferryError(error_rows.NO_TABLE, "lkc-1.b")
+        raise LakeferryError(monitoring_errors.NO_TABLE, "lkc-1.b")
 
     def mistaken():
         return 1 / 0
 
     said = io.StringIO()
     sights = [
-        Sight("GlueAgeHours", "a", lambda: 1.0), Sight("GlueAgeHours", "b", broken), Sight("GlueAgeHours", "c", lambda: 3.0),
-        Sight("KeyAgeDays", "k", mistaken), Sight("ExportLateHours", "e", lambda: -5.0),
+        Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken), Check("GlueAgeHours", "c", lambda: 3.0),
+        Check("KeyAgeDays", "k", mistaken), Check("ExportLateHours", "e", lambda: -5.0),
     ]  # fmt: skip
-    seen = look_at(sights, open_log(said))
+    seen = run_checks(sights, open_log(said))
     assert seen.values == {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "c"): 3.0, ("ExportLateHours", "e"): 0.0}
     assert seen.unseen == {"GlueAgeHours": ["b"], "KeyAgeDays": ["k"]}
     assert seen.all_of("GlueAgeHours") == [1.0, 3.0]
@@ -229,7 +231,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
     """No dimension comes from data: as many metrics as the deployment file names things, and one for each kind."""
     tables = [f"t{number}" for number in range(300)]
     values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
-    calls = emitted(Seen(values, {}))
+    calls = emitted(CheckResults(values, {}))
     assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
     data = [each for call in calls for each in call["MetricData"]]
     assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 2) + 1
@@ -241,7 +243,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
 
 def test_the_deployments_own_metric_is_over_all_things():
     (call,) = emitted(
-        Seen({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
+        CheckResults({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
     )
     whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
     assert whole["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
@@ -250,20 +252,20 @@ def test_the_deployments_own_metric_is_over_all_things():
 
 
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
-    parsed = watched.Watched(
+    parsed = Monitored(
         "lkc-1",
-        [watched.Table("t", "lkc-1", "D.S.T")],
-        [Export("e", "", "", "", 6, 1, topic="arn")],
+        [MonitoredTable("t", "lkc-1", "D.S.T")],
+        [MonitoredExport("e", "", "", "", 6, 1, topic="arn")],
         ["rotating"],
         ["by-hand"],
         ["log"],
     )
-    places = watch.places(_settings(parsed), SystemClock(), 0)
-    assert {sight.metric for sight in watch.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
+    places = monitoring.clients(_settings(parsed), SystemClock(), 0)
+    assert {sight.metric for sight in monitoring.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
 
 
 def _settings(parsed):
-    return watch.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
+    return monitoring.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
 
 
 # --- the function
@@ -318,7 +320,7 @@ def environment(bucket, publish_settings, lake_aws, monkeypatch):
 
 def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
     """No table, no keys for Confluent, no reader: these hops are not measured, keys and exports are."""
-    answer = watch.on_schedule({}, Invocation())
+    answer = monitoring.on_schedule({}, Invocation())
     hops = ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TableflowStopped", "TopicAgeHours")
     assert answer["unseen"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
     assert answer["seen"] == 4
@@ -333,35 +335,34 @@ def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aw
     name = f"lakeferry-dev/reader-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
     clock = SystemClock()
-    settings = attrs.evolve(_settings(watched.Watched()), snowflake_secret=name)
-    made = watch.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
+    settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name)
+    made = monitoring.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
     assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
 
 
 def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch):
-    client = watch._client("cloudwatch")
-    with Stubber(client) as stub:
+    with Stubber(monitoring._client("cloudwatch")) as stub:
         stub.add_client_error("put_metric_data", "AccessDenied")
         with pytest.raises(Failed, match="AWS-REFUSED"):
-            watch.on_schedule({}, Invocation())
+            monitoring.on_schedule({}, Invocation())
 
 
 def test_what_the_environment_lacks_is_named_all_at_once():
     with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
-        watch.read({contract.PROJECT: "lakeferry"}, _client("s3"))
+        monitoring.read_settings({contract.PROJECT: "lakeferry"}, _client("s3"))
 
 
 @pytest.mark.parametrize("document", [{"tables": 3}, {"tables": [{"in_glue": True}]}])
 def test_settings_that_the_stacks_never_publish_are_refused(environment, publish_settings, document):
     publish_settings(document)
     with pytest.raises(Failed, match=r"LF-SETTINGS.*is not a deployment's settings"):
-        watch.on_schedule({}, Invocation())
+        monitoring.on_schedule({}, Invocation())
 
 
 def test_settings_that_are_not_there_are_named(environment, bucket, monkeypatch):
     monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/assets/none.json")
     with pytest.raises(Failed, match=f"LF-SETTINGS.*{bucket}/assets/none.json"):
-        watch.on_schedule({}, Invocation())
+        monitoring.on_schedule({}, Invocation())
 
 
 def test_threads_that_need_the_same_answer_share_one_call():

@@ -6,20 +6,25 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import attrs
 from resource_world import Invocations, Resource
 
-from lambdas.core import errors
-from lambdas.core.errors import Conflict, NotYet, Outdated, Refused, Spoiled, Vanished
-from lambdas.core.properties import Properties, prop
-from lambdas.resources.registry import Registered
+from lambdas.custom_resources.registry import ResourceType
+from lambdas.shared import errors
+from lambdas.shared.errors import Conflict, InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceMissing
+from lambdas.shared.properties import Properties, prop
 
 WRITES = ("create", "change", "remove")
 
 
 @attrs.frozen
 class Spec(Properties):
+    TYPE: ClassVar = "toy"
+    OUTPUTS: ClassVar = ("id", "size")
+    CREATE_ONLY: ClassVar = ("shelf",)
+
     shelf: str = prop("Where it stands. Another shelf is another thing.", default="north")
     size: int = prop("How large it is.", default=1)
     colour: str = prop("What can only be changed by making it anew.", default="red")
@@ -72,7 +77,7 @@ class Shop:
 
     def _of(self, thing_id):
         if thing_id not in self.things:
-            raise Vanished(errors.VANISHED, f"{thing_id} is gone")
+            raise ResourceMissing(errors.VANISHED, f"{thing_id} is gone")
         return self.things[thing_id]
 
     def _removed(self, now, thing_id):
@@ -87,12 +92,10 @@ class Shop:
 
 
 class ToyKind:
-    """The verbs over `Shop`, as a module of `kinds/` has them. `broken` says whether a thing doesn't work."""
+    """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work."""
 
-    Spec = Spec
-    OUTPUTS = ("id", "size")
+    PROPERTIES = Spec
     PATIENCE = 3000.0
-    REPLACE_ON = ("shelf",)
 
     def __init__(self):
         self.broken = lambda thing: False
@@ -107,15 +110,15 @@ class ToyKind:
     def is_ready(self, context, spec, object_id):
         thing = self._there(context, object_id)
         if self.broken(thing):
-            raise Spoiled(errors.WAITING, f"{object_id} is broken", patience=600.0)
+            raise NeedsReplacement(errors.WAITING, f"{object_id} is broken", patience=600.0)
         if thing["ready_at"] > context.clock.time():
-            raise NotYet(errors.WAITING, f"{object_id} is being made")
+            raise InProgress(errors.WAITING, f"{object_id} is being made")
         return {"id": object_id, "size": str(thing["size"])}
 
     def update(self, context, spec, object_id):
         thing = self._there(context, object_id)
         if thing["colour"] != spec.colour:
-            raise Outdated(errors.OUTDATED, f"{object_id} is {thing['colour']}")
+            raise ReplacementRequired(errors.OUTDATED, f"{object_id} is {thing['colour']}")
         if thing["size"] != spec.size:
             context.vendor.change(object_id, size=spec.size)
 
@@ -130,7 +133,7 @@ class ToyKind:
     def _there(self, context, object_id):
         thing = context.vendor.read(context.clock.time(), object_id)
         if thing is None:
-            raise Vanished(errors.VANISHED, f"{object_id} is not there")
+            raise ResourceMissing(errors.VANISHED, f"{object_id} is not there")
         return thing
 
 
@@ -140,7 +143,7 @@ class Toys:
     def __init__(self, **shop):
         self.shop = Shop(**shop)
         self.kind = ToyKind()
-        self.invocations = Invocations(lambda *given: self.shop, kinds={"toy": Registered(self.kind, "confluent")})
+        self.invocations = Invocations(lambda *given: self.shop, kinds={"toy": ResourceType(self.kind, "confluent")})
         self.clock = self.invocations.clock
         self.stacks = self.invocations.stacks
 

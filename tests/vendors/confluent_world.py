@@ -7,9 +7,9 @@ from resource_world import ACCOUNT, START
 from world import STEADY, World
 
 from lambdas.confluent.client import Confluent
-from lambdas.core.http import Session
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent_cloud import controls
 from simulators.confluent_cloud.application import Application
 from simulators.confluent_cloud.calls import Plane
@@ -29,7 +29,7 @@ class Organization(World):
     url = ADDRESSES[Plane.CLOUD]
     SECRET_FIELD = "apiSecret"
 
-    def __init__(self, seed=1, kinds=KINDS):
+    def __init__(self, seed=1, kinds=RESOURCE_TYPES):
         self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed)
         application = Application(self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)})
         self.checked = Checked(application)

@@ -15,7 +15,7 @@ from lakeside_world import Lakeside
 from snowflake_world import Account
 from wire import Killed
 
-from lambdas.resources import registry
+from lambdas.custom_resources import registry
 
 CONFLUENT, SNOWFLAKE = confluent_lives.LIVES, snowflake_lives.LIVES
 LIVES = {**CONFLUENT, **SNOWFLAKE}
@@ -178,7 +178,7 @@ def calls_of(before, kind, *, every=False):
 def pairs_of(before, kind, *, every=False):
     for number, call in calls_of(before, kind, every=every):
         reads = () if call.reads else _OF_READS
-        for fault in (*FAULTS, *OWN[registry.KINDS[kind].vendor], *(LISTS if call.has_list else ()), *KILLS):
+        for fault in (*FAULTS, *OWN[registry.RESOURCE_TYPES[kind].vendor], *(LISTS if call.has_list else ()), *KILLS):
             if fault not in reads:  # a stale answer to a write would be a lie of another sort
                 yield Pair(kind, number, fault)
 

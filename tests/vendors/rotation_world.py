@@ -19,19 +19,18 @@ from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
 from wire import InProcessWire, Killed
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.kinds import api_key
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.kind import Context
-from lambdas.core.log import open_log
-from lambdas.core.properties import parse
-from lambdas.core.redaction import ApiKey, Secret
-from lambdas.core.retry import RetryPolicy
-from lambdas.core.secret_store import SecretStore
+from lambdas.confluent.resources import api_key
 from lambdas.handlers import rotation
-from lambdas.rotation.holdings import DAY, Policy
-from lambdas.rotation.snowflake_keypair import SnowflakeKeyPair
+from lambdas.rotation.snowflake import SnowflakeKeyPair
+from lambdas.rotation.versions import DAY, Policy
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import RetryPolicy, Session
+from lambdas.shared.log import open_log
+from lambdas.shared.properties import parse
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.resource import Context
+from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
 from simulators.confluent_cloud.application import Application
@@ -183,7 +182,7 @@ class RotationWorld:
             self.secrets.new(service)
             given = {"service_account_id": self.owner, "service": service, "secret": service}
             where = {"environment_id": environment, "cluster_id": cluster, "region": REGION} if service != "cloud" else {}
-            spec = parse(api_key.Spec, {**given, **where}, strict=True)
+            spec = parse(api_key.PROPERTIES, {**given, **where}, strict=True)
             api_key.create(Context(vendor, f"{NAME}-{service}", SecretStore(self.secrets), self.clock, {}), spec)
 
     def _build_snowflake(self):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from rotation_world import SERVICES, USER, RotationWorld, _load
 
-from lambdas.core.redaction import Secret
-from lambdas.rotation.holdings import DAY
+from lambdas.rotation.versions import DAY
+from lambdas.shared.redaction import Secret
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
 

@@ -12,9 +12,9 @@ from resource_world import START
 from world import STEADY, World
 
 from lakeferry import snowflake_admin
-from lambdas.core.http import Session
-from lambdas.core.redaction import Secret
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from simulators.snowflake.application import Application
@@ -36,7 +36,7 @@ class Account(World):
     url = "http://127.0.0.1:7011"
     SECRET_FIELD = "privateKey"
 
-    def __init__(self, seed=1, kinds=KINDS, lake=None):
+    def __init__(self, seed=1, kinds=RESOURCE_TYPES, lake=None):
         self._folder = tempfile.TemporaryDirectory()
         self.simulation = Simulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake)
         self.lake = lake

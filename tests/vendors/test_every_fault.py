@@ -12,9 +12,9 @@ import confluent_contract
 import pytest
 from matrix import CONFLUENT, LIVES, campaign, live, past
 
-from lambdas.confluent.kinds import service_account
-from lambdas.resources import registry
-from lambdas.resources.registry import KINDS, Registered
+from lambdas.confluent.resources import service_account
+from lambdas.custom_resources import registry
+from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
 
 
 @functools.cache
@@ -32,7 +32,7 @@ def test_any_fault_at_every_single_call(kind):
 
 
 def test_every_kind_has_a_life():
-    assert LIVES.keys() == KINDS.keys()
+    assert LIVES.keys() == RESOURCE_TYPES.keys()
 
 
 @pytest.mark.parametrize("kind", LIVES)
@@ -89,7 +89,7 @@ class Doubling:
 
 
 def test_an_object_that_nobody_wanted_would_be_seen():
-    before = past("service_account", kinds={"service_account": Registered(Doubling(), registry.CONFLUENT)})
+    before = past("service_account", kinds={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
     with pytest.raises(AssertionError, match="there is"):
         live(before, "service_account")
     before.org.close()

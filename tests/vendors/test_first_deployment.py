@@ -7,7 +7,7 @@ from confluent_lives import environment
 from confluent_world import Organization
 
 from deployments import check
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from lakeside_world import NAMESPACE, Lakeside
 
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 FOREIGN = "arn:aws:iam::000000000000:user/vendor/somebody"
 

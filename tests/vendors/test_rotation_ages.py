@@ -10,8 +10,8 @@ import pytest
 from rotation_world import NAME, USER, RotationWorld
 from staged_secrets import STEPS
 
-from lambdas.core.errors import LakeferryError
-from lambdas.rotation.holdings import DAY
+from lambdas.rotation.versions import DAY
+from lambdas.shared.errors import LakeferryError
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from rotation_world import NAME, SERVICES, RotationWorld, aws_error
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 from wire import Killed
 
-from lambdas.core.errors import LakeferryError, Refused, Transient
-from lambdas.rotation.holdings import DAY, PENDING_LIFE
+from lambdas.rotation.versions import DAY, PENDING_LIFE
+from lambdas.shared.errors import LakeferryError, Refused, Transient
 from simulators.confluent_cloud.world import Quotas
 
 

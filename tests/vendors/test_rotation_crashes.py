@@ -11,7 +11,7 @@ from rotation_world import RotationWorld, aws_error
 from staged_secrets import CURRENT
 from wire import Killed
 
-from lambdas.rotation.holdings import DAY
+from lambdas.rotation.versions import DAY
 
 NAMES = ("kafka", "snowflake")
 MONTH = 31 * DAY

@@ -19,8 +19,8 @@ from rotation_world import USER, RotationWorld, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 from wire import Killed
 
-from lambdas.core.errors import LakeferryError
-from lambdas.rotation.holdings import DAY, Policy
+from lambdas.rotation.versions import DAY, Policy
+from lambdas.shared.errors import LakeferryError
 
 NAMES = ("kafka", "snowflake")
 names = st.sampled_from(NAMES)

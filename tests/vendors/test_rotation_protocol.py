@@ -9,8 +9,8 @@ import pytest
 from rotation_world import USER, RotationWorld, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
-from lambdas.core.errors import LakeferryError, Refused, Transient
-from lambdas.rotation.holdings import DAY
+from lambdas.rotation.versions import DAY
+from lambdas.shared.errors import LakeferryError, Refused, Transient
 
 NAMES = ("kafka", "snowflake")
 

@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from rotation_world import ROTATION_ROLE, USER, RotationWorld, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 
-from lambdas.core.errors import LakeferryError, Refused
-from lambdas.core.redaction import Secret
-from lambdas.rotation.holdings import DAY
-from lambdas.snowflake import keypair, soundness
+from lambdas.rotation.versions import DAY
+from lambdas.shared.errors import LakeferryError, Refused
+from lambdas.shared.redaction import Secret
+from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 
 FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
@@ -184,9 +184,9 @@ def test_r19_a_key_that_can_not_be_read_is_told_without_it(world, bad):
 
 def test_r19_a_pair_that_does_not_fit_itself_is_never_stored():
     good, other = map(pair_of, pool()[:2])
-    assert soundness.require_sound(good) is good
+    assert keypair.verify_key_pair(good) is good
     with pytest.raises(UnusableKey):
-        soundness.require_sound(KeyPair(good.private_pem, other._key))
+        keypair.verify_key_pair(KeyPair(good.private_pem, other._key))
 
 
 def test_r19_a_rotation_with_such_a_pair_changes_nothing(world):
@@ -197,7 +197,7 @@ def test_r19_a_rotation_with_such_a_pair_changes_nothing(world):
 
 
 def test_r20_new_keys_are_strong_and_what_is_sent_to_snowflake_is_public():
-    pair = soundness.require_sound(keypair.make())
+    pair = keypair.verify_key_pair(keypair.make())
     key = serialization.load_pem_private_key(pair.private_pem.reveal().encode(), None)
     assert (key.key_size, key.public_key().public_numbers().e) == (3072, 65537)
     assert pair.private_pem.reveal().startswith("-----BEGIN PRIVATE KEY-----")

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from resource_world import ACCOUNT, Resource
 
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 
 STACKS = ("lake", "pond")
 LOGICAL = {"Account": "service_account", "Topic": "topic", "Link": "provider_integration", "Pool": "flink_compute_pool"}

@@ -6,7 +6,7 @@ import pytest
 from confluent_lives import cluster, registry_key
 from confluent_world import SCHEMA, WIDER, Organization
 
-from lambdas.core.errors import Refused
+from lambdas.shared.errors import Refused
 from simulators.confluent_cloud.schemas import Schema
 
 SUBJECT = "orders-value"

@@ -19,19 +19,17 @@ from world import STEADY
 
 from lambdas import contract
 from lambdas.confluent import telemetry
-from lambdas.confluent.client import Confluent
-from lambdas.confluent.plane import Plane
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.log import open_log
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.confluent.client import Confluent, RestClient
+from lambdas.monitoring import checks
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.checks import Check, run_checks
+from lambdas.monitoring.measurements import ROUTE, Connection, GlueTables, KafkaTopics, SnowflakeTables, TableflowTables
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.log import open_log
+from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
-from lambdas.watch import error_rows, looking
-from lambdas.watch.lake import Lake
-from lambdas.watch.sights import Sight, look_at
-from lambdas.watch.tables import ROUTE, Connection, Tables
-from lambdas.watch.vendors import Shown, Topics
 from simulators.confluent_cloud.simulation import REGION
 from simulators.snowflake.things import Domain
 
@@ -71,7 +69,7 @@ def snowflake(side):
 
 def lake(side, ahead=0.0, **changed):
     now = time.time() + ahead * HOUR
-    return Lake(side.aws.glue, side.aws.s3, changed.get("database", NAMESPACE), lambda: now)
+    return GlueTables(side.aws.glue, side.aws.s3, changed.get("database", NAMESPACE), lambda: now)
 
 
 def commit(side, table="things"):
@@ -110,14 +108,14 @@ def test_glue_that_stays_behind_is_seen_though_the_lake_is_fresh(side):
 def test_a_table_that_glue_does_not_have_is_told(side):
     with pytest.raises(LakeferryError) as told:
         lake(side).glue_age("nothing")
-    assert told.value.row is error_rows.NO_TABLE
+    assert told.value.row is monitoring_errors.NO_TABLE
     with pytest.raises(LakeferryError) as told:
         lake(side, database="nowhere").glue_age("things")
-    assert told.value.row is error_rows.NO_TABLE
+    assert told.value.row is monitoring_errors.NO_TABLE
 
 
 def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_without_a_warehouse(side):
-    watch = Shown(lambda: snowflake(side), lambda: time.time() + 7 * HOUR)
+    watch = SnowflakeTables(lambda: snowflake(side), lambda: time.time() + 7 * HOUR)
     assert watch.age("LAKE.RAW.THINGS") == pytest.approx(7, abs=0.2)
 
 
@@ -126,8 +124,8 @@ def test_a_table_that_snowflake_no_longer_follows_is_told_with_its_reason(side):
     table.fault = "091301 Access Denied"
     try:
         with pytest.raises(LakeferryError, match="STALLED: 091301") as told:
-            Shown(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
-        assert told.value.row is error_rows.NOT_REFRESHING
+            SnowflakeTables(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
+        assert told.value.row is monitoring_errors.NOT_REFRESHING
     finally:
         table.fault = ""
 
@@ -159,7 +157,7 @@ def org():
 def plane(org, secret="metrics-key"):
     held = json.loads(org.secrets.values[secret])
     session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
-    return Plane(session, org.clock, org.url, ApiKey(held["apiKey"], Secret(held["apiSecret"])))
+    return RestClient(session, org.clock, org.url, ApiKey(held["apiKey"], Secret(held["apiSecret"])))
 
 
 def tables(org, secret="Viewer-tables"):
@@ -167,7 +165,7 @@ def tables(org, secret="Viewer-tables"):
     session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
     key = ApiKey(held["apiKey"], Secret(held["apiSecret"]))
     found = Confluent(session, org.clock, key, org.url).tableflow(key)
-    return Tables(lambda: Connection(found, held["environment.id"], held["kafka.cluster.id"]))
+    return TableflowTables(lambda: Connection(found, held["environment.id"], held["kafka.cluster.id"]))
 
 
 def produce(org, topic):
@@ -178,7 +176,7 @@ def produce(org, topic):
 def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
     produce(org, "orders")
     org.clock.sleep(5 * HOUR)
-    watch = Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
+    watch = KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
     assert 4 <= watch.age("orders") <= 5
     assert watch.age("silent") == telemetry.LOOKS_BACK.total_seconds() / HOUR
 
@@ -203,13 +201,13 @@ def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
 def test_a_table_that_is_not_there_or_may_not_be_seen_is_told(org):
     with pytest.raises(LakeferryError) as told:
         tables(org).stopped("silent")
-    assert told.value.row is error_rows.NO_TABLEFLOW
+    assert told.value.row is monitoring_errors.NO_TABLEFLOW
     with pytest.raises(LakeferryError):
         tables(org, "Nobody-tables").stopped("orders")
 
 
 def test_rows_that_tableflow_skips_or_logs_are_counted_for_an_hour_at_least(org):
-    watch = lambda: Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)  # noqa: E731
+    watch = lambda: KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)  # noqa: E731
     (table,) = org.simulation.world.tableflow_topics.values()
     assert (watch().skipped(), watch().logged("silent")) == (0, 0)
     table.skipped += [org.clock.time(), org.clock.time()]
@@ -224,23 +222,23 @@ def test_a_table_that_nobody_has_written_yet_is_as_old_as_itself(org):
     """Else a deployment whose producers have not begun would start with alarms."""
 
     def nothing():
-        raise LakeferryError(error_rows.NO_COMMIT, "orders")
+        raise LakeferryError(monitoring_errors.NO_COMMIT, "orders")
 
     made = tables(org).created("orders")
     places = SimpleNamespace(now=lambda: made + 2 * HOUR, tables=tables(org))
-    ages = [looking._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
+    ages = [checks._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
     assert ages == pytest.approx([2, 2, 3], abs=0.01)
 
 
 def test_a_record_of_this_hour_makes_a_topic_new(org):
     produce(org, "orders")
     org.clock.sleep(60)
-    assert Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
+    assert KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
 
 
 def test_a_key_that_may_not_see_numbers_fails_for_each_topic_with_one_call(org):
     org.wire.calls.clear()
-    watch = Topics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)
+    watch = KafkaTopics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)
     for topic in ("orders", "silent"):
         with pytest.raises(LakeferryError):
             watch.age(topic)
@@ -252,15 +250,15 @@ def test_one_hop_that_is_down_hides_no_other(org, side, fault):
     """Confluent fails; the lake, Glue and Snowflake are seen all the same, and only Confluent's aggregate stays away."""
     org.disturb(**fault, times=0)
     try:
-        topics = Topics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
-        shown = Shown(lambda: snowflake(side), time.time)
+        topics = KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
+        shown = SnowflakeTables(lambda: snowflake(side), time.time)
         sights = [
-            Sight("TopicAgeHours", "things", lambda: topics.age("orders")),
-            Sight("GlueAgeHours", "things", lambda: lake(side).glue_age("things")),
-            Sight("IcebergAgeHours", "things", lambda: lake(side).iceberg_age("things")),
-            Sight("SnowflakeAgeHours", "things", lambda: shown.age("LAKE.RAW.THINGS")),
+            Check("TopicAgeHours", "things", lambda: topics.age("orders")),
+            Check("GlueAgeHours", "things", lambda: lake(side).glue_age("things")),
+            Check("IcebergAgeHours", "things", lambda: lake(side).iceberg_age("things")),
+            Check("SnowflakeAgeHours", "things", lambda: shown.age("LAKE.RAW.THINGS")),
         ]
-        seen = look_at(sights, open_log(io.StringIO()))
+        seen = run_checks(sights, open_log(io.StringIO()))
     finally:
         org.disturb()
     assert seen.unseen == {"TopicAgeHours": ["things"]}

@@ -7,10 +7,10 @@ from confluent_world import STEADY, Organization
 from matrix import FAULTS, LISTS
 from resource_world import TurnedClock
 
-from lambdas.core.clock import Deadline
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session, Timeouts
-from lambdas.core.redaction import ApiKey, Secret
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session, Timeouts
+from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent_cloud.server import ConfluentCloud
 
 QUICK = Timeouts(connect=5.0, read=0.3, total=60.0)

@@ -10,8 +10,8 @@ import requests
 from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
 from wire import InProcessWire
 
-from lambdas.core.retry import RetryPolicy
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.http import RetryPolicy
 from simulators.nemesis import Nemesis
 
 #: Half of the longest wait each time, so that a life is the same life whenever it is lived.
@@ -26,7 +26,7 @@ class World:
     checked = None
     settles = LONG
 
-    def __init__(self, application, kinds=KINDS):
+    def __init__(self, application, kinds=RESOURCE_TYPES):
         self.clock = TurnedClock(self.pass_time)
         self.wire = InProcessWire(Nemesis(application), self.clock.sleep)
         self._controls = requests.Session()

@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from lambdas import contract
-from lambdas.core.kind import Kind
-from lambdas.resources.registry import KINDS
+from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.resource import ResourceHandler
 from tools.docs import markdown
 from tools.docs.markdown import code
 
@@ -23,23 +23,23 @@ Every resource also has the property `kind`."""
 
 
 def text() -> str:
-    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in KINDS.items()))
+    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in RESOURCE_TYPES.items()))
 
 
-def _kind(name: str, kind: Kind) -> str:
-    replace = ", ".join(code(each) for each in kind.REPLACE_ON)
-    outputs = ", ".join(code(each) for each in kind.OUTPUTS)
+def _kind(name: str, kind: ResourceHandler) -> str:
+    replace = ", ".join(code(each) for each in kind.PROPERTIES.CREATE_ONLY)
+    outputs = ", ".join(code(each) for each in kind.PROPERTIES.OUTPUTS)
     parts = [
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
-        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.Spec)]),
+        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
         f"Another object is made when these change: {replace}." if replace else "It is never made anew.",
         f"Outputs: {outputs}. CloudFormation waits {kind.PATIENCE / 60:.0f} minutes at most.",
     ]
     return "\n\n".join(parts)
 
 
-def _doc(kind: Kind) -> str:
+def _doc(kind: ResourceHandler) -> str:
     """The module's docstring says what the kind is."""
     return " ".join(str(kind.__doc__).split())
 

@@ -15,7 +15,7 @@ from exports import contract as contracts
 from exports.windows import Window, window_of
 from lakeferry.rehearsal.proof import NotProven, Proof, require
 from lakeferry.rehearsal.stage import Stage, until
-from lambdas.core import cron
+from lambdas.shared import cron
 
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")

@@ -12,10 +12,10 @@ from lakeferry.rehearsal.proof import NotProven, Proof, require
 from lakeferry.rehearsal.proofs.flow import TABLEFLOW_COMMITS
 from lakeferry.rehearsal.stage import Stage, until
 from lakeferry.world import World
-from lambdas.core.clock import Deadline, SystemClock
-from lambdas.core.errors import LakeferryError
-from lambdas.core.http import Session
-from lambdas.core.redaction import Secret
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Row, Snowflake
 

@@ -13,7 +13,7 @@ import requests
 from lakeferry.rehearsal.proof import Proof, require
 from lakeferry.rehearsal.proofs.readers import snowflake_reader
 from lakeferry.rehearsal.stage import Stage, until
-from lambdas.core.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
 
 _ROTATION_SECONDS: Final = 120.0

@@ -3,7 +3,6 @@
 - Ref of a secret is its ARN, its id for other resources. Stock MiniStack gives the name, and policies on it then fit nothing.
 - A secret for which the template names no value has none, and reading it is refused; stock gives it an empty one.
 - Generated values keep to ExcludePunctuation and the other rules of GetRandomPassword.
-- Deleting a stack schedules its secrets for deletion, which blocks their names; stock removes them at once.
 - AWS::SecretsManager::RotationSchedule, which stock refuses.
 - Drift of a secret is looked for by that ARN; stock looks by name, and calls each of them deleted.
 """
@@ -57,10 +56,7 @@ def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @AMENDMENT.provisions(_SECRET, "delete", stock=True)
 def delete_secret(stock: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    service = ministack("services.secretsmanager")
-    _, secret = service._resolve(physical_id)
-    if secret and not secret.get("DeletedDate"):
-        asked("secretsmanager", "_delete_secret", {"SecretId": physical_id})
+    stock(_name(physical_id), props)
 
 
 @AMENDMENT.provisions(_SCHEDULE, "create")

@@ -1,0 +1,126 @@
+"""Errors of Confluent Cloud: the rows that users read, and which of them an HTTP answer is."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.shared.clock import Clock
+from lambdas.shared.errors import (
+    DETAIL_LENGTH,
+    Conflict,
+    Denied,
+    ErrorRow,
+    LakeferryError,
+    NotFound,
+    RateLimited,
+    Refused,
+    Transient,
+)
+from lambdas.shared.http import Response, requested_wait
+
+AUTH: Final = ErrorRow(
+    "CFL-AUTH", "Check that the secret holds a key for the service named above; tableflow wants a Tableflow key, not a Cloud key."
+)
+AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE", "Grant the role, or wait some minutes, and deploy again.")
+NOT_FOUND: Final = ErrorRow("CFL-NOT-FOUND", "Check that the ids named above exist; if they do, deploy again in some minutes.")
+CONFLICT: Final = ErrorRow(
+    "CFL-CONFLICT", "Look at the object in the Confluent Cloud console; remove what hangs on it, or rename it, and deploy again."
+)
+FOREIGN_SUBJECT: Final = ErrorRow(
+    "CFL-FOREIGN-SUBJECT",
+    "Rename the topic, or delete the subject if nobody needs it, and deploy again. Lakeferry neither changes nor deletes it.",
+)
+INVALID: Final = ErrorRow("CFL-INVALID", "Correct the value that the message names, and deploy again.")
+QUOTA: Final = ErrorRow("CFL-QUOTA", "Delete what isn't needed or ask Confluent for a higher quota, and deploy again.")
+RATE: Final = ErrorRow("CFL-RATE", "Nothing: it is repeated when Confluent allows; if the deployment fails of it, deploy again.")
+UNAVAILABLE: Final = ErrorRow("CFL-UNAVAILABLE", "Look at Confluent's status page, and deploy again.")
+UNEXPECTED: Final = ErrorRow("CFL-UNEXPECTED", "Report it with the request id above.")
+KEY_NOT_READY: Final = ErrorRow("CFL-KEY-NOT-READY", "Nothing; if the deployment fails of it, deploy again.")
+CLUSTER_FAILED: Final = ErrorRow(
+    "CFL-CLUSTER-FAILED", "Look at the cluster in the Confluent Cloud console; try another region or ask Confluent."
+)
+DELETION_PROTECTED: Final = ErrorRow("CFL-DELETION-PROTECTED", "Set deletion_protection to false, deploy, and destroy then.")
+POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED", "Look at the pool in the Confluent Cloud console; try again or ask Confluent.")
+FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED", "Correct what the message names, and deploy again.")
+FLINK_TABLEFLOW: Final = ErrorRow(
+    "CFL-FLINK-TABLEFLOW",
+    "Take the edit back, and give the new version a name and a topic of its own. Or take [topics.tableflow] and what reads the "
+    "table out of the deployment file, deploy, then edit: the topic's records are lost.",
+)
+CONNECTOR_CONFIG: Final = ErrorRow("CFL-CONNECTOR-CONFIG", "Correct the settings that the message names, and deploy again.")
+CONNECTOR_FAILED: Final = ErrorRow("CFL-CONNECTOR-FAILED", "Correct what the message names, and deploy again.")
+INTEGRATION_IN_USE: Final = ErrorRow("CFL-INTEGRATION-IN-USE", "Remove what uses it (named above), and destroy again.")
+SCHEMALESS: Final = ErrorRow(
+    "CFL-SCHEMALESS", "Register a schema, or look why the connector or the statement does not write, and deploy again."
+)
+STORAGE_NOT_EMPTY: Final = ErrorRow("CFL-STORAGE-NOT-EMPTY", "Give Tableflow a bucket of its own.")
+TABLEFLOW_FAILED: Final = ErrorRow(
+    "CFL-TABLEFLOW-FAILED", "Compare the role's trust and policy with the provider integration's outputs, and deploy again."
+)
+TABLEFLOW_SUSPENDED: Final = ErrorRow(
+    "CFL-TABLEFLOW-SUSPENDED",
+    "Fix what the message names; or set error_handling to SKIP or LOG; deploy again, which resumes the table.",
+)
+CATALOG_FAILED: Final = ErrorRow(
+    "CFL-CATALOG-FAILED",
+    "Correct what the message names, and deploy again, which resumes the integration; `lakeferry doctor` looks at each hop.",
+)
+MISSING_ENDPOINT: Final = ErrorRow("CFL-NO-ENDPOINT", "Use a cluster with a public endpoint.")
+
+
+#: How long to leave Confluent alone after a 429 that doesn't say.
+UNASKED_WAIT = 10.0
+_ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
+    400: (Refused, INVALID),
+    401: (Denied, AUTH),
+    402: (Refused, QUOTA),
+    403: (Denied, AUTH_SCOPE),
+    404: (NotFound, NOT_FOUND),
+    409: (Conflict, CONFLICT),
+    422: (Refused, INVALID),
+}
+
+
+def error_from(answer: Response, asked: str, clock: Clock, denied_patience: float) -> LakeferryError:
+    """`asked` is method and path. The request id is in the words, for Confluent's support."""
+    text = detail(answer.body)
+    what = f"{asked}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
+    if answer.status == 429:
+        asked_for = requested_wait(answer.headers, clock)
+        return RateLimited(RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)
+    if answer.status in _ROWS:
+        kind, row = _ROWS[answer.status]
+        return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)
+    if answer.status >= 500 and answer.status != 501:
+        return Transient(UNAVAILABLE, what)
+    return Refused(UNEXPECTED, what)
+
+
+def detail(body: Any) -> str:
+    """What the vendor says went wrong, at most DETAIL_LENGTH characters; "" where it says nothing, or an HTML page."""
+    return _said(body)[:DETAIL_LENGTH]
+
+
+def _said(body: Any) -> str:
+    if isinstance(body, str):
+        return "" if "<" in body else body.strip()
+    if not isinstance(body, dict):
+        return ""
+    if isinstance(body.get("errors"), list):
+        return "; ".join(filter(None, map(_one, body["errors"])))
+    nested = body.get("error")
+    return _one(nested) if isinstance(nested, dict) else _one(body)
+
+
+def _one(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    said = error.get("detail") or error.get("title") or error.get("message") or ""
+    source = error.get("source")
+    pointer = source.get("pointer") or source.get("parameter") if isinstance(source, dict) else None
+    return f"{said} ({pointer})" if pointer else str(said)
+
+
+def mentions(error: LakeferryError, *phrases: str) -> bool:
+    """Whether the vendor's words hold one of `phrases`, in any case. Confluent gives few codes, so words must do."""
+    return any(phrase.lower() in error.what.lower() for phrase in phrases)

@@ -1,1 +1,0 @@
-"""One module for each kind of resource, all of the shape that `lambdas.core.kind` describes."""

@@ -1,0 +1,354 @@
+"""The properties of Confluent Cloud's resource types, which stacks declare and handlers read: one schema of each.
+
+TYPE names it in a stack, OUTPUTS are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
+place: another value makes another object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final
+
+import attrs
+
+from lambdas.confluent import crn
+from lambdas.shared.properties import Properties, prop
+
+STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
+
+
+@attrs.frozen
+class EnvironmentProps(Properties):
+    TYPE: ClassVar[str] = "environment"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "resource_name", "organization_id", "stream_governance")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
+
+    stream_governance: str = prop(
+        "Stream Governance package. It can be raised, never lowered: a lower one leaves the environment as it is.",
+        default="ESSENTIALS",
+        one_of=STREAM_GOVERNANCE,
+    )
+
+
+CLUSTER_TYPES: Final = ("Basic", "Standard")
+
+
+@attrs.frozen
+class KafkaClusterProps(Properties):
+    TYPE: ClassVar[str] = "kafka_cluster"
+    OUTPUTS: ClassVar[tuple[str, ...]] = (
+    "id", "name", "bootstrap_servers", "rest_endpoint", "resource_name", "rbac_resource_name",
+    "schema_registry_id", "schema_registry_endpoint", "schema_registry_resource_name",
+)  # fmt: skip
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region", "availability")
+
+    environment_id: str = prop("The environment, env-….")
+    region: str = prop("The AWS region.")
+    type: str = prop(
+        "Basic or Standard. Basic can become Standard; the way back leaves the cluster as it is.", default="Standard"
+    )
+    availability: str = prop(
+        "How many zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
+    )
+    max_ecku: int | None = prop("Most elastic units the cluster may grow to; Confluent's own limit without it.", default=None)
+    deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.type not in CLUSTER_TYPES:
+            reason = "its topics are reached over a private network, which the functions don't have"
+            yield "type", f"{self.type!r} can't be used: {reason}. Use type Basic or Standard."
+
+
+@attrs.frozen
+class ServiceAccountProps(Properties):
+    TYPE: ClassVar[str] = "service_account"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "principal")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
+
+    description: str = prop("What the account is for.", default="Made by Lakeferry")
+
+
+@attrs.frozen
+class RoleBindingProps(Properties):
+    TYPE: ClassVar[str] = "role_binding"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "crn_pattern")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = (
+    "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
+)  # fmt: skip
+
+    service_account_id: str = prop("The account, sa-….")
+    role: str = prop("Confluent's name of the role, such as CloudClusterAdmin.")
+    scope: str = prop("What the role is for.", one_of=tuple(crn.SCOPES))
+    environment_id: str = prop("The environment, where the scope lies in one.", default="")
+    cluster_id: str = prop("The Kafka cluster, where the scope lies in one.", default="")
+    schema_registry_id: str = prop("The Schema Registry, for the scope subject.", default="")
+    region: str = prop("The AWS region, for the scope compute_pool.", default="")
+    name: str = prop("Name or id of what the role is for; names may be `*` or end in `*`.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for needed_for_scope in crn.NEEDS[self.scope]:
+            if not getattr(self, needed_for_scope):
+                yield needed_for_scope, f"is missing: scope {self.scope} needs it"
+
+
+#: The one resource name that entries on the cluster itself have.
+CLUSTER_NAME: Final = "kafka-cluster"
+
+
+@attrs.frozen
+class AclProps(Properties):
+    TYPE: ClassVar[str] = "acl"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = (
+    "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name", "pattern_type", "operation",
+    "permission", "host",
+)  # fmt: skip
+
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
+    service_account_id: str = prop("The account that the entry is about, sa-….")
+    resource_type: str = prop("What is allowed or denied.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
+    resource_name: str = prop(f"Its name; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
+    resource_names: list[str] = prop("Several names in place of one: an entry for each.", default=list)
+    pattern_type: str = prop("Whether the name is whole or a beginning.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
+    operation: str = prop(
+        "What may be done.",
+        one_of=(
+            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
+            "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
+        ),
+    )  # fmt: skip
+    permission: str = prop("Whether it is allowed.", default="ALLOW", one_of=("ALLOW", "DENY"))
+    host: str = prop("From where.", default="*")
+
+
+#: What a key can be for, and the properties that each service needs besides the account.
+KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "kafka": ("environment_id", "cluster_id"),
+    "schema_registry": ("environment_id",),
+    "flink": ("environment_id", "region"),
+    "tableflow": ("environment_id", "cluster_id", "region"),
+    "cloud": (),
+}
+
+
+@attrs.frozen
+class ApiKeyProps(Properties):
+    TYPE: ClassVar[str] = "api_key"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("key_id", "secret")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("service_account_id", "service", "secret", "environment_id", "cluster_id", "region")
+
+    service_account_id: str = prop("The account whose key it is, sa-….")
+    service: str = prop("What the key is for.", one_of=tuple(KEY_SERVICES))
+    secret: str = prop("Name or ARN of the secret that gets the key. It must exist; its value is replaced.")
+    environment_id: str = prop("The environment, for all but cloud.", default="")
+    cluster_id: str = prop("The Kafka cluster, for kafka and tableflow.", default="")
+    region: str = prop("The AWS region, for flink and tableflow.", default="")
+    compute_pool_id: str = prop("The compute pool that the secret names, for flink.", default="")
+    description: str = prop("What the key is for, in words.", default="Made by Lakeferry")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for name in KEY_SERVICES[self.service]:
+            if not getattr(self, name):
+                yield name, f"is missing: a key for {self.service} needs it"
+
+
+@attrs.frozen
+class TopicProps(Properties):
+    TYPE: ClassVar[str] = "topic"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "partitions")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id", "topic")
+
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
+    topic: str = prop("The topic's name.")
+    partitions: int = prop("How many partitions. They can grow, never shrink: fewer leaves the topic as it is.", default=6)
+    config: dict[str, str] = prop("Settings of the topic, such as retention.ms; Confluent's own without them.", default=dict)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.partitions < 1:
+            yield "partitions", "must be at least 1"
+
+
+COMPATIBILITY_LEVELS: Final = (
+    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
+)  # fmt: skip
+
+
+@attrs.frozen
+class SchemaProps(Properties):
+    TYPE: ClassVar[str] = "schema"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("subject", "schema_id", "version")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "subject")
+
+    environment_id: str = prop("The environment whose Schema Registry it is, env-….")
+    credentials: str = prop("Name or ARN of the secret with a Schema Registry key that may write the subject.")
+    subject: str = prop("The subject, such as orders-value.")
+    schema: str = prop("The schema's text.")
+    schema_type: str = prop("What language the schema is written in.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
+    compatibility: str = prop(
+        "The subject's compatibility level; the registry's own without it.", default="", one_of=("", *COMPATIBILITY_LEVELS)
+    )
+    delete_permanently: bool = prop(
+        "Whether deleting the resource removes the subject for good. Otherwise the registry can restore it.",
+        default=False,
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.schema_type != "PROTOBUF":
+            try:
+                json.loads(self.schema)
+            except ValueError as error:
+                yield "schema", f"is not JSON, which {self.schema_type} is written in: {error}"
+
+
+@attrs.frozen
+class ConnectorProps(Properties):
+    TYPE: ClassVar[str] = "connector"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "id")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id")
+
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
+    topic: str = prop("The topic that it writes.")
+    quickstart: str = prop("Which of Datagen's own data, such as STOCK_TRADES; or give `schema`.", default="")
+    schema: str = prop("Avro schema with Datagen's arguments, for data of one's own.", default="")
+    schema_key_field: str = prop("The field whose value is the record's key, beside `schema`.", default="")
+    max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
+    tasks: int = prop("How many tasks at most.", default=1)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if bool(self.quickstart) == bool(self.schema):
+            yield "quickstart", "give either quickstart or schema"
+
+
+@attrs.frozen
+class FlinkComputePoolProps(Properties):
+    TYPE: ClassVar[str] = "flink_compute_pool"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "resource_name", "rest_endpoint")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region")
+
+    environment_id: str = prop("The environment, env-….")
+    region: str = prop("The AWS region.")
+    max_cfu: int = prop(
+        "Most Flink units at once. It can be raised, never lowered: fewer leaves the pool as it is.",
+        default=10,
+        one_of=(5, 10, 20, 30, 40, 50),
+    )
+
+
+#: A string, a quoted name, a comment, or anything else between them. Quotes are doubled inside of quotes.
+_PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[^'`/-]+|.", re.DOTALL)
+
+
+def normalized(sql: str) -> str:
+    """`sql` without comments, with one blank where there were several, and without the semicolon at its end."""
+    kept = []
+    for piece in _PIECES.findall(sql):
+        if piece.startswith(("--", "/*")) and len(piece) > 1:
+            kept.append(" ")
+        else:
+            kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
+    return re.sub(r"(?:\s*;)+\s*$", "", _one_blank(kept)).strip()
+
+
+def _one_blank(pieces: list[str]) -> str:
+    """Blanks meet where a comment stood; inside of quotes every one of them counts."""
+    text = ""
+    for piece in pieces:
+        text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
+    return text
+
+
+@attrs.frozen
+class FlinkStatementProps(Properties):
+    TYPE: ClassVar[str] = "flink_statement"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "phase")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region")
+
+    environment_id: str = prop("The environment, env-….")
+    region: str = prop("The AWS region.")
+    credentials: str = prop("Name or ARN of the secret with a Flink key of that region.")
+    compute_pool_id: str = prop("The pool that it runs in, lfcp-….")
+    service_account_id: str = prop("The account that it reads and writes with, sa-….")
+    catalog: str = prop("Flink's catalog: the name of the environment.")
+    database: str = prop("Flink's database: the name of the Kafka cluster.")
+    sql: str = prop("The statement.")
+    undo_sql: str = prop("The statement that undoes it, run before it is deleted or replaced.", default="")
+    properties: dict[str, str] = prop("Further properties of Flink's session.", default=dict)
+    tableflow_topics: list[str] = prop(
+        "Topics with Tableflow that it writes. While it has some, its text can't change: the topics would have to be dropped.",
+        default=list,
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for name in ("sql", "undo_sql"):
+            if ";" in re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", "", normalized(getattr(self, name))):
+                yield name, "holds several statements; each needs a resource of its own"
+
+
+@attrs.frozen
+class ProviderIntegrationProps(Properties):
+    TYPE: ClassVar[str] = "provider_integration"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "confluent_role_arn", "external_id")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "role_arn")
+
+    environment_id: str = prop("The environment, env-….")
+    role_arn: str = prop(
+        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can name it."
+    )
+
+
+_DAY_MS: Final = 86_400_000
+
+
+@attrs.frozen
+class TableflowTopicProps(Properties):
+    TYPE: ClassVar[str] = "tableflow_topic"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("topic", "table_path", "table_base", "write_mode")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id", "topic")
+
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
+    topic: str = prop("The topic. Its values need a schema.")
+    storage: str = prop("Where the table is written.", default="own_bucket", one_of=("own_bucket", "managed"))
+    bucket: str = prop("The bucket, for own_bucket: empty at first, and written by nobody else.", default="")
+    provider_integration_id: str = prop("How Confluent gets into the bucket's account, for own_bucket: cspi-….", default="")
+    table_formats: list[str] = prop("Formats of the table.", default=list)
+    retention_ms: int | None = prop("How long old snapshots stay, in milliseconds; at least a day.", default=None)
+    data_retention_ms: int | None = prop("How long rows stay, in milliseconds; at least 30 days.", default=None)
+    error_handling: str = prop(
+        "What happens at a record that can't be written.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
+    )
+    error_log_topic: str = prop("The topic that takes such records, for LOG.", default="error_log")
+    metadata_columns: str = prop("How metadata columns are named.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
+    await_catalog: bool = prop("Whether to wait until every catalog integration shows the table.", default=False)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for name in ("bucket", "provider_integration_id"):
+            if bool(getattr(self, name)) != (self.storage == "own_bucket"):
+                yield name, "is for storage own_bucket, which needs it"
+        for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
+            if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
+                yield name, f"{value} is less than {days} days"
+        if unknown := set(self.table_formats) - {"ICEBERG", "DELTA"}:
+            yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
+
+
+@attrs.frozen
+class CatalogIntegrationProps(Properties):
+    TYPE: ClassVar[str] = "catalog_integration"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "database")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id")
+
+    environment_id: str = prop("The environment, env-….")
+    cluster_id: str = prop("The Kafka cluster, lkc-….")
+    credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
+    provider_integration_id: str = prop("How Confluent gets into the account whose Glue it is, cspi-….")
+    database: str = prop("The Glue database; the cluster's id without it.", default="")

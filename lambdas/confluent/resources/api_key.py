@@ -1,0 +1,127 @@
+"""An API key. Confluent shows its secret once, so it goes to Secrets Manager inside the call that made it.
+
+A key whose secret is not stored is worth nothing: it is deleted and another one is made. Keys are ours by their display
+name: the resource's own, or, for those that rotation made, that name, a slash, and rotation's token.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent import key_services
+from lambdas.confluent.client import path, require_text, text
+from lambdas.confluent.key_services import Target
+from lambdas.confluent.lookup import Ctx, in_container
+from lambdas.confluent.properties import ApiKeyProps
+from lambdas.confluent.secret_fields import Connection, fields
+from lambdas.shared import errors
+from lambdas.shared.errors import InProgress, Refused, ResourceMissing
+from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.resource import Outputs
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+
+PROPERTIES: Final = ApiKeyProps
+PATIENCE: Final = 3000.0
+#: Successes in a row, each in a call of its own, before a key counts as known to all of Confluent's servers.
+SUCCESSES: Final = 2
+#: Between the resource's name and rotation's token in a display name.
+ROTATED: Final = "/"
+_ROUTE: Final = "/iam/v2/api-keys"
+
+
+def create(context: Ctx, spec: ApiKeyProps) -> str:
+    connection = _connection(context, spec)
+    for lost in _listed(context, spec):
+        if text(lost, "spec", "display_name") == context.name:
+            context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
+    made = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
+    key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
+    try:
+        context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
+    except Refused:
+        context.vendor.cloud.delete(_ROUTE + path(key.id))
+        raise
+    return key.id
+
+
+def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
+    """The probe proves the key, not its owner's roles: those may still be on their way."""
+    key = context.secrets.read_key(spec.secret)
+    if not key_services.works(context.vendor, _target(spec), key):
+        context.notes["successes"] = "0"
+        raise InProgress(confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet")
+    successes = int(context.notes.get("successes", "0")) + 1
+    context.notes["successes"] = str(successes)
+    return {"key_id": key.id, "secret": spec.secret} if successes >= SUCCESSES else None
+
+
+def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
+    """A key that is gone is made anew; what else stands in its secret is brought up to date."""
+    live = _stored(context, spec, _listed(context, spec))
+    if live is None:
+        raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
+    if isinstance(context.previous, ApiKeyProps) and context.previous.description != spec.description:
+        context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
+    wanted = fields(spec.service, live, _connection(context, spec))
+    if {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()} != wanted:
+        context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")
+
+
+def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
+    """The secret is left as it is; it belongs to the stack."""
+    context.vendor.cloud.delete(_ROUTE + path(object_id))
+
+
+def adopt(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
+    """To keep: the key that the secret holds, if it lives. To delete: all that bear our name."""
+
+    def look() -> list[str]:
+        listed = _listed(context, spec)
+        if not context.deleting:
+            live = _stored(context, spec, listed)
+            return [live.id] if live else []
+        ours = [text(key, "id") for key in listed if is_ours(text(key, "spec", "display_name"), context.name)]
+        if known and known not in ours and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
+            ours.append(known)
+        return ours
+
+    return in_container(context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look)
+
+
+def is_ours(display_name: str, name: str) -> bool:
+    return display_name == name or display_name.startswith(name + ROTATED)
+
+
+def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
+    return attrs.evolve(key_services.connection(context.vendor, _target(spec)), display_name=context.name)
+
+
+def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:
+    """The key in the secret, if Confluent lists it for the same account and resource."""
+    held = context.secrets.read(spec.secret)
+    if KEY_ID not in held or KEY_SECRET not in held:
+        return None
+    key = ApiKey(held[KEY_ID].reveal(), held[KEY_SECRET])
+    wanted = key_services.resource(context.vendor, _target(spec))
+    return key if any(text(one, "id") == key.id and key_services.is_for(one, wanted) for one in listed) else None
+
+
+def _listed(context: Ctx, spec: ApiKeyProps) -> list[dict[str, Any]]:
+    return context.vendor.cloud.pages(_ROUTE, **{"spec.owner": spec.service_account_id})
+
+
+def _wanted(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
+    resource = key_services.resource(context.vendor, _target(spec))
+    return {
+        "display_name": context.name,
+        "description": spec.description,
+        "owner": {"id": spec.service_account_id, "kind": "ServiceAccount"},
+        **({"resource": resource} if resource else {}),
+    }
+
+
+def _target(spec: ApiKeyProps) -> Target:
+    return Target(spec.service, spec.service_account_id, spec.environment_id, spec.cluster_id, spec.region, spec.compute_pool_id)

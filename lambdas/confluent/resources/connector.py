@@ -1,0 +1,133 @@
+"""A fully managed Datagen connector, with a quickstart or a schema of one's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import get_path, objects, path, text
+from lambdas.confluent.errors import mentions
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import ConnectorProps
+from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = ConnectorProps
+PATIENCE: Final = 3000.0
+#: ACLs reach the connector late; after so many seconds a failure is its own.
+_FAULT_PATIENCE: Final = 900.0
+DATAGEN: Final = "DatagenSource"
+_MASK: Final = "****"
+
+
+def create(context: Ctx, spec: ConnectorProps) -> str:
+    config = _config(context, spec)
+    _validate(context, spec, config)
+    try:
+        context.vendor.cloud.post(_connectors(spec), {"name": context.name, "config": config})
+    except Refused as refused:
+        if mentions(refused, "already exists"):
+            raise Conflict(confluent_errors.CONFLICT, refused.what) from None
+        raise
+    return context.name
+
+
+def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
+    """RUNNING with all of its tasks. One that somebody paused is resumed."""
+    found = existing(_found(context, spec), f"connector {object_id}")
+    state = text(found, "status", "connector", "state")
+    failed = [task for task in objects(found, "status", "tasks") if text(task, "state") == "FAILED"]
+    if state == "FAILED" or failed:
+        reason = text(found, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
+        raise NeedsReplacement(
+            confluent_errors.CONNECTOR_FAILED, f"connector {object_id} failed: {reason[:300]}", patience=_FAULT_PATIENCE
+        )
+    if state == "PAUSED":
+        context.vendor.cloud.put(_route(context, spec) + "/resume", None)
+    if state != "RUNNING":
+        return None
+    return {"name": object_id, "id": text(found, "id", "id")}
+
+
+def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
+    found = existing(_found(context, spec), f"connector {object_id}")
+    current = get_path(found, "info", "config") or {}
+    config = _config(context, spec)
+    if any(not _is(text(current, name), value) for name, value in config.items()):
+        _validate(context, spec, config)
+        context.vendor.cloud.put(_route(context, spec) + "/config", config)
+
+
+def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
+    """Confluent answers 200 also where it failed, and says so in the body."""
+    answer = context.vendor.cloud.delete(_route(context, spec))
+    if refused := get_path(answer, "error"):
+        raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
+
+
+def adopt(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
+    return in_container(
+        context,
+        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
+        lambda: [context.name] if _found(context, spec) is not None else [],
+    )
+
+
+def _found(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
+    """Id, configuration and state of the connector; Confluent has no call that gives all three of one connector."""
+    listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
+    found = get_path(listed, context.name)
+    return found if isinstance(found, dict) else None
+
+
+def _config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
+    data = {"quickstart": spec.quickstart} if spec.quickstart else {"schema.string": spec.schema}
+    if spec.schema_key_field:
+        data["schema.keyfield"] = spec.schema_key_field
+    if spec.max_interval_ms is not None:
+        data["max.interval"] = str(spec.max_interval_ms)
+    return {
+        "connector.class": DATAGEN,
+        "name": context.name,
+        "kafka.auth.mode": "SERVICE_ACCOUNT",
+        "kafka.service.account.id": spec.service_account_id,
+        "tasks.max": str(spec.tasks),
+        "output.data.format": "AVRO",
+        "kafka.topic": spec.topic,
+        **data,
+    }
+
+
+def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> None:
+    plugin = path(
+        "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
+        DATAGEN, "config", "validate",
+    )  # fmt: skip
+    told = context.vendor.cloud.put(plugin, config)
+    if not get_path(told, "error_count"):
+        return
+    wrong = [
+        f"{text(one, 'value', 'name')}: {'; '.join(map(str, get_path(one, 'value', 'errors') or []))}"
+        for one in objects(told, "configs")
+        if get_path(one, "value", "errors")
+    ]
+    raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")
+
+
+def _is(current: str, wanted: str) -> bool:
+    """Equal, also where both are JSON written differently; a masked value can't be told from its own."""
+    if current == wanted or current.startswith(_MASK):
+        return True
+    try:
+        return bool(json.loads(current) == json.loads(wanted))
+    except ValueError:
+        return False
+
+
+def _connectors(spec: ConnectorProps) -> str:
+    return path("connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors")
+
+
+def _route(context: Ctx, spec: ConnectorProps) -> str:
+    return _connectors(spec) + path(context.name)

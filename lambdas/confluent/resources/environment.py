@@ -1,0 +1,57 @@
+"""A Confluent environment with its Stream Governance package. Schema Registry comes with the first Kafka cluster in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.confluent.client import path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, known_and_named
+from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = EnvironmentProps
+PATIENCE: Final = 1200.0
+_ROUTE: Final = "/org/v2/environments"
+
+
+def create(context: Ctx, spec: EnvironmentProps) -> str:
+    body = {"display_name": context.name, "stream_governance_config": {"package": spec.stream_governance}}
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | None:
+    found = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    return {
+        "id": object_id,
+        "name": text(found, "display_name"),
+        "resource_name": text(found, "metadata", "resource_name"),
+        "organization_id": context.vendor.organization_id,
+        "stream_governance": text(found, "stream_governance_config", "package"),
+    }
+
+
+def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
+    found = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    changes: dict[str, object] = {}
+    if text(found, "display_name") != context.name:
+        changes["display_name"] = context.name
+    package = text(found, "stream_governance_config", "package")
+    if package != spec.stream_governance and package != STREAM_GOVERNANCE[-1]:
+        changes["stream_governance_config"] = {"package": spec.stream_governance}
+    if changes:
+        context.vendor.cloud.patch(_route(object_id), changes)
+
+
+def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
+    """Confluent removes what is still in the environment too; the organization's last one it refuses to remove."""
+    context.vendor.cloud.delete(_route(object_id))
+
+
+def adopt(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
+    """There is no filter by name, and names need not be unique."""
+    cloud = context.vendor.cloud
+    return known_and_named(known, lambda one: cloud.read(_route(one)), cloud.pages(_ROUTE), context.name, "display_name")
+
+
+def _route(object_id: str) -> str:
+    return _ROUTE + path(object_id)

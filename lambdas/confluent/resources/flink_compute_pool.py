@@ -1,0 +1,72 @@
+"""A Flink compute pool of a region."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import FlinkComputePoolProps
+from lambdas.shared.errors import ResourceFailed
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = FlinkComputePoolProps
+PATIENCE: Final = 2400.0
+_ROUTE: Final = "/fcpm/v2/compute-pools"
+
+
+def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
+    body = {
+        "spec": {
+            "display_name": context.name,
+            "cloud": CLOUD,
+            "region": spec.region,
+            "max_cfu": spec.max_cfu,
+            "environment": {"id": spec.environment_id},
+        }
+    }
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
+    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    if text(found, "status", "phase") == "FAILED":
+        raise ResourceFailed(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
+    if text(found, "status", "phase") != "PROVISIONED":
+        return None
+    return {
+        "id": object_id,
+        "name": text(found, "spec", "display_name"),
+        "resource_name": text(found, "metadata", "resource_name"),
+        "rest_endpoint": text(context.vendor.flink_region(spec.region), "http_endpoint"),
+    }
+
+
+def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
+    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    changes: dict[str, Any] = {}
+    if text(found, "spec", "display_name") != context.name:
+        changes["display_name"] = context.name
+    if isinstance(now := get_path(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
+        changes["max_cfu"] = spec.max_cfu
+    if changes:
+        changes["environment"] = {"id": spec.environment_id}
+        context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+
+
+def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
+    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+
+
+def adopt(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read = lambda one: _read(context, spec, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _read(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> dict[str, Any] | None:
+    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

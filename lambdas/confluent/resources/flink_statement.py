@@ -1,0 +1,179 @@
+"""A Flink SQL statement with its undo.
+
+Text and properties of a statement can't be changed, and deleting it doesn't undo what it did. So a statement's name ends in a
+fingerprint of its text; a changed text is another statement, and before an old one goes it is stopped and its undo is run to the
+end. Its record is removed last, as the sign that nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, get_path, path, text
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import FlinkStatementProps, normalized
+from lambdas.shared import errors
+from lambdas.shared.errors import InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.resource import Outputs
+
+
+def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
+    """Eight hexadecimal digits that differ when the statement would do something else."""
+    meaning = json.dumps([normalized(sql), sorted(properties.items())])
+    return hashlib.sha256(meaning.encode()).hexdigest()[:8]
+
+
+PROPERTIES: Final = FlinkStatementProps
+PATIENCE: Final = 3000.0
+#: Roles and the tables of new topics reach Flink late: seconds after which a failure is the statement's own.
+_FAULT_PATIENCE: Final = 600.0
+_IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
+_UNDONE: Final = "undone"
+
+
+def create(context: Ctx, spec: FlinkStatementProps) -> str:
+    plane = _plane(context, spec)
+    name = _name(context, spec)
+    if plane.read(_route(context, spec, _undo_name(name))) is not None:
+        plane.delete(_route(context, spec, _undo_name(name)))
+        raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being removed")
+    context.notes.pop(_UNDONE, None)
+    plane.post(_route(context, spec), _statement(context, spec, name, spec.sql))
+    return name
+
+
+def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
+    found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
+    phase = text(found, "status", "phase")
+    if phase in ("FAILED", "FAILING"):
+        reason = text(found, "status", "detail")[:300]
+        raise NeedsReplacement(confluent_errors.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
+    if phase == "STOPPED":
+        _require_not_undone(context, spec, object_id)
+        _put(context, spec, found, stopped=False)
+    return {"name": object_id, "phase": phase} if phase in ("RUNNING", "COMPLETED", "DEGRADED") else None
+
+
+def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+    """Pool and account can change, on a stopped statement; all else is another statement."""
+    found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
+    if object_id != _name(context, spec):
+        if spec.tableflow_topics:
+            raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
+        raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
+    if text(found, "status", "phase") in _IDLE:
+        _require_not_undone(context, spec, object_id)
+    wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
+    if all(text(found, "spec", name) == value for name, value in wanted.items()):
+        return
+    if text(found, "status", "phase") not in _IDLE:
+        _put(context, spec, found, stopped=True)
+        raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
+    _put(context, spec, found, stopped=False, **wanted)
+
+
+def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+    plane = _plane(context, spec)
+    found = plane.read(_route(context, spec, object_id))
+    if found is not None and text(found, "status", "phase") not in (*_IDLE, "DELETING"):
+        _put(context, spec, found, stopped=True)
+        raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
+    if spec.undo_sql and context.notes.get(_UNDONE) != object_id:
+        _undo(context, spec, plane, object_id)
+    if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
+        plane.delete(_route(context, spec, _undo_name(object_id)))
+        raise InProgress(errors.WAITING, f"the undo of {object_id} is being removed")
+    if found is not None:
+        plane.delete(_route(context, spec, object_id))
+
+
+def adopt(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
+    """Confluent forgets statements that have ended after 30 days; one that shall go is there until its undo has run."""
+
+    def look() -> list[str]:
+        plane = _plane(context, spec)
+        candidates = dict.fromkeys(filter(None, (_name(context, spec), known)))
+        if not context.deleting:
+            return [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
+        listed = {text(one, "name") for one in plane.pages(_route(context, spec))}
+        ours = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
+        found = {name.removesuffix("-undo") for name in listed if ours.fullmatch(name)}
+        if known and spec.undo_sql and context.notes.get(_UNDONE) != known:
+            found.add(known)
+        return sorted(found | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+    """A change that was rolled back may have dropped what the statement writes to: then resuming it is no use."""
+    undo = _route(context, spec, _undo_name(object_id))
+    if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
+        raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
+
+
+def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
+    """Raises InProgress until the undo has run to its end and that is written down."""
+    name = _undo_name(object_id)
+    found = plane.read(_route(context, spec, name))
+    if found is None:
+        plane.post(_route(context, spec), _statement(context, spec, name, spec.undo_sql))
+        raise InProgress(errors.WAITING, f"statement {name} runs")
+    phase = text(found, "status", "phase")
+    if phase == "FAILED":
+        plane.delete(_route(context, spec, name))
+        reason = text(found, "status", "detail")[:300]
+        raise ResourceFailed(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
+    if phase == "COMPLETED":
+        context.notes[_UNDONE] = object_id
+    raise InProgress(errors.WAITING, f"statement {name} is {phase}")
+
+
+def _put(context: Ctx, spec: FlinkStatementProps, found: dict[str, Any], **changes: Any) -> None:
+    """The gateway wants the whole statement back, with the version that was read."""
+    kept = {name: found[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in found}
+    writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
+    current = {name: value for name in writable if (value := get_path(found, "spec", name)) is not None}
+    route = _route(context, spec, text(found, "name"))
+    _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
+
+
+def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "organization_id": context.vendor.organization_id,
+        "environment_id": spec.environment_id,
+        "spec": {
+            "statement": sql,
+            "properties": _properties(spec),
+            "compute_pool_id": spec.compute_pool_id,
+            "principal": spec.service_account_id,
+            "stopped": False,
+        },
+    }
+
+
+def _properties(spec: FlinkStatementProps) -> dict[str, str]:
+    return {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
+
+
+def _name(context: Ctx, spec: FlinkStatementProps) -> str:
+    return f"{context.name}-{fingerprint(spec.sql, _properties(spec))}"
+
+
+def _undo_name(name: str) -> str:
+    return f"{name}-undo"
+
+
+def _plane(context: Ctx, spec: FlinkStatementProps) -> RestClient:
+    return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
+
+
+def _route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
+    place = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
+    return path("sql", "v1", *place, "statements", *name)

@@ -1,0 +1,97 @@
+"""A Kafka cluster of type Basic or Standard. Ready when the environment's Schema Registry, which it brings up, is ready too."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.confluent import crn
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import KafkaClusterProps
+from lambdas.shared.errors import LakeferryError, ResourceFailed
+from lambdas.shared.resource import Outputs
+
+#: A cluster takes minutes, and Confluent up to half an hour to remove one; CDK waits for an hour at most.
+PROPERTIES: Final = KafkaClusterProps
+PATIENCE: Final = 3300.0
+_ROUTE: Final = "/cmk/v2/clusters"
+
+
+def create(context: Ctx, spec: KafkaClusterProps) -> str:
+    body = {
+        "spec": {
+            "display_name": context.name,
+            "availability": spec.availability,
+            "cloud": CLOUD,
+            "region": spec.region,
+            "config": _config(spec),
+            "environment": {"id": spec.environment_id},
+            "deletion_protection": spec.deletion_protection,
+        }
+    }
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs | None:
+    found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    if text(found, "status", "phase") == "FAILED":
+        raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
+    if text(found, "status", "phase") != "PROVISIONED" or not text(found, "spec", "http_endpoint"):
+        return None
+    registry = context.vendor.schema_registry(spec.environment_id)
+    place = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
+    return {
+        "id": object_id,
+        "name": text(found, "spec", "display_name"),
+        "bootstrap_servers": bootstrap_servers(found),
+        "rest_endpoint": text(found, "spec", "http_endpoint"),
+        "resource_name": text(found, "metadata", "resource_name"),
+        "rbac_resource_name": crn.cluster(place),
+        "schema_registry_id": text(registry, "id"),
+        "schema_registry_endpoint": text(registry, "spec", "http_endpoint"),
+        "schema_registry_resource_name": text(registry, "metadata", "resource_name"),
+    }
+
+
+def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
+    found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    changes: dict[str, Any] = {}
+    if text(found, "spec", "display_name") != context.name:
+        changes["display_name"] = context.name
+    if bool(get_path(found, "spec", "deletion_protection")) != spec.deletion_protection:
+        changes["deletion_protection"] = spec.deletion_protection
+    upgrade = text(found, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
+    resized = spec.max_ecku is not None and get_path(found, "spec", "config", "max_ecku") != spec.max_ecku
+    if upgrade or resized:
+        changes["config"] = _config(spec) if upgrade else {**_config(spec), "kind": text(found, "spec", "config", "kind")}
+    if changes:
+        changes["environment"] = {"id": spec.environment_id}
+        context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+
+
+def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
+    """Confluent refuses while connectors run on the cluster, and removes topics, ACLs and data with it.
+
+    Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
+    """
+    found = context.vendor.cluster(spec.environment_id, object_id)
+    if get_path(found, "spec", "deletion_protection") is True:
+        if not context.rolling_back():
+            raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
+        unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}
+        context.vendor.cloud.patch(_ROUTE + path(object_id), unprotected)
+    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+
+
+def adopt(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read = lambda one: context.vendor.cluster(spec.environment_id, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _config(spec: KafkaClusterProps) -> dict[str, Any]:
+    return {"kind": spec.type, **({"max_ecku": spec.max_ecku} if spec.max_ecku is not None else {})}

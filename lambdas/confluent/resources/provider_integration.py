@@ -1,0 +1,65 @@
+"""A provider integration: how Confluent gets into the customer's AWS account.
+
+It is made with the ARN of a role that doesn't exist yet, and gives the principal and the external id that the role's
+trust must name. Nothing of it can be changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.properties import ProviderIntegrationProps
+from lambdas.shared.errors import InProgress
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = ProviderIntegrationProps
+PATIENCE: Final = 3000.0
+_ROUTE: Final = "/pim/v1/integrations"
+
+
+def create(context: Ctx, spec: ProviderIntegrationProps) -> str:
+    body = {
+        "display_name": context.name,
+        "provider": CLOUD,
+        "config": {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": spec.role_arn},
+        "environment": {"id": spec.environment_id},
+    }
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Outputs | None:
+    found = existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    return {
+        "id": object_id,
+        "name": text(found, "display_name"),
+        "confluent_role_arn": require_text(found, "config", "iam_role_arn"),
+        "external_id": require_text(found, "config", "external_id"),
+    }
+
+
+def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
+    existing(_read(context, spec, object_id), f"provider integration {object_id}")
+
+
+def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
+    """Confluent refuses while anything uses it, and sees late that nothing does any more."""
+    if used := get_path(_read(context, spec, object_id), "usages"):
+        names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
+        raise InProgress(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")
+    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+
+
+def adopt(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read = lambda one: _read(context, spec, one)  # noqa: E731
+        return known_and_named(known, read, listed, context.name, "display_name")
+
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _read(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> dict[str, Any] | None:
+    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)

@@ -1,0 +1,77 @@
+"""A role of a service account on a scope. It is what its three values say: there is nothing to update."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.confluent import crn
+from lambdas.confluent.client import path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import RoleBindingProps
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = RoleBindingProps
+PATIENCE: Final = 1200.0
+_ROUTE: Final = "/iam/v2/role-bindings"
+
+
+def create(context: Ctx, spec: RoleBindingProps) -> str:
+    """It takes Confluent some minutes to make the role effective; who needs it repeats until then."""
+    return require_text(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
+
+
+def is_ready(context: Ctx, spec: RoleBindingProps, object_id: str) -> Outputs | None:
+    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
+    return {"id": object_id, "crn_pattern": _wanted(context, spec)["crn_pattern"]}
+
+
+def update(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
+    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
+
+
+def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
+    context.vendor.cloud.delete(_route(object_id))
+
+
+def adopt(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
+    """Confluent's filters match parts of names too, so what they find is compared once more."""
+
+    def look() -> list[str]:
+        wanted = _wanted(context, spec)
+        ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
+        listed = context.vendor.cloud.pages(_ROUTE, **wanted)
+        return list(dict.fromkeys([*ids, *(text(found, "id") for found in listed if _is(found, wanted))]))
+
+    def is_gone() -> bool:
+        environment = spec.environment_id
+        return context.vendor.service_account_is_gone(spec.service_account_id) or (
+            bool(environment) and context.vendor.environment_is_gone(environment)
+        )
+
+    return in_container(context, is_gone, look)
+
+
+def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:
+    return crn.same(text(found, "crn_pattern"), wanted["crn_pattern"]) and all(
+        text(found, name) == wanted[name] for name in ("principal", "role_name")
+    )
+
+
+def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
+    place = crn.CrnScope(
+        context.vendor.organization_id,
+        spec.environment_id,
+        spec.cluster_id,
+        spec.schema_registry_id,
+        spec.region,
+        spec.name,
+    )
+    return {
+        "principal": f"User:{spec.service_account_id}",
+        "role_name": spec.role,
+        "crn_pattern": crn.SCOPES[spec.scope](place),
+    }
+
+
+def _route(object_id: str) -> str:
+    return _ROUTE + path(object_id)

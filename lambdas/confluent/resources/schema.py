@@ -1,0 +1,123 @@
+"""A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
+
+A registry may be shared, and a subject carries no mark of its owner. So a subject belongs to the resource only if there was none
+when the resource was created, which a note remembers. Any other subject is refused at create, and never changed or deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, path, text
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import SchemaProps
+from lambdas.shared.errors import NotFound, Refused
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = SchemaProps
+PATIENCE: Final = 1800.0
+#: A note, set when the subject was looked for before the create: "new", or "restored" where the registry still has versions of a
+#: subject that was deleted before. Those may be somebody else's, so they are never removed for good.
+_OURS: Final = "subject"
+
+
+def create(context: Ctx, spec: SchemaProps) -> str:
+    """Registering the same schema twice is one version."""
+    plane = _plane(context, spec)
+    _set_compatibility(plane, spec)
+    plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+    return spec.subject
+
+
+def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
+    found = existing(_latest(_plane(context, spec), spec), f"subject {object_id}")
+    return {"subject": object_id, "schema_id": text(found, "id"), "version": text(found, "version")}
+
+
+def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
+    """A schema that the subject had before stays where it is: versions are only added."""
+    plane = _plane(context, spec)
+    found = existing(_latest(plane, spec), f"subject {object_id}")
+    _set_compatibility(plane, spec)
+    if not _same(found, spec):
+        plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+
+
+def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
+    """The registry wants a soft delete before a permanent one. The level goes too: the next subject of that name would get it."""
+    plane = _plane(context, spec)
+    plane.delete(_route(spec))
+    if _is_permanent(context, spec):
+        plane.delete(_route(spec), permanent="true")
+    if spec.compatibility:
+        plane.delete(path("config", spec.subject))
+
+
+def adopt(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+    """Raises Refused where the subject exists and the resource didn't create it."""
+
+    def look() -> list[str]:
+        plane = _plane(context, spec)
+        if context.deleting:
+            listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
+            return [spec.subject] if listed else []
+        exists = _latest(plane, spec) is not None
+        if _OURS not in context.notes:
+            if exists:
+                raise Refused(confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject}")
+            context.notes[_OURS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
+        return [spec.subject] if exists else []
+
+    if context.deleting and _OURS not in context.notes:
+        return []
+    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
+    return spec.delete_permanently and context.notes.get(_OURS) == "new"
+
+
+def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
+    """`deleted`: a subject that is only soft-deleted counts too."""
+    listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
+    return isinstance(listed, list) and spec.subject in listed
+
+
+def _latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
+    return plane.read(_route(spec) + "/versions/latest")
+
+
+def _same(found: dict[str, Any], spec: SchemaProps) -> bool:
+    if (text(found, "schemaType") or "AVRO") != spec.schema_type:
+        return False
+    if spec.schema_type == "PROTOBUF":
+        return text(found, "schema").split() == spec.schema.split()
+    try:
+        return bool(json.loads(text(found, "schema")) == json.loads(spec.schema))
+    except ValueError:
+        return False
+
+
+def _body(spec: SchemaProps) -> dict[str, str]:
+    return {"schema": spec.schema, "schemaType": spec.schema_type}
+
+
+def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:
+    if not spec.compatibility:
+        return
+    try:
+        level = text(plane.get(path("config", spec.subject)), "compatibilityLevel")
+    except NotFound:
+        level = ""
+    if level != spec.compatibility:
+        plane.put(path("config", spec.subject), {"compatibility": spec.compatibility})
+
+
+def _plane(context: Ctx, spec: SchemaProps) -> RestClient:
+    return context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.credentials))
+
+
+def _route(spec: SchemaProps) -> str:
+    return path("subjects", spec.subject)

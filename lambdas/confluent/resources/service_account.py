@@ -1,0 +1,52 @@
+"""A service account. Its name is unique in the organization, so a name that is in use is our own from a lost answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.confluent.client import path, require_text, text
+from lambdas.confluent.lookup import Ctx, existing, known_and_named
+from lambdas.confluent.properties import ServiceAccountProps
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = ServiceAccountProps
+PATIENCE: Final = 1200.0
+_ROUTE: Final = "/iam/v2/service-accounts"
+
+
+def create(context: Ctx, spec: ServiceAccountProps) -> str:
+    body = {"display_name": context.name, "description": spec.description}
+    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+
+
+def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs | None:
+    found = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
+    return {"id": object_id, "name": text(found, "display_name"), "principal": f"User:{object_id}"}
+
+
+def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
+    found = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
+    wanted = {"display_name": context.name, "description": spec.description}
+    if changes := {name: value for name, value in wanted.items() if text(found, name) != value}:
+        context.vendor.cloud.patch(_route(object_id), changes)
+
+
+def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
+    """The account's API keys go with it, and its role bindings have to.
+
+    A binding whose making CloudFormation took for a failure, because an answer was lost on the way, is nobody's to delete; once
+    the account is gone, nothing would find it.
+    """
+    for binding in list(context.vendor.role_bindings(object_id)):
+        context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))
+    context.vendor.cloud.delete(_route(object_id))
+
+
+def adopt(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
+    cloud = context.vendor.cloud
+    listed = cloud.pages(_ROUTE, display_name=context.name)
+    return known_and_named(known, lambda one: cloud.read(_route(one)), listed, context.name, "display_name")
+
+
+def _route(object_id: str) -> str:
+    return _ROUTE + path(object_id)

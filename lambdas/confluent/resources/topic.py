@@ -1,0 +1,85 @@
+"""A Kafka topic. Its name is the user's: the Iceberg table gets it too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import RestClient, get_path, objects, path, text
+from lambdas.confluent.errors import mentions
+from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.properties import TopicProps
+from lambdas.shared.errors import Conflict, InProgress, Refused
+from lambdas.shared.resource import Outputs
+
+PROPERTIES: Final = TopicProps
+PATIENCE: Final = 2400.0
+
+
+def create(context: Ctx, spec: TopicProps) -> str:
+    body = {
+        "topic_name": spec.topic,
+        "partitions_count": spec.partitions,
+        "configs": [{"name": name, "value": value} for name, value in sorted(spec.config.items())],
+    }
+    try:
+        _plane(context, spec).post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
+    except Refused as refused:
+        if mentions(refused, "already exists"):
+            raise Conflict(confluent_errors.CONFLICT, refused.what) from None
+        if mentions(refused, "marked for deletion"):
+            raise InProgress(confluent_errors.CONFLICT, refused.what) from None
+        raise
+    return spec.topic
+
+
+def is_ready(context: Ctx, spec: TopicProps, object_id: str) -> Outputs | None:
+    found = existing(_plane(context, spec).read(_route(spec)), f"topic {object_id}")
+    return {"name": object_id, "partitions": text(found, "partitions_count")}
+
+
+def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
+    plane = _plane(context, spec)
+    found = existing(plane.read(_route(spec)), f"topic {object_id}")
+    if isinstance(now := get_path(found, "partitions_count"), int) and now < spec.partitions:
+        # Kafka refuses to set the number that a topic has, so a repetition would look like a failure.
+        plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
+    current = {text(one, "name"): one for one in objects(plane.read(_route(spec) + "/configs"), "data")}
+    if changes := [*_set(spec, current), *_reset(context, spec, current)]:
+        plane.post(_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
+
+
+def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
+    """Its records go with it. Kafka removes it in the background."""
+    _plane(context, spec).delete(_route(spec))
+
+
+def adopt(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
+    return in_container(
+        context,
+        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
+        lambda: [spec.topic] if _plane(context, spec).read(_route(spec)) is not None else [],
+    )
+
+
+def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
+    for name, value in sorted(spec.config.items()):
+        if text(current.get(name), "value") != value:
+            yield {"name": name, "value": value}
+
+
+def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
+    """Settings that the properties had and have no more go back to Confluent's own."""
+    before = context.previous.config if isinstance(context.previous, TopicProps) else {}
+    for name in sorted(before.keys() - spec.config.keys()):
+        if get_path(current.get(name), "is_default") is False:
+            yield {"name": name, "operation": "DELETE"}
+
+
+def _plane(context: Ctx, spec: TopicProps) -> RestClient:
+    return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
+
+
+def _route(spec: TopicProps) -> str:
+    return path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)

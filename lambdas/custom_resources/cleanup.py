@@ -1,0 +1,117 @@
+"""What vendors and jobs leave: objects and uploads in a bucket, tables of a Glue database.
+
+Each function goes on until the deadline and says whether nothing is left; what is gone already counts as removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from lambdas.shared.aws import refusal, told, unless
+from lambdas.shared.clock import Deadline
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+
+_GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
+
+
+#: The states of a stack in which it goes as a whole. In all others a resource goes because it is no longer wanted, and what
+#: it would have purged is in use.
+_GOING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
+
+
+@attrs.frozen
+class Cleaner:
+    """`client` makes the client of a service. `account` is the only one whose buckets are emptied."""
+
+    client: Callable[[str], Any]
+    account: str
+    deadline: Deadline
+
+    def remove(self, properties: Mapping[str, Any]) -> bool:
+        """Whether nothing is left of what `properties` name. Raises Transient, and LakeferryError where AWS refuses."""
+        for what, removed in _REMOVED.items():
+            if value := properties.get(what):
+                return removed(self, value)
+        return True
+
+    def stack_is_going(self, stack_id: str) -> bool:
+        """Raises Transient, and LakeferryError where AWS refuses."""
+        with told("asking for the stack's state"):
+            stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+        return any(stack["StackStatus"] in _GOING for stack in stacks)
+
+    def bucket(self, name: str) -> bool:
+        s3: S3Client = self.client("s3")
+        while self._has_time():
+            try:
+                with _asking(f"emptying bucket {name}"):
+                    if not self._round(s3, name):
+                        return True
+            except _Gone:
+                return True
+        return False
+
+    def glue_database(self, name: str) -> bool:
+        glue: GlueClient = self.client("glue")
+        while self._has_time():
+            try:
+                with _asking(f"removing Glue database {name}"):
+                    tables = glue.get_tables(DatabaseName=name)["TableList"]
+                    for table in tables:
+                        with suppress(_Gone), _asking(f"removing Glue table {name}.{table['Name']}"):
+                            glue.delete_table(DatabaseName=name, Name=table["Name"])
+                    if not tables:
+                        glue.delete_database(Name=name)
+                        return True
+            except _Gone:
+                return True
+        return False
+
+    def _has_time(self) -> bool:
+        return self.deadline.clock.time() < self.deadline.at
+
+    def _round(self, s3: S3Client, bucket: str) -> bool:
+        """Remove up to a thousand versions and a page of uploads; return False where there were none."""
+        owner = self.account
+        listed = s3.list_object_versions(Bucket=bucket, ExpectedBucketOwner=owner, MaxKeys=1000)
+        versions = [*listed.get("Versions", []), *listed.get("DeleteMarkers", [])]
+        if versions:
+            objects: list[ObjectIdentifierTypeDef] = [
+                {"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions
+            ]
+            answer = s3.delete_objects(Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True})
+            refused = answer.get("Errors", [])
+            if refused:
+                raise refusal(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
+        uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
+        for upload in uploads:
+            with suppress(_Gone), _asking("ending an upload"):
+                s3.abort_multipart_upload(
+                    Bucket=bucket, ExpectedBucketOwner=owner, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
+        return bool(versions or uploads)
+
+
+_REMOVED: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
+    "bucket": Cleaner.bucket,
+    "glue_database": Cleaner.glue_database,
+}
+
+
+class _Gone(Exception):
+    """It is not there any more."""
+
+
+@contextmanager
+def _asking(doing: str) -> Iterator[None]:
+    """Raises _Gone for what is not there, and else what `told` makes of the answer."""
+    with told(doing), unless(_GONE, _Gone):
+        yield

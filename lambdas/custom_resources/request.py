@@ -1,0 +1,165 @@
+"""A custom resource's event, the object that it is about, and what CloudFormation is doing with the stack.
+
+The physical id that CloudFormation keeps is made of the resource type, the logical id and a generation. The generation is a hash
+of the property values that make another object, not a count: the same values give the same object again. So a rollback names
+the old object by itself, and a create that was lost finds its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from lambdas.shared import errors
+from lambdas.shared.aws import CloudFormation, told, unless
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.properties import Properties
+from lambdas.shared.resource import ResourceHandler
+
+_PREFIX: Final = "lf1"
+#: The generation of kinds that are never replaced.
+ONLY_GENERATION: Final = "0"
+
+
+@attrs.frozen
+class Identity:
+    kind: str
+    logical_id: str
+    generation: str
+
+    def __str__(self) -> str:
+        """At most 1 KB, as CloudFormation wants it: a logical id has 255 characters at most."""
+        return ":".join((_PREFIX, self.kind, self.logical_id, self.generation))
+
+
+def parse_physical_id(physical_id: str) -> Identity | None:
+    """None where the id isn't one of ours: CloudFormation invents one where a create never answered."""
+    prefix, *parts = physical_id.split(":")
+    return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
+
+
+def generation_of(kind: ResourceHandler, spec: Properties) -> str:
+    """Never changes for the same values: ids of living resources are made of it."""
+    if not kind.PROPERTIES.CREATE_ONLY:
+        return ONLY_GENERATION
+    values = json.dumps([getattr(spec, name) for name in kind.PROPERTIES.CREATE_ONLY])
+    return hashlib.sha256(values.encode()).hexdigest()[:8]
+
+
+def is_replaced(kind: ResourceHandler, before: Properties, after: Properties) -> bool:
+    return any(getattr(before, name) != getattr(after, name) for name in kind.PROPERTIES.CREATE_ONLY)
+
+
+def resource_uid(stack_id: str, logical_id: str) -> str:
+    """A mark of the resource whatever its generation. The stack's id tells it from those of stacks of the same name too."""
+    return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
+
+
+_IN_PROGRESS: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+
+
+class Stacks(Protocol):
+    def is_forward(self, stack_id: str) -> bool:
+        """Whether the stack is being created or updated. False on its way back from that."""
+
+    def is_rolling_back(self, stack_id: str) -> bool:
+        """Whether what is deleted now was created by the operation that failed."""
+
+    def is_creating(self, stack_id: str, logical_id: str) -> bool:
+        """Whether CloudFormation waits for this resource to come into being. False where the stack doesn't have it."""
+
+
+@attrs.frozen
+class CloudFormationStacks:
+    """Raises Transient, and Denied or Refused where AWS will not answer."""
+
+    client: CloudFormation
+
+    def is_forward(self, stack_id: str) -> bool:
+        return self._status(stack_id) in _IN_PROGRESS
+
+    def is_rolling_back(self, stack_id: str) -> bool:
+        return "ROLLBACK" in self._status(stack_id)
+
+    def is_creating(self, stack_id: str, logical_id: str) -> bool:
+        try:
+            with told("describing a resource of the stack"), unless(("ValidationError",), LookupError):
+                detail = self.client.describe_stack_resource(StackName=stack_id, LogicalResourceId=logical_id)
+        except LookupError:
+            return False
+        return detail.get("StackResourceDetail", {}).get("ResourceStatus", "") in _IN_PROGRESS
+
+    def _status(self, stack_id: str) -> str:
+        with told("describing the stack"):
+            return str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])
+
+
+CREATE: Final = "Create"
+UPDATE: Final = "Update"
+DELETE: Final = "Delete"
+#: What `on_event` adds to the event for `is_complete`: when it was called, in seconds since 1970, and the physical id of a
+#: replacement that was rolled back.
+STARTED: Final = "StartedAt"
+DISCARD: Final = "Discard"
+
+
+@attrs.frozen
+class Request:
+    """`verb` is Create, Update or Delete; `physical_id` is "" on Create. `started` and `discard` are what `on_event` added."""
+
+    id: str
+    verb: str
+    stack_id: str
+    logical_id: str
+    kind: str
+    physical_id: str
+    given: Mapping[str, Any]
+    before: Mapping[str, Any]
+    started: float = 0.0
+    discard: str = ""
+
+    @property
+    def identity(self) -> Identity | None:
+        found = parse_physical_id(self.physical_id)
+        return found if found and (found.kind, found.logical_id) == (self.kind, self.logical_id) else None
+
+    @property
+    def mark(self) -> str:
+        """Differs when the wanted properties differ."""
+        return hashlib.sha256(json.dumps(self.given, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def read_request(event: Mapping[str, Any]) -> Request:
+    """Raises LakeferryError for what CloudFormation doesn't send."""
+    try:
+        given = dict(event["ResourceProperties"])
+        verb = event["RequestType"]
+        request = Request(
+            id=str(event["RequestId"]),
+            verb=str(verb),
+            stack_id=str(event["StackId"]),
+            logical_id=str(event["LogicalResourceId"]),
+            kind=str(given.get("kind", "")),
+            physical_id=str(event.get("PhysicalResourceId") or ""),
+            given=given,
+            before=dict(event.get("OldResourceProperties") or {}),
+            started=float(event.get(STARTED) or 0.0),
+            discard=str(event.get(DISCARD) or ""),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise LakeferryError(errors.FOREIGN, f"an event without {error}") from None
+    if verb not in (CREATE, UPDATE, DELETE):
+        raise LakeferryError(errors.FOREIGN, f"an event of type {verb}")
+    return request
+
+
+def parse_stack_arn(stack_id: str) -> tuple[str, str, str]:
+    """Account, region and name of a stack, from its ARN. Raises LakeferryError where it isn't one."""
+    parts = stack_id.split(":", 5)
+    if len(parts) != 6 or parts[2] != "cloudformation" or not parts[5].startswith("stack/"):
+        raise LakeferryError(errors.FOREIGN, f"{stack_id!r} is not the ARN of a stack")
+    return parts[4], parts[3], parts[5].split("/")[1]

@@ -1,0 +1,55 @@
+"""Cleanup on delete, behind CDK's provider framework.
+
+What a resource names is emptied when its whole stack goes, and only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack
+from lambdas.shared.errors import Transient
+from lambdas.shared.log import Log
+
+#: A thousand objects are deleted in one call.
+_SLOW_CALLS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Name the resource. Calls nothing, so it can't fail."""
+    if event["RequestType"] == "Delete":
+        return {"PhysicalResourceId": event["PhysicalResourceId"]}
+    return {"PhysicalResourceId": physical_id(event["LogicalResourceId"], event["ResourceProperties"])}
+
+
+def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    if event["RequestType"] != "Delete":
+        return {"IsComplete": True}
+    with entry_point(request=event.get("RequestId"), verb="Delete", resource=event.get("LogicalResourceId")) as log:
+        require_own_stack(event, context)
+        return {"IsComplete": _removed(event, context, log)}
+
+
+def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
+    """Return False while something has to be waited for. What belongs to a stack that stays is left alone."""
+    account = context.invoked_function_arn.split(":")[4]
+    cleaner = Cleaner(lambda service: client(service, _SLOW_CALLS), account, deadline(context, contract.HANDLER_MARGIN_SECONDS))
+    try:
+        if not cleaner.stack_is_going(event["StackId"]):
+            log.info("left alone: the stack stays")
+            return True
+        return cleaner.remove(event["ResourceProperties"])
+    except Transient as error:
+        log.info("waiting", code=error.row.code, reason=str(error))
+        return False
+
+
+def physical_id(logical_id: str, properties: Mapping[str, Any]) -> str:
+    """Return one id for each bucket or database: CloudFormation deletes the old one when a resource names another."""
+    cleaned = next((f"{name}:{properties[name]}" for name in contract.PURGES if properties.get(name)), logical_id)
+    return f"purge:{cleaned}"

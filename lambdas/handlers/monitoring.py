@@ -1,0 +1,143 @@
+"""The watch: invoked on a schedule, looks at everything once and writes metrics."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+from botocore.config import Config
+
+from lambdas import contract
+from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
+from lambdas.confluent.telemetry import TELEMETRY
+from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_variables
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring import metrics
+from lambdas.monitoring.checks import Clients, checks_of, run_checks
+from lambdas.monitoring.measurements import (
+    Connection,
+    ExportResults,
+    GlueTables,
+    KafkaTopics,
+    SecretKeys,
+    SnowflakeTables,
+    TableflowTables,
+)
+from lambdas.monitoring.settings import Monitored, combine
+from lambdas.shared import deployment
+from lambdas.shared.clock import Clock, Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.s3 import Objects
+from lambdas.shared.secrets import SecretStore
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_QUICK_CALLS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
+#: Seconds at the end, in which metrics are written, and the part of the rest that each vendor may use up.
+_MARGIN: Final = 15.0
+_SHARE: Final = 0.4
+
+
+@attrs.frozen
+class Settings:
+    deployment: str
+    bucket: str
+    prefix: str
+    monitored: Monitored
+    metrics_key: str
+    telemetry_url: str
+    tableflow_secret: str
+    confluent_url: str
+    snowflake_secret: str
+    snowflake_url: str
+
+
+def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """How much was measured. What could not be is no failure of the watch: it is counted, and the count has an alarm."""
+    with entry_point() as log:
+        clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
+        left = deadline(context, _MARGIN).left()
+        results = run_checks(checks_of(settings.monitored, clients(settings, clock, left)), log)
+        metrics.emit(_client("cloudwatch"), results, settings.deployment, clock.time())
+        return {"seen": len(results.values), "unseen": results.unseen}
+
+
+def clients(settings: Settings, clock: Clock, left: float) -> Clients:
+    def session() -> Session:
+        return Session(Deadline(clock, clock.time() + left * _SHARE))
+
+    return Clients(
+        lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
+        tables=TableflowTables(lambda: tableflow(settings, session(), clock)),
+        topics=KafkaTopics(lambda: telemetry(settings, session(), clock), settings.monitored.cluster, clock.time),
+        shown=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
+        results=ExportResults(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
+        keys=SecretKeys(_client("secretsmanager"), clock.time),
+        sns=_client("sns"),
+        now=clock.time,
+    )
+
+
+def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
+    if not settings.metrics_key or not settings.monitored.cluster:
+        raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
+    key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
+    return RestClient(session, clock, settings.telemetry_url, key)
+
+
+def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
+    """With the key, and of the environment and cluster, that the secret names."""
+    if not settings.tableflow_secret:
+        raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLEFLOW_SECRET)
+    store = SecretStore(_client("secretsmanager"))
+    key, held = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
+    plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
+    return Connection(plane, held["environment.id"].reveal(), held["kafka.cluster.id"].reveal())
+
+
+def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
+    """As the user whose key stands in the secret, without a warehouse."""
+    if not settings.snowflake_secret:
+        raise LakeferryError(monitoring_errors.NOT_SET, contract.SNOWFLAKE_SECRET)
+    store = SecretStore(_client("secretsmanager"))
+    held = store.read(settings.snowflake_secret)
+    account, user, role = (
+        held[name].reveal() if name in held else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+    )
+    login = Login(account, user, sql.named(role))
+    return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
+
+
+def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
+    """Raises LakeferryError that names all that is missing."""
+    required = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS)
+    require_variables(environment, *required)
+    return Settings(
+        deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",
+        bucket=environment[contract.LAKE_BUCKET],
+        prefix=environment[contract.LAKE_PREFIX].strip("/"),
+        monitored=combine(
+            deployment.read(s3, environment[contract.SETTINGS]),
+            cluster=environment.get(contract.CLUSTER, ""),
+            snowflake_schema=environment.get(contract.SNOWFLAKE_SCHEMA, ""),
+            topic_arns=environment.get(contract.TOPIC_ARNS, ""),
+        ),
+        metrics_key=environment.get(contract.CLOUD_KEY_SECRET, ""),
+        telemetry_url=environment.get(contract.CONFLUENT_URL) or TELEMETRY,
+        tableflow_secret=environment.get(contract.TABLEFLOW_SECRET, ""),
+        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
+        snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
+        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+    )
+
+
+def _client(service: str) -> Any:
+    """Return a client that gives up early: every check has its own short time."""
+    return client(service, _QUICK_CALLS)

@@ -1,0 +1,80 @@
+"""What every function's entry point needs: clients of AWS, its settings, a deadline, and one way to fail."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import boto3
+from botocore.config import Config
+
+from lambdas.custom_resources.request import parse_stack_arn
+from lambdas.shared import errors
+from lambdas.shared.clock import Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.log import Log, open_log
+from lambdas.shared.redaction import invocation, redact
+
+#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own words take their part.
+REASON_BYTES: Final = 2000
+AWS_CONFIG: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+class LambdaContext(Protocol):
+    @property
+    def invoked_function_arn(self) -> str: ...
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class Failed(Exception):
+    """The one message that CloudFormation, Secrets Manager or Lambda shows: short, and without a secret or a stack trace."""
+
+
+@functools.cache
+def client(service: str, config: Config = AWS_CONFIG) -> Any:
+    """Return a client that is kept for as long as the function stays warm: creating one takes a tenth of a second."""
+    session: Any = boto3.session.Session()
+    return session.client(service, config=config)
+
+
+@contextmanager
+def entry_point(**fields: Any) -> Iterator[Log]:
+    """Run one invocation, with a log whose lines all carry `fields`. Raises Failed in place of every other exception."""
+    log = open_log().bind(**fields)
+    with invocation():
+        try:
+            yield log
+        except LakeferryError as error:
+            log.error("failed", code=error.row.code, reason=str(error))
+            raise Failed(truncate(str(error), REASON_BYTES)) from None
+        except Exception as error:
+            log.error("failed unexpectedly", trace=True)
+            raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
+
+
+def deadline(context: LambdaContext, margin_seconds: float) -> Deadline:
+    """Return the end of this invocation's work, `margin_seconds` before Lambda ends it."""
+    clock = SystemClock()
+    return Deadline(clock, clock.time() + context.get_remaining_time_in_millis() / 1000 - margin_seconds)
+
+
+def require_variables(environment: Mapping[str, str], *names: str) -> None:
+    """Raise LakeferryError that names all of the variables that are missing or empty."""
+    if missing := [name for name in names if not environment.get(name)]:
+        raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
+
+
+def require_own_stack(event: Mapping[str, Any], context: LambdaContext) -> None:
+    """Raise LakeferryError unless the event comes from a stack of the function's own account and region."""
+    account, region, _ = parse_stack_arn(str(event.get("StackId")))
+    if [region, account] != context.invoked_function_arn.split(":")[3:5]:
+        raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} asks")
+
+
+def truncate(text: str, length: int) -> str:
+    """Return `text` without secrets, and at most `length` bytes of it in UTF-8, ending between two characters."""
+    encoded = redact(text).encode()
+    return encoded.decode() if len(encoded) <= length else encoded[: length - 3].decode(errors="ignore") + "…"

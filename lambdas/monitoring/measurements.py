@@ -1,0 +1,311 @@
+"""What can be measured of a deployment at each hop: in AWS, at Confluent, in Snowflake, of exports and of keys."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+from botocore.exceptions import ClientError
+
+from exports import contract as contracts
+from exports.contract import WindowRule
+from exports.toml_model import BadFile
+from exports.windows import closed_windows
+from lambdas.confluent import telemetry
+from lambdas.confluent.client import RestClient, get_path, objects, require_text, text
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.settings import MonitoredExport
+from lambdas.shared import cron
+from lambdas.shared.aws import error_code, told
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.s3 import Objects
+from lambdas.snowflake import sql
+from lambdas.snowflake.client import Snowflake
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+T = TypeVar("T")
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def remembered(ask: Callable[[], T]) -> Callable[[], T]:
+    """`ask`, called once, whichever thread needs it first. Where that raises LakeferryError, every call raises it."""
+    outcomes: list[T | LakeferryError] = []
+    lock = threading.Lock()
+
+    def answer() -> T:
+        with lock:
+            if not outcomes:
+                try:
+                    outcomes.append(ask())
+                except LakeferryError as error:
+                    outcomes.append(error)
+        (outcome,) = outcomes
+        if isinstance(outcome, LakeferryError):
+            raise outcome
+        return outcome
+
+    return answer
+
+
+_METADATA: Final = ".metadata.json"
+_COUNTED: Final = re.compile(r"\d{5,}-")
+
+
+@attrs.frozen
+class GlueTables:
+    """One Glue database. Ages are in hours, of the snapshot that is current at the hop."""
+
+    glue: GlueClient
+    s3: S3Client
+    database: str
+    now: Callable[[], float]
+
+    def glue_age(self, table: str) -> float:
+        return self._age(*self._shown(table))
+
+    def iceberg_age(self, table: str) -> float:
+        """Of the newest metadata that lies there, whether or not Glue knows it. A commit that failed may leave some too; the
+        next one that doesn't puts that right."""
+        bucket, key = self._shown(table)
+        return self._age(bucket, self._newest(bucket, key))
+
+    def _shown(self, table: str) -> tuple[str, str]:
+        """Bucket and key of the metadata that Glue names."""
+        with told(f"asking Glue for {self.database}.{table}"):
+            try:
+                parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
+            except ClientError as error:
+                if error_code(error) != "EntityNotFoundException":
+                    raise
+                parameters = None
+        parts = urlsplit((parameters or {}).get("metadata_location", ""))
+        if not parts.netloc:
+            raise LakeferryError(monitoring_errors.NO_TABLE, f"{self.database}.{table}")
+        return parts.netloc, parts.path.lstrip("/")
+
+    def _newest(self, bucket: str, key: str) -> str:
+        """Names of metadata count up; where they don't, the time of writing tells."""
+        folder, name = key.rsplit("/", 1)
+        counted = bool(_COUNTED.match(name))
+        listed = Objects(self.s3, bucket).list(f"{folder}/", after=key if counted else "")
+        found = [each for each in listed if each.key.endswith(_METADATA)]
+        if not found:
+            return key
+        return found[-1].key if counted else max(found, key=lambda each: each.modified).key
+
+    def _age(self, bucket: str, key: str) -> float:
+        found = Objects(self.s3, bucket).read(key)
+        metadata = found.document if found else {}
+        current = metadata.get("current-snapshot-id")
+        for snapshot in metadata.get("snapshots") or []:
+            if snapshot["snapshot-id"] == current:
+                return (self.now() - float(snapshot["timestamp-ms"]) / 1000) / HOUR
+        raise LakeferryError(monitoring_errors.NO_COMMIT, f"s3://{bucket}/{key}")
+
+
+ROUTE: Final = "/tableflow/v1/tableflow-topics"
+
+
+class Connection(NamedTuple):
+    plane: RestClient
+    environment_id: str
+    cluster_id: str
+
+
+class TableflowTables:
+    """One cluster's, listed once."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._listed = remembered(self._list)
+
+    def stopped(self, topic: str) -> float:
+        """1 where Tableflow writes the table no more until somebody acts, 0 where it runs or starts."""
+        table = self._table(topic)
+        failed = text(table, "status", "phase") == "FAILED" or bool(objects(table, "status", "failing_table_formats"))
+        return float(failed or get_path(table, "spec", "suspended") is True)
+
+    def created(self, topic: str) -> float:
+        """In seconds since 1970."""
+        return datetime.fromisoformat(require_text(self._table(topic), "metadata", "created_at")).timestamp()
+
+    def _table(self, topic: str) -> Mapping[str, Any]:
+        found = self._listed().get(topic)
+        if found is None:
+            raise LakeferryError(monitoring_errors.NO_TABLEFLOW, f"topic {topic}")
+        return found
+
+    def _list(self) -> Mapping[str, Mapping[str, Any]]:
+        plane, environment, cluster = self._connect()
+        listed = plane.pages(ROUTE, **{"environment": environment, "spec.kafka_cluster": cluster})
+        return {text(one, "spec", "display_name"): one for one in listed}
+
+
+_STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({table}) AS RESULT"
+_RUNNING: Final = "RUNNING"
+
+
+class KafkaTopics:
+    """One cluster's. What the Metrics API says is asked for once."""
+
+    def __init__(self, connect: Callable[[], RestClient], cluster_id: str, now: Callable[[], float]) -> None:
+        self._now = now
+        plane = remembered(connect)
+        self._received = remembered(lambda: telemetry.last_received(plane(), cluster_id, now()))
+        self._skipped = remembered(lambda: telemetry.recently_skipped(plane(), cluster_id, now()))
+        self._logged = remembered(lambda: telemetry.recently_received(plane(), cluster_id, now()))
+
+    def age(self, topic: str) -> float:
+        """In hours; a topic without records in the last week is as old as that."""
+        now = self._now()
+        return (now - self._received().get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
+
+    def skipped(self) -> float:
+        """Records that Tableflow left out of tables, in this hour and the one before."""
+        return self._skipped()
+
+    def logged(self, error_log: str) -> float:
+        """Records that Tableflow wrote to this topic in place of a table, in this hour and the one before."""
+        return self._logged().get(error_log, 0.0)
+
+
+@attrs.frozen
+class SnowflakeTables:
+    """Tables in Snowflake, seen as their readers see them. No warehouse works for this."""
+
+    connect: Callable[[], Snowflake]
+    now: Callable[[], float]
+
+    def age(self, table: str) -> float:
+        """In hours, of the snapshot that is shown."""
+        reference = sql.reference(*sql.split(table))
+        status = self.connect().document(sql.statement(_STATUS, table=reference))
+        told: Mapping[str, Any] = status if isinstance(status, dict) else {}
+        if told.get("executionState") != _RUNNING:
+            reason = told.get("invalidExecutionStateReason") or "it gives no reason"
+            raise LakeferryError(
+                monitoring_errors.NOT_REFRESHING, f"{table} is {told.get('executionState') or 'frozen'}: {reason}"
+            )
+        instant = _seconds(told.get("lastSnapshotTime"))
+        if instant is None:
+            raise LakeferryError(monitoring_errors.NO_COMMIT, f"{table} in Snowflake")
+        return (self.now() - instant) / HOUR
+
+
+def _seconds(told: object) -> float | None:
+    """Snowflake's documentation doesn't say how it writes times there: as milliseconds since 1970, or as a date."""
+    try:
+        return float(str(told)) / 1000 or None
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(str(told)).timestamp()
+    except ValueError:
+        return None
+
+
+class Sns(Protocol):
+    def get_topic_attributes(self, **asked: Any) -> Any: ...
+
+
+@attrs.frozen
+class ExportResults:
+    """What exports have published, below `prefix`."""
+
+    objects: Objects
+    prefix: str
+    glue: GlueClient
+    now: Callable[[], float]
+
+    def late(self, export: MonitoredExport) -> float:
+        """Hours for which the oldest window has been missing of those that are missing without a gap up to the newest that is
+        due; 0 where that one is there, and until the first run since the export was deployed is due."""
+        hours = self._missing(export)
+        if hours == 0:
+            return 0.0
+        first = self.first_run(export)
+        due = first + timedelta(hours=export.late_after_hours) if first else None
+        return hours if due and self.now() >= due.timestamp() else 0.0
+
+    def first_run(self, export: MonitoredExport) -> datetime | None:
+        """The first time of the schedule since the export's job was created; None where none comes."""
+        with told(f"asking Glue for job {export.job}"):
+            created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
+        return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
+
+    def _missing(self, export: MonitoredExport) -> float:
+        now = datetime.fromtimestamp(self.now(), UTC)
+        grace = timedelta(hours=export.late_after_hours)
+        schedule = cron.parse(export.cron, export.zone)
+        due = schedule.until(now - grace)
+        closed = [(window.label, window.end) for window in closed_windows(_rule(export), due)] if due else []
+        there = self._labels(export.export, "manifests") | self._labels(export.export, "skipped")
+        missing = None
+        for label, end in reversed(closed):
+            if label in there:
+                break
+            missing = end
+        wanted = schedule.after(missing - timedelta(seconds=1)) if missing else None
+        return (now - grace - wanted).total_seconds() / HOUR if wanted else 0.0
+
+    def _labels(self, export: str, folder: str) -> set[str]:
+        prefix = f"{self.prefix}/{export}/{folder}/"
+        return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
+
+
+def unconfirmed(sns: Sns, export: MonitoredExport) -> float:
+    """How many recipients get nothing: they never confirmed, or have left. SNS forgets them after two days."""
+    with told(f"asking for topic {export.topic}"):
+        attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]
+    return float(max(0, export.recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
+
+
+def _rule(export: MonitoredExport) -> WindowRule:
+    try:
+        rule = contracts.load(export.export).window
+    except BadFile as bad:
+        raise LakeferryError(monitoring_errors.CONTRACT, str(bad)) from None
+    return attrs.evolve(rule, first=date.fromisoformat(export.first_day)) if export.first_day else rule
+
+
+_CURRENT: Final = "AWSCURRENT"
+
+
+@attrs.frozen
+class SecretKeys:
+    """Secrets are named by name or ARN."""
+
+    client: SecretsManagerClient
+    now: Callable[[], float]
+
+    def age_days(self, secret: str) -> float:
+        with told(f"asking for the versions of secret {secret}"):
+            versions = self.client.list_secret_version_ids(SecretId=secret)["Versions"]
+        for version in versions:
+            if _CURRENT in version.get("VersionStages", []):
+                return (self.now() - float(version["CreatedDate"].timestamp())) / DAY
+        raise LakeferryError(monitoring_errors.NO_VALUE, f"secret {secret}")
+
+    def overdue_days(self, secret: str) -> float:
+        """0 where no rotation is due. Secrets Manager leaves the date in the past where rotation keeps failing
+        (DescribeSecret, NextRotationDate)."""
+        with told(f"describing secret {secret}"):
+            described = self.client.describe_secret(SecretId=secret)
+        due = described.get("NextRotationDate") if described.get("RotationEnabled") else None
+        return max(0.0, self.now() - float(due.timestamp())) / DAY if due else 0.0
+
+
+def name_of(arn: str) -> str:
+    """As people call it: without the six characters that Secrets Manager adds."""
+    name = arn.rsplit(":secret:", 1)[-1]
+    return name[:-7] if len(name) > 7 and name[-7] == "-" else name

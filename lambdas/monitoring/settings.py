@@ -1,0 +1,55 @@
+"""What the watch measures: a deployment's settings, and the ids that are known once it is deployed."""
+
+from __future__ import annotations
+
+import attrs
+
+from lambdas.shared import deployment
+from lambdas.shared.deployment import DeploymentSettings
+
+
+@attrs.frozen
+class MonitoredTable:
+    """`database` is Glue's, `snowflake` the table's full name there; "" where it isn't shown."""
+
+    topic: str
+    database: str = ""
+    snowflake: str = ""
+
+
+@attrs.frozen
+class MonitoredExport(deployment.Export):
+    """`topic` is the ARN of the SNS topic that has `recipients`; nobody counts them where that is ""."""
+
+    topic: str = ""
+
+
+@attrs.frozen
+class Monitored:
+    """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records that Tableflow
+    can't write."""
+
+    cluster: str = ""
+    tables: list[MonitoredTable] = attrs.Factory(list)
+    exports: list[MonitoredExport] = attrs.Factory(list)
+    secrets: list[str] = attrs.Factory(list)
+    deployer_secrets: list[str] = attrs.Factory(list)
+    error_logs: list[str] = attrs.Factory(list)
+
+
+def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Monitored:
+    """`topic_arns` is how the ARNs of the exports' SNS topics begin."""
+    tables = [
+        MonitoredTable(
+            topic=table.topic,
+            database=cluster if table.in_glue else "",
+            snowflake=f"{snowflake_schema}.{table.snowflake}" if table.snowflake and snowflake_schema else "",
+        )
+        for table in settings.tables
+    ]
+    exports = [
+        MonitoredExport(**attrs.asdict(each), topic=f"{topic_arns}{each.export}" if topic_arns else "")
+        for each in settings.exports
+    ]
+    logs = sorted({table.error_log for table in settings.tables if table.error_log})
+    return Monitored(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)

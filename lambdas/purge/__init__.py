@@ -1,1 +1,0 @@
-"""Removing what others left in places of ours, when a deployment goes. Everything may be asked for again."""

@@ -1,0 +1,66 @@
+"""The calls of AWS that Lambdas make, as ports that boto3's clients fit, and their errors in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
+from lambdas.shared import errors
+from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
+
+#: Answers after which nothing was done, and nothing would be the next time.
+FINAL: Final = frozenset(
+    "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException InvalidRequestException "
+    "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
+    "ResourceNotFoundException ValidationError ValidationException".split()
+)
+#: Answers for want of a permission. A new role's permissions take some seconds to be known everywhere.
+DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
+
+
+class DynamoDb(Protocol):
+    def get_item(self, **asked: Any) -> Any: ...
+
+    def put_item(self, **asked: Any) -> Any: ...
+
+
+class CloudFormation(Protocol):
+    def describe_stacks(self, **asked: Any) -> Any: ...
+
+    def describe_stack_resource(self, **asked: Any) -> Any: ...
+
+
+def error_code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
+    """Raises what `error` makes of AWS's code where that is one of `codes`; every other error passes."""
+    try:
+        yield
+    except ClientError as refused:
+        if (code := error_code(refused)) in codes:
+            raise error(code) from None
+        raise
+
+
+def refusal(doing: str, code: str) -> LakeferryError:
+    """Refused where the code is final, Denied for want of a permission, and Transient otherwise."""
+    kind = Refused if code in FINAL else Denied if code in DENIED else Transient
+    return kind(errors.STORAGE, f"{doing}: {code}")
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Turns what boto3 raises into a `refusal`, and into Transient where there was no answer."""
+    try:
+        yield
+    except ClientError as error:
+        raise refusal(doing, error_code(error)) from None
+    except (BotoCoreError, ResponseParserError) as error:
+        raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

@@ -1,0 +1,69 @@
+"""What a deployment consists of, as far as it is known before it is deployed: an object in S3 that the stacks publish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import attrs
+import cattrs
+
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.s3 import Objects
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_SCHEME: Final = "s3"
+
+
+@attrs.frozen
+class Table:
+    """`snowflake` is the table's name in the deployment's Snowflake schema, "" where it isn't shown there.
+
+    `error_log` is the topic that takes records that Tableflow can't write, "" where they go nowhere.
+    """
+
+    topic: str
+    in_glue: bool = True
+    snowflake: str = ""
+    error_log: str = ""
+
+
+@attrs.frozen
+class Export:
+    """`recipients` is how many addresses the deployment file names.
+
+    `first_day` (ISO 8601) belongs to the first window that is exported; "" where the contract says.
+    """
+
+    export: str
+    job: str
+    cron: str
+    zone: str
+    late_after_hours: float
+    recipients: int = 0
+    first_day: str = ""
+
+
+@attrs.frozen
+class DeploymentSettings:
+    """`secrets` are names of secrets that rotate, `deployer_secrets` those of keys that people created."""
+
+    tables: list[Table] = attrs.Factory(list)
+    exports: list[Export] = attrs.Factory(list)
+    secrets: list[str] = attrs.Factory(list)
+    deployer_secrets: list[str] = attrs.Factory(list)
+
+
+def read(s3: S3Client, url: str) -> DeploymentSettings:
+    """Raises LakeferryError where there is no such object, or it isn't what the stacks publish."""
+    parts = urlsplit(url)
+    found = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None
+    if found is None:
+        raise LakeferryError(errors.SETTINGS, f"there is no object {url}")
+    try:
+        return cattrs.structure(found.document, DeploymentSettings)
+    except cattrs.BaseValidationError:
+        raise LakeferryError(errors.SETTINGS, f"{url} is not a deployment's settings") from None

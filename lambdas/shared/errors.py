@@ -1,0 +1,163 @@
+"""Errors of the Lambdas. An error's class decides what is done about it, its row what users read.
+
+LakeferryError
+├── BadProperties        the event's properties, all mistakes at once         reported at once
+├── StaleRequest         a later request has taken this one's place           reported at once
+├── Refused              the vendor says no, and would say it again           reported at once
+│   ├── Denied           401 or 403: also what a right says that isn't there yet   waited for, a while
+│   ├── NotFound         404 on something else than the object itself         waited for, a while
+│   └── Conflict         409: exists, or in use, or being changed             waited for, a while
+├── ResourceFailed       the object exists and doesn't work                   waited for, a while
+│   └── NeedsReplacement  … and only a new one can help                       replaced, a while
+│       └── ReplacementRequired  it works, but a property changed that can't  replaced
+├── Transient            nobody knows whether it had an effect                waited for
+│   ├── InProgress       nothing is wrong, it takes its time
+│   ├── RateLimited      429
+│   └── OutOfTime        this invocation ends; the next one carries on
+├── ResourceMissing      the object that we know is not there                 found or created again
+│   └── ParentMissing    the environment or cluster that held it is not there
+└── TimedOut             waited for as long as is sensible; carries the last reason
+
+"A while" is `patience`, in seconds, counted from the first time that the same error came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from lambdas.shared.redaction import redact
+
+#: A detail that the vendor gave is cut to this many characters.
+DETAIL_LENGTH = 300
+
+
+class ErrorRow(NamedTuple):
+    """A code, which never changes its meaning, and what to do. lakeferry/errors.toml has its title and its cause."""
+
+    code: str
+    remedy: str
+
+
+class LakeferryError(Exception):
+    """`what` says what happened, in words without secrets; the row says what to do.
+
+    `doing` names operation, kind and id; whoever knows them sets it.
+    """
+
+    patience: float = 0.0
+    doing: str = ""
+
+    def __init__(self, row: ErrorRow, what: str, *, patience: float | None = None) -> None:
+        self.row = row
+        self.what = redact(what)
+        if patience is not None:
+            self.patience = patience
+        super().__init__(row.code, self.what)
+
+    def __str__(self) -> str:
+        return f"{self.row.code}  {self.doing}{self.what}. What to do: {self.row.remedy}"
+
+
+class BadProperties(LakeferryError):
+    """`problems` are pairs of a property's name and what is wrong with it."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(PROPERTIES, "; ".join(f"{name}: {wrong}" for name, wrong in problems))
+
+
+class StaleRequest(LakeferryError):
+    """Nothing may be done any more in the name of this request."""
+
+
+class Refused(LakeferryError):
+    """The vendor understood, did nothing and would refuse again."""
+
+
+class Denied(Refused):
+    patience = 120.0
+
+
+class NotFound(Refused):
+    patience = 600.0
+
+
+class Conflict(Refused):
+    patience = 600.0
+
+
+class ResourceFailed(LakeferryError):
+    """The vendor made the object, and reports that it doesn't work."""
+
+
+class NeedsReplacement(ResourceFailed):
+    """Only deleting the object and making it again can help."""
+
+
+class ReplacementRequired(NeedsReplacement):
+    """The vendor can't change what has to change, and its name can't be had twice: the old one goes first."""
+
+
+class Transient(LakeferryError):
+    """Repeating may help; whether it had an effect is not known."""
+
+
+class InProgress(Transient):
+    """Nothing is wrong."""
+
+
+class RateLimited(Transient):
+    """`wait` is how many seconds the vendor wants to be left alone."""
+
+    def __init__(self, row: ErrorRow, what: str, *, wait: float) -> None:
+        super().__init__(row, what)
+        self.wait = wait
+
+
+class OutOfTime(Transient):
+    """The invocation's time is used up."""
+
+
+class ResourceMissing(LakeferryError):
+    """The object that we made is not where it was."""
+
+
+class ParentMissing(ResourceMissing):
+    """The environment or the cluster that held the object is not there, or a 403 makes it look so."""
+
+    patience = 600.0
+
+
+class TimedOut(LakeferryError):
+    """The wait is over; row and words are those of what was waited for."""
+
+
+PROPERTIES: Final = ErrorRow("LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created.")
+OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN", "Nothing, unless the deployment failed because of it: then deploy again.")
+FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT", "Find out who invoked it; nothing was done.")
+SETTINGS: Final = ErrorRow("LF-SETTINGS", "Deploy again; don't edit the function manually.")
+WAITING: Final = ErrorRow(
+    "LF-WAITING", "Look at the object in the vendor's console; when it is well, deploy again: what exists is taken over."
+)
+OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation carries on.")
+OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delete and a create.")
+VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry looks for it once more and creates it again if it is gone.")
+UNREACHABLE: Final = ErrorRow(
+    "NET-UNREACHABLE",
+    "Look at the vendor's status page and, if the function runs in a VPC, at its route to the internet; then deploy again.",
+)
+TLS: Final = ErrorRow("NET-TLS", "Let the vendor's hosts through unopened; there is no switch to turn the check off.")
+UNREADABLE: Final = ErrorRow("NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page.")
+ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address named above, and where it comes from.")
+SECRET_MISSING: Final = ErrorRow(
+    "AWS-SECRET-MISSING", "Fill it (`lakeferry secrets set`), or correct the name, and deploy again."
+)
+SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields named above.")
+STORAGE: Final = ErrorRow("AWS-REFUSED", "Look at the error's own code above; deploy again when it is fixed.")
+DOCUMENT: Final = ErrorRow(
+    "AWS-DOCUMENT", "Look at the object named above; an earlier version can be restored, because the bucket keeps them."
+)
+
+OUTPUTS: Final = ErrorRow("LF-OUTPUTS", "Shorten the names that the value is built from, and deploy again.")
+INTERNAL: Final = ErrorRow("LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret.")

@@ -1,0 +1,139 @@
+"""Properties of a resource: a frozen attrs class a kind, read from what CloudFormation sends.
+
+CloudFormation sends booleans and numbers as strings, at any depth. Properties of the stack's last deployment come back on
+updates and deletes, also when a newer release has read them differently since, so those are read leniently: what is
+unknown is left out, and what is missing has its default. A property that comes to a kind after a release needs one.
+What is new is read strictly, and all its mistakes are told at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import attrs
+from cattrs import Converter
+
+from lambdas import contract
+from lambdas.shared.errors import BadProperties
+
+T = TypeVar("T", bound="Properties")
+
+#: What CloudFormation and the lifecycle themselves put among the properties.
+RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.REPAIR})
+
+
+@attrs.frozen
+class Properties:
+    """The schema of a resource type. TYPE is its name in stacks, OUTPUTS are what `Fn::GetAtt` gives, CREATE_ONLY are properties
+    whose change makes another object."""
+
+    TYPE: ClassVar[str] = ""
+    OUTPUTS: ClassVar[tuple[str, ...]] = ()
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
+
+    def problems(self) -> Iterable[tuple[str, str]]:
+        """Mistakes that only several properties together show: name and what is wrong."""
+        return ()
+
+
+def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()) -> Any:
+    """A property; `doc` is what the reference says of it. list and dict as default stand for an empty one."""
+    given = attrs.Factory(default) if default in (list, dict) else default
+    return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
+
+
+def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
+    """Raises BadProperties. Unknown names are mistakes only where `strict`."""
+    fields = {field.name: field for field in attrs.fields(cls)}
+    hints = get_type_hints(cls)
+    found: list[tuple[str, str]] = []
+    values: dict[str, Any] = {}
+    for name in given.keys() - fields.keys() - RESERVED if strict else ():
+        close = difflib.get_close_matches(name, list(fields), n=1)
+        found.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
+    for name, field in fields.items():
+        if name in given:
+            try:
+                values[name] = _value(field, hints[name], given[name])
+            except (ValueError, TypeError) as error:
+                found.append((name, str(error)))
+        elif field.default is attrs.NOTHING:
+            found.append((name, f"is missing. {field.metadata['doc']}"))
+    if not found:
+        properties = cls(**values)
+        found.extend(properties.problems())
+        if not found:
+            return properties
+    raise BadProperties(sorted(found))
+
+
+def _value(field: attrs.Attribute[Any], kind: Any, given: Any) -> Any:
+    value = _CONVERTER.structure(given, kind)
+    choices = field.metadata["one_of"]
+    if choices and value not in choices:
+        raise ValueError(f"{given!r} is none of {', '.join(map(str, choices))}. {field.metadata['doc']}")
+    return value
+
+
+def _boolean(given: Any, _: type) -> bool:
+    if isinstance(given, bool):
+        return given
+    if str(given).lower() in ("true", "false"):
+        return str(given).lower() == "true"
+    raise ValueError(f"{given!r} is neither true nor false")
+
+
+def _integer(given: Any, _: type) -> int:
+    try:
+        return int(str(given))
+    except ValueError:
+        raise ValueError(f"{given!r} is not a whole number") from None
+
+
+def _text(given: Any, _: type) -> str:
+    if isinstance(given, dict | list) or given is None:
+        raise ValueError("must be text")
+    return str(given).lower() if isinstance(given, bool) else str(given)
+
+
+def _list(given: Any, kind: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise ValueError("must be a list")
+    return [_CONVERTER.structure(item, get_args(kind)[0]) for item in given]
+
+
+def _mapping(given: Any, kind: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise ValueError("must be a map")
+    return {str(name): _CONVERTER.structure(value, get_args(kind)[1]) for name, value in given.items()}
+
+
+def _choice(given: Any, kind: Any) -> Any:
+    if given not in get_args(kind):
+        raise ValueError(f"{given!r} is none of {', '.join(map(str, get_args(kind)))}")
+    return given
+
+
+def _optional(given: Any, kind: Any) -> Any:
+    return None if given is None else _CONVERTER.structure(given, next(one for one in get_args(kind) if one is not type(None)))
+
+
+def _is(origin: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) == origin
+
+
+def _is_optional(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
+
+
+_CONVERTER: Final = Converter(detailed_validation=False)
+_CONVERTER.register_structure_hook(bool, _boolean)
+_CONVERTER.register_structure_hook(int, _integer)
+_CONVERTER.register_structure_hook(str, _text)
+_CONVERTER.register_structure_hook_func(_is(list), _list)
+_CONVERTER.register_structure_hook_func(_is(dict), _mapping)
+_CONVERTER.register_structure_hook_func(_is(Literal), _choice)
+_CONVERTER.register_structure_hook_func(_is_optional, _optional)

@@ -1,0 +1,93 @@
+"""A bucket of JSON documents, each written only over the one that was read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lambdas.shared import errors
+from lambdas.shared.aws import error_code, told
+from lambdas.shared.errors import LakeferryError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_GONE: Final = ("NoSuchKey", "404", "NotFound")
+#: S3 answers a lost race with 412, or with 409 while the other write is under way.
+_CONFLICT: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_GZIP: Final = b"\x1f\x8b"
+
+
+class Found(NamedTuple):
+    document: dict[str, Any]
+    etag: str
+
+
+class Listed(NamedTuple):
+    key: str
+    modified: datetime
+
+
+@attrs.frozen
+class Objects:
+    client: S3Client
+    bucket: str
+
+    def read(self, key: str) -> Found | None:
+        """None where there is no such object. Raises LakeferryError where it isn't a JSON object."""
+        with told(f"reading s3://{self.bucket}/{key}"):
+            try:
+                answer = self.client.get_object(Bucket=self.bucket, Key=key)
+                content, etag = _plain(answer["Body"].read()), str(answer["ETag"])
+            except ClientError as error:
+                if error_code(error) in _GONE:
+                    return None
+                raise
+        try:
+            document = json.loads(content)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            raise LakeferryError(errors.DOCUMENT, f"s3://{self.bucket}/{key} is not a JSON object")
+        return Found(document, etag)
+
+    def write(self, key: str, document: dict[str, Any], *, over: str | None) -> bool:
+        """Over the object with this ETag or, for None, where there is none yet; False where somebody else was faster, which
+        may also be this very write, sent twice."""
+        body = json.dumps(document, indent=2, ensure_ascii=False).encode()
+        with told(f"writing s3://{self.bucket}/{key}"):
+            try:
+                if over:
+                    self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over)
+                else:
+                    self.client.put_object(
+                        Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+                    )
+            except ClientError as error:
+                if error_code(error) in (*_CONFLICT, *_GONE):
+                    return False
+                raise
+        return True
+
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
+        """In the order of keys, those later than `after`."""
+        asked: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
+        while True:
+            with told(f"listing s3://{self.bucket}/{prefix}"):
+                answer = self.client.list_objects_v2(**asked)
+            for each in answer.get("Contents", []):
+                yield Listed(each["Key"], each["LastModified"])
+            if not answer.get("NextContinuationToken"):
+                return
+            asked["ContinuationToken"] = answer["NextContinuationToken"]
+
+
+def _plain(content: bytes) -> bytes:
+    """Iceberg's metadata may be compressed."""
+    return gzip.decompress(content) if content.startswith(_GZIP) else content

@@ -1,0 +1,89 @@
+"""Secrets Manager. A secret holds one JSON object; its fields are named where they are made."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lambdas.shared import errors
+from lambdas.shared.aws import error_code, told
+from lambdas.shared.errors import NotFound
+from lambdas.shared.redaction import ApiKey, Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+#: The fields in which every key of ours stands, as AWS's managed external secrets name them.
+KEY_ID: Final = "apiKey"
+KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
+#: Fields beside a key that may be shown. Any other field, also one that somebody added, is a secret.
+NOT_SECRET: Final = frozenset(
+    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
+    "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
+    "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
+    "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
+)
+_TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
+
+
+@attrs.frozen
+class SecretStore:
+    client: SecretsManagerClient
+
+    def read(self, secret_id: str) -> dict[str, Secret]:
+        """The current value; empty where there is none, or no such secret. Raises NotFound where it isn't a JSON object."""
+        try:
+            with told(f"reading secret {secret_id}"):
+                text = _text_of(self.client, secret_id)
+        except KeyError:
+            return {}
+        try:
+            fields = json.loads(text)
+            return {str(name): Secret(str(value), redacted=name not in NOT_SECRET) for name, value in fields.items()}
+        except (ValueError, AttributeError):
+            raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0) from None
+
+    def read_key(self, secret_id: str) -> ApiKey:
+        """Raises NotFound where the secret, its value or one of the two fields is missing."""
+        fields = self.read(secret_id)
+        if not fields:
+            raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value", patience=60.0)
+        try:
+            return ApiKey(fields[KEY_ID].reveal(), fields[KEY_SECRET])
+        except KeyError:
+            raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0) from None
+
+    def write(self, secret_id: str, fields: Mapping[str, str], *, version: str) -> None:
+        """Make `fields` the current value. The same `version` written again is one write. Raises NotFound without the secret."""
+        token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
+        text = json.dumps(dict(fields), sort_keys=True)
+        try:
+            with told(f"writing secret {secret_id}"):
+                _put(self.client, secret_id, text, token)
+        except KeyError:
+            raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0) from None
+
+
+def _text_of(client: SecretsManagerClient, secret_id: str) -> str:
+    """Raises KeyError where there is no such secret or no value."""
+    try:
+        return str(client.get_secret_value(SecretId=secret_id)["SecretString"])
+    except ClientError as error:
+        if error_code(error) == "ResourceNotFoundException":
+            raise KeyError(secret_id) from None
+        raise
+
+
+def _put(client: SecretsManagerClient, secret_id: str, text: str, token: str) -> None:
+    """Raises KeyError where there is no such secret."""
+    try:
+        client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
+    except ClientError as error:
+        if error_code(error) == "ResourceNotFoundException":
+            raise KeyError(secret_id) from None
+        raise

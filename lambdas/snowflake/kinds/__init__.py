@@ -1,1 +1,0 @@
-"""One module for each kind of object, all of the shape in lambdas/core/kind.py."""

@@ -1,0 +1,283 @@
+"""The properties of Snowflake's resource types, which stacks declare and handlers read: one schema of each.
+
+TYPE names it in a stack, OUTPUTS are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
+place: another value makes another object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final
+
+import attrs
+
+from lambdas import contract
+from lambdas.shared.properties import Properties, prop
+from lambdas.snowflake import sql
+
+#: As statements name a size, and as SHOW prints it.
+WAREHOUSE_SIZES: Final = {
+    "XSMALL": "X-Small",
+    "SMALL": "Small",
+    "MEDIUM": "Medium",
+    "LARGE": "Large",
+    "XLARGE": "X-Large",
+    "XXLARGE": "2X-Large",
+    "XXXLARGE": "3X-Large",
+    "X4LARGE": "4X-Large",
+    "X5LARGE": "5X-Large",
+    "X6LARGE": "6X-Large",
+}
+
+
+@attrs.frozen
+class WarehouseProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_warehouse"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+    size: str = prop("How large it is, and so what a second costs.", default="XSMALL", one_of=tuple(WAREHOUSE_SIZES))
+    auto_suspend_seconds: int = prop("Seconds without a query after which it sleeps, and costs nothing.", default=60)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+        if self.auto_suspend_seconds < 1:
+            yield "auto_suspend_seconds", "must be at least 1: a warehouse that never sleeps costs all the time"
+
+
+@attrs.frozen
+class DatabaseProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_database"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+
+
+@attrs.frozen
+class SchemaProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_schema"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "full_name")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("database", "name")
+
+    database: str = prop("The database's name.")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+
+
+@attrs.frozen
+class RoleProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_role"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+
+
+ROLE: Final = "ROLE"
+USAGE: Final = "USAGE"
+SELECT: Final = "SELECT"
+ROTATE: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
+TABLES_IN_SCHEMA: Final = "ICEBERG TABLES IN SCHEMA"
+TABLES_IN_DATABASE: Final = "ICEBERG TABLES IN DATABASE"
+SCHEMAS_IN_DATABASE: Final = "SCHEMAS IN DATABASE"
+#: What may be granted on each.
+ON: Final[Mapping[str, tuple[str, ...]]] = {
+    "WAREHOUSE": (USAGE, "OPERATE", "MONITOR"),
+    "DATABASE": (USAGE, "MONITOR"),
+    "SCHEMA": (USAGE, "MONITOR"),
+    "EXTERNAL VOLUME": (USAGE,),
+    "INTEGRATION": (USAGE,),
+    "ICEBERG TABLE": (SELECT,),
+    "USER": (ROTATE,),
+    ROLE: (USAGE,),
+    TABLES_IN_SCHEMA: (SELECT,),
+    TABLES_IN_DATABASE: (SELECT,),
+    SCHEMAS_IN_DATABASE: (USAGE,),
+}
+PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
+#: How many names a name in full has; one where nothing is said.
+PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
+
+
+@attrs.frozen
+class GrantProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_grant"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("id",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("privilege", "on", "name", "to_role", "to_user")
+
+    privilege: str = prop(
+        "What may be done. On a role it stands for being in the role.",
+        default=USAGE,
+        one_of=PRIVILEGES,
+    )
+    on: str = prop("On what; the last three are all of a sort, in SCHEMA those that are still to come too.", one_of=tuple(ON))
+    name: str = prop("Its name in full, as in SQL.")
+    to_role: str = prop("The role that gets it.", default="")
+    to_user: str = prop("The user that gets it, where `on` is ROLE.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.privilege not in ON[self.on]:
+            yield "privilege", f"{self.privilege} can't be granted on {self.on}; {', '.join(ON[self.on])} can"
+        if len(self.names) != PARTS.get(self.on, 1):
+            yield "name", f"{self.name!r} is no name of {PARTS.get(self.on, 1)} parts, joined by dots"
+        if bool(self.to_role) == bool(self.to_user):
+            yield "to_role", "give either to_role or to_user"
+        if self.to_user and self.on != ROLE:
+            yield "to_user", f"only roles are granted to users; grant {self.on} to a role"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return sql.split(self.name)
+
+
+@attrs.frozen
+class UserProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_user"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "secret")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
+
+    secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+    role: str = prop("The role that the user works in unless it says otherwise.", default="")
+    warehouse: str = prop("The warehouse that its queries run on.", default="")
+    namespace: str = prop("The database, or `database.schema`, that names in its queries are looked for in.", default="")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+        if self.namespace and len(sql.split(self.namespace)) not in (1, 2):
+            yield "namespace", f"{self.namespace!r} is neither a database nor database.schema"
+
+
+_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9-]{1,61}[a-z0-9]/([^\s'\"\\]*/)?")
+
+
+ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
+
+
+def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
+    if not ROLE_ARN.fullmatch(role_arn):
+        yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
+
+
+@attrs.frozen
+class ExternalVolumeProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_external_volume"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "iam_user_arn", "external_id")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("base_url", "role_arn")
+
+    base_url: str = prop("Where the tables lie, data and metadata: s3://bucket/prefix/.")
+    role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if not _URL.fullmatch(self.base_url):
+            yield "base_url", f"{self.base_url!r} is not s3://bucket/prefix/; Snowflake takes no bucket with dots in its name"
+        yield from role_problems(self.role_arn)
+
+
+GLUE: Final = "glue_iceberg_rest"
+#: Other ways to a catalog, and why we don't go them.
+REFUSED_SOURCES: Final = {
+    "glue": "Snowflake's older Glue integration takes no external id of ours: each time it is made anew, the role's trust "
+    "breaks; nor can a linked database be made of it",
+    "tableflow": "Tableflow's own catalog wants an API key inside the statement and inside Snowflake, where no rotation "
+    "reaches it",
+}
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+
+
+@attrs.frozen
+class CatalogIntegrationProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_catalog_integration"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "iam_user_arn", "external_id")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("role_arn", "region", "account_id", "namespace")
+
+    role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
+    region: str = prop("The region of the Glue catalog.")
+    account_id: str = prop("The AWS account of the Glue catalog, twelve digits.")
+    namespace: str = prop("The Glue database: the Kafka cluster's id, lkc-…, unless another one was chosen.")
+    source: str = prop("The way to the catalog; others than this are refused, with the reason.", default=GLUE)
+    refresh_seconds: int = prop(
+        "Seconds between two looks for new snapshots. Tableflow writes one every few minutes.", default=60
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.source != GLUE:
+            yield "source", REFUSED_SOURCES.get(self.source, f"{self.source!r} is not {GLUE}")
+        if not _REGION.fullmatch(self.region):
+            yield "region", f"{self.region!r} is not a region of AWS"
+        if not re.fullmatch(r"[0-9]{12}", self.account_id):
+            yield "account_id", f"{self.account_id!r} is not an AWS account id"
+        if not 30 <= self.refresh_seconds <= 86400:
+            yield "refresh_seconds", "must be 30 to 86400"
+        yield from role_problems(self.role_arn)
+
+
+@attrs.frozen
+class TrustProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_trust"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("volume", "integration")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
+
+    volume: str = prop("The external volume's name.")
+    integration: str = prop("The catalog integration's name.")
+    namespace: str = prop("The Glue database that the catalog must show; not looked for without it.", default="")
+    volume_principal: str = prop("The IAM user that the volume's role was made to trust.", default="")
+    volume_external_id: str = prop("The external id that the volume's role was made to want.", default="")
+    integration_principal: str = prop("The IAM user that the integration's role was made to trust.", default="")
+    integration_external_id: str = prop("The external id that the integration's role was made to want.", default="")
+
+
+@attrs.frozen
+class IcebergTableProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_iceberg_table"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "full_name")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("database", "schema", "name")
+
+    database: str = prop("The database's name.")
+    schema: str = prop("The schema's name.")
+    name: str = prop(f"The table's name in Snowflake: {sql.CHOSEN}.")
+    volume: str = prop("The external volume's name.")
+    integration: str = prop("The catalog integration's name.")
+    table: str = prop("The table's name in Glue: the topic's.")
+    namespace: str = prop("The Glue database, where it isn't the integration's own.", default="")
+    write_mode: str = prop("Tableflow's write mode of the table; one of upserts is refused.", default="APPEND")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+        if reason := contract.snowflake_refuses(self.write_mode):
+            yield "write_mode", reason
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        return sql.named(self.database), sql.named(self.schema), self.name.upper()
+
+
+@attrs.frozen
+class LinkedDatabaseProps(Properties):
+    TYPE: ClassVar[str] = "snowflake_linked_database"
+    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
+
+    volume: str = prop("The external volume's name.")
+    integration: str = prop("The catalog integration's name.")
+    namespaces: list[str] = prop("The Glue databases to show; each becomes a schema.")
+    name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
+    sync_seconds: int = prop("Seconds between two looks for new tables; each look costs.", default=300)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from sql.name_problems(self.name)
+        if not self.namespaces:
+            yield "namespaces", "must name at least one: without any, Snowflake would show all"
+        if not 30 <= self.sync_seconds <= 86400:
+            yield "sync_seconds", "must be 30 to 86400"

@@ -1,0 +1,87 @@
+"""A catalog integration with AWS Glue's Iceberg REST endpoint: how Snowflake finds the tables' latest metadata.
+
+It is made with the ARN of a role that doesn't exist yet and with an external id of ours. Only its interval can be changed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import ReplacementRequired, Transient
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import CatalogIntegrationProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = CatalogIntegrationProps
+PATIENCE: Final = 3000.0
+_CREATE: Final = (
+    "CREATE CATALOG INTEGRATION {name} CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE={namespace} "
+    "REST_CONFIG=(CATALOG_URI={uri} CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME={account} "
+    "ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS) "
+    "REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE={role} SIGV4_SIGNING_REGION={region} SIGV4_EXTERNAL_ID={external_id}) "
+    "ENABLED=TRUE REFRESH_INTERVAL_SECONDS={seconds} COMMENT={comment}"
+)
+_ALTER: Final = "ALTER CATALOG INTEGRATION {name} SET REFRESH_INTERVAL_SECONDS={seconds}"
+_SHOW: Final = "SHOW CATALOG INTEGRATIONS LIKE {pattern}"
+_DROP: Final = "DROP CATALOG INTEGRATION IF EXISTS {name}"
+
+
+def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
+    name = sql.object_name(context)
+    made = sql.statement(
+        _CREATE,
+        name=sql.identifier(name),
+        namespace=sql.literal(spec.namespace),
+        uri=sql.literal(f"https://glue.{spec.region}.amazonaws.com/iceberg"),
+        account=sql.literal(spec.account_id),
+        role=sql.literal(spec.role_arn),
+        region=sql.literal(spec.region),
+        external_id=sql.literal(sql.external_id(context)),
+        seconds=sql.number(spec.refresh_seconds),
+        comment=sql.ownership_comment(context),
+    )
+    context.vendor.run(made)
+    return name
+
+
+def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
+    """As soon as it can be described. Whether Snowflake gets in is asked after the role is there: see the kind trust."""
+    lookup.existing(context, _show(object_id), object_id)
+    side = trust.integration_side(context.vendor, object_id)
+    if not side.principal:
+        raise Transient(snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user")
+    return {
+        "name": object_id,
+        "iam_user_arn": side.principal,
+        "external_id": side.external_id or sql.external_id(context),
+    }
+
+
+def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
+    """The external id is compared where Snowflake tells it; not every release does."""
+    lookup.existing(context, _show(object_id), object_id)
+    described = trust.described_integration(context.vendor, object_id)
+    side = trust.integration_side(context.vendor, object_id, described)
+    if side.external_id not in ("", sql.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
+        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
+    if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
+        seconds = sql.number(spec.refresh_seconds)
+        context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), seconds=seconds))
+
+
+def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
+    trust.require_unused(context.vendor, "catalog_name", object_id)
+    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+def adopt(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
+    name = sql.object_name(context)
+    return lookup.ids(context, _show(name), name)
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))

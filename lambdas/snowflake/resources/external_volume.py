@@ -1,0 +1,79 @@
+"""An external volume: how Snowflake gets to the bucket, for reading only.
+
+It is made with the ARN of a role that doesn't exist yet and with an external id of ours, and gives the principal that the
+role's trust must name. Nothing of its place can be changed, so another place is another volume; the external id stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import ReplacementRequired, Transient
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import ExternalVolumeProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = ExternalVolumeProps
+PATIENCE: Final = 3000.0
+_CREATE: Final = (
+    "CREATE EXTERNAL VOLUME {name} STORAGE_LOCATIONS=((NAME={location} STORAGE_PROVIDER='S3' STORAGE_BASE_URL={url} "
+    "STORAGE_AWS_ROLE_ARN={role} STORAGE_AWS_EXTERNAL_ID={external_id})) ALLOW_WRITES=FALSE COMMENT={comment}"
+)
+_ALTER: Final = "ALTER EXTERNAL VOLUME {name} SET ALLOW_WRITES=FALSE"
+_SHOW: Final = "SHOW EXTERNAL VOLUMES LIKE {pattern}"
+_DROP: Final = "DROP EXTERNAL VOLUME IF EXISTS {name}"
+
+
+def create(context: Ctx, spec: ExternalVolumeProps) -> str:
+    name = sql.object_name(context)
+    made = sql.statement(
+        _CREATE,
+        name=sql.identifier(name),
+        location=sql.literal(name),
+        url=sql.literal(spec.base_url),
+        role=sql.literal(spec.role_arn),
+        external_id=sql.literal(sql.external_id(context)),
+        comment=sql.ownership_comment(context),
+    )
+    context.vendor.run(made)
+    return name
+
+
+def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
+    """As soon as it can be described. Whether Snowflake gets in is asked after the role is there: see the kind trust."""
+    lookup.existing(context, _show(object_id), object_id)
+    side = trust.volume_side(context.vendor, object_id)
+    if not side.principal or not side.external_id:
+        raise Transient(snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user")
+    return {"name": object_id, "iam_user_arn": side.principal, "external_id": side.external_id}
+
+
+def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
+    lookup.existing(context, _show(object_id), object_id)
+    described = trust.described_volume(context.vendor, object_id)
+    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, sql.external_id(context))]:
+        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
+    if described.allow_writes:
+        context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
+
+
+def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
+    trust.require_unused(context.vendor, "external_volume_name", object_id)
+    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+def adopt(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
+    name = sql.object_name(context)
+    return lookup.ids(context, _show(name), name)
+
+
+def _place(location: dict[str, Any]) -> tuple[str, str, str]:
+    return tuple(str(location.get(key, "")) for key in trust.PLACE)  # type: ignore[return-value]
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))

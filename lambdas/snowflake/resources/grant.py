@@ -1,0 +1,221 @@
+"""A privilege of a role, or a role of a role or user. What is granted already is not granted again.
+
+Objects are single ones, roles, or all of a sort in a schema or database. Those of a sort in a schema are granted on what exists
+and on what comes later; in a database, on what exists: Snowflake wants MANAGE GRANTS for what comes later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import NotFound, ResourceMissing
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import lookup, sql
+from lambdas.snowflake.client import Row
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import (
+    ON,
+    PRIVILEGES,
+    ROLE,
+    SCHEMAS_IN_DATABASE,
+    TABLES_IN_DATABASE,
+    TABLES_IN_SCHEMA,
+    GrantProps,
+)
+from lambdas.snowflake.sql import Sql
+
+#: What SHOW GRANTS calls an object, where that isn't the name of GRANT.
+_SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "EXTERNAL VOLUME": ("EXTERNAL VOLUME", "VOLUME"),
+    "ICEBERG TABLE": ("ICEBERG TABLE", "TABLE"),
+}
+_MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
+    TABLES_IN_SCHEMA: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN SCHEMA {path}"),
+    TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
+    SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
+}
+#: Schemas that Snowflake itself keeps in each database, and lets nobody grant.
+_OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
+
+
+def is_group(on: str) -> bool:
+    return on in _MEMBERS
+
+
+def on_object(privilege: str, on: str, path: Sql) -> Sql:
+    return sql.statement(
+        "{privilege} ON {on} {path}", privilege=sql.word(privilege, of=PRIVILEGES), on=sql.word(on, of=ON), path=path
+    )
+
+
+def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
+    """`which` is ALL or FUTURE."""
+    return sql.statement(
+        "{privilege} ON {which} {on} {path}",
+        privilege=sql.word(privilege, of=PRIVILEGES),
+        which=sql.word(which, of=("ALL", "FUTURE")),
+        on=sql.word(on, of=_MEMBERS),
+        path=path,
+    )
+
+
+def show_members(on: str, path: Sql) -> Sql:
+    return sql.statement(_MEMBERS[on][1], path=path)
+
+
+def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
+    """Names in full of what SHOW lists of a group. `database` is what it was asked for."""
+    if _MEMBERS[on][0] == "SCHEMA":
+        return [(database, row.get("name", "")) for row in rows if row.get("name") not in _OWN_SCHEMAS]
+    return [(row.get("database_name", ""), row.get("schema_name", ""), row.get("name", "")) for row in rows]
+
+
+def member_type(on: str) -> str:
+    return _MEMBERS[on][0]
+
+
+def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
+    """Whether rows of SHOW GRANTS TO ROLE hold the privilege."""
+    return any(
+        row.get("privilege") == privilege
+        and row.get("granted_on", "").replace("_", " ") in _SHOWN_AS.get(on, (on,))
+        and (sql.split(row.get("name", "")) == names or names == (row.get("name"),))
+        for row in rows
+    )
+
+
+def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
+    """Whether rows of SHOW FUTURE GRANTS TO ROLE hold it: their names end in `.<ICEBERG_TABLE>`."""
+    return any(
+        row.get("privilege") == privilege
+        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
+        and sql.split(row.get("name", "").rpartition(".<")[0]) == names
+        for row in rows
+    )
+
+
+PROPERTIES: Final = GrantProps
+PATIENCE: Final = 1200.0
+_GRANT: Final = "GRANT {what} TO {grantee}"
+_REVOKE: Final = "REVOKE {what} FROM {grantee}"
+
+
+def create(context: Ctx, spec: GrantProps) -> str:
+    _converge(context, spec)
+    return _id(spec)
+
+
+def is_ready(context: Ctx, spec: GrantProps, object_id: str) -> Outputs | None:
+    """Of a group in a database there may be nothing yet."""
+    if spec.on not in (TABLES_IN_DATABASE, SCHEMAS_IN_DATABASE) and not _is_there(context, spec):
+        raise ResourceMissing(errors.VANISHED, f"{object_id} is not granted")
+    return {"id": object_id}
+
+
+def update(context: Ctx, spec: GrantProps, object_id: str) -> None:
+    _converge(context, spec)
+
+
+def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
+    for what in _revoked(spec):
+        with contextlib.suppress(NotFound):
+            context.vendor.run(sql.statement(_REVOKE, what=what, grantee=_grantee(spec)))
+
+
+def adopt(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        return [_id(spec)] if _is_there(context, spec) else []
+
+    role = spec.names[0] if spec.on == ROLE else sql.named(spec.to_role)
+    return lookup.in_container(context, lambda: lookup.role_is_gone(context, role), look)
+
+
+def _is_there(context: Ctx, spec: GrantProps) -> bool:
+    if spec.on == ROLE:
+        return _is_member(context, spec)
+    if spec.on == TABLES_IN_SCHEMA and _has_future(context, spec):
+        return True
+    if not is_group(spec.on):
+        return is_granted(_grants(context, spec), spec.privilege, spec.on, spec.names)
+    if spec.on == TABLES_IN_SCHEMA and not context.deleting:
+        return False
+    return any(_are_granted(context, spec))
+
+
+def _converge(context: Ctx, spec: GrantProps) -> None:
+    for what in _missing(context, spec):
+        context.vendor.run(sql.statement(_GRANT, what=what, grantee=_grantee(spec)))
+
+
+def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
+    """What is to come stands first, and the look at what is there comes after it was granted: nothing slips between."""
+    if not is_group(spec.on):
+        if not _is_there(context, spec):
+            yield _what(spec)
+        return
+    if spec.on == TABLES_IN_SCHEMA and not _has_future(context, spec):
+        yield on_group(spec.privilege, "FUTURE", spec.on, _path(spec))
+    if not all(_are_granted(context, spec)):
+        yield on_group(spec.privilege, "ALL", spec.on, _path(spec))
+
+
+def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
+    """For each member of the group, whether the role has the privilege on it."""
+    try:
+        rows = context.vendor.run(show_members(spec.on, _path(spec)))
+    except NotFound:
+        if context.deleting:
+            return []
+        raise
+    found = group_members(spec.on, spec.names[0], rows)
+    grants = _grants(context, spec) if found else []
+    kind = member_type(spec.on)
+    return [is_granted(grants, spec.privilege, kind, names) for names in found]
+
+
+def _grants(context: Ctx, spec: GrantProps) -> list[Row]:
+    role = sql.identifier(sql.named(spec.to_role))
+    return context.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role))
+
+
+def _has_future(context: Ctx, spec: GrantProps) -> bool:
+    role = sql.identifier(sql.named(spec.to_role))
+    rows = context.vendor.run(sql.statement("SHOW FUTURE GRANTS TO ROLE {role}", role=role))
+    return is_granted_in_future(rows, spec.privilege, spec.on, spec.names)
+
+
+def _is_member(context: Ctx, spec: GrantProps) -> bool:
+    rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_path(spec)))
+    wanted = ("ROLE", sql.named(spec.to_role)) if spec.to_role else ("USER", sql.named(spec.to_user))
+    return any((row.get("granted_to"), row.get("grantee_name")) == wanted for row in rows)
+
+
+def _what(spec: GrantProps) -> Sql:
+    if spec.on == ROLE:
+        return sql.statement("ROLE {role}", role=_path(spec))
+    return on_object(spec.privilege, spec.on, _path(spec))
+
+
+def _revoked(spec: GrantProps) -> list[Sql]:
+    if not is_group(spec.on):
+        return [_what(spec)]
+    which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
+    return [on_group(spec.privilege, one, spec.on, _path(spec)) for one in which]
+
+
+def _grantee(spec: GrantProps) -> Sql:
+    if spec.to_role:
+        return sql.statement("ROLE {role}", role=sql.identifier(sql.named(spec.to_role)))
+    return sql.statement("USER {user}", user=sql.identifier(sql.named(spec.to_user)))
+
+
+def _path(spec: GrantProps) -> Sql:
+    return sql.path(spec.names)
+
+
+def _id(spec: GrantProps) -> str:
+    grantee = f"ROLE {sql.named(spec.to_role)}" if spec.to_role else f"USER {sql.named(spec.to_user)}"
+    return f"{spec.privilege} ON {spec.on} {sql.dotted(spec.names)} TO {grantee}"

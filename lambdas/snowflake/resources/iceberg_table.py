@@ -1,0 +1,136 @@
+"""A table of the Glue catalog as Snowflake shows it, read only. It follows its source: AUTO_REFRESH is always on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake.errors import mentions
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import IcebergTableProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = IcebergTableProps
+PATIENCE: Final = 3000.0
+#: Tableflow shows a new topic's table in Glue within some ten minutes.
+_SOURCE_PATIENCE: Final = 1800.0
+_ACCESS_PATIENCE: Final = 600.0
+_REFRESH_PATIENCE: Final = 900.0
+_CURE_EVERY: Final = 120.0
+_CREATE: Final = (
+    "CREATE ICEBERG TABLE {path} EXTERNAL_VOLUME={volume} CATALOG={integration} {source} AUTO_REFRESH=TRUE COMMENT={comment}"
+)
+_SHOW: Final = "SHOW ICEBERG TABLES LIKE {pattern} IN SCHEMA {schema}"
+_STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
+_STOP: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=FALSE"
+_REFRESH: Final = "ALTER ICEBERG TABLE {path} REFRESH"
+_START: Final = "ALTER ICEBERG TABLE {path} SET AUTO_REFRESH=TRUE"
+_DROP: Final = "DROP ICEBERG TABLE IF EXISTS {path}"
+_RUNNING: Final = "RUNNING"
+
+
+def create(context: Ctx, spec: IcebergTableProps) -> str:
+    source = sql.statement("CATALOG_TABLE_NAME={table}", table=sql.literal(spec.table))
+    if spec.namespace:
+        namespace = sql.statement("CATALOG_NAMESPACE={namespace}", namespace=sql.literal(spec.namespace))
+        source = sql.listed([source, namespace], " ")
+    made = sql.statement(
+        _CREATE,
+        path=sql.path(spec.names),
+        volume=sql.reference(sql.named(spec.volume)),
+        integration=sql.reference(sql.named(spec.integration)),
+        source=source,
+        comment=sql.ownership_comment(context),
+    )
+    try:
+        context.vendor.run(made)
+    except Refused as refused:
+        raise _meant(refused, spec) from None
+    return sql.dotted(spec.names)
+
+
+def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
+    """Once it follows its source. One that has stopped is set going anew, every two minutes at most."""
+    lookup.existing(context, _show(spec), spec.names[-1])
+    state, told = _refresh_state(context, spec)
+    if state == _RUNNING:
+        return {"name": spec.names[-1], "full_name": object_id}
+    _set_going(context, spec, state)
+    raise ResourceFailed(
+        snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {told}", patience=_REFRESH_PATIENCE
+    )
+
+
+def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
+    """What it is a view of can't be changed. Streams on it end when it is made anew."""
+    found = lookup.existing(context, _show(spec), spec.names[-1])
+    wanted = {
+        "external_volume_name": sql.named(spec.volume),
+        "catalog_name": sql.named(spec.integration),
+        "catalog_table_name": spec.table,
+        **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
+    }
+    if differing := [column for column, value in wanted.items() if found.get(column) != value]:
+        raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
+
+
+def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
+    """The table in Glue and its files stay: they are Tableflow's."""
+    lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
+
+
+def adopt(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        return lookup.ids(context, _show(spec), spec.names[-1], sql.dotted(spec.names))
+
+    database, schema, _ = spec.names
+    return lookup.in_container(context, lambda: lookup.schema_is_gone(context, database, schema), look)
+
+
+def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
+    """The state, "" where the refresh is off, and all that Snowflake says of it."""
+    try:
+        found = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
+    except NotFound:
+        raise
+    except Refused as refused:
+        return "", refused.what
+    if not isinstance(found, dict):
+        return "", "AUTO_REFRESH is off"
+    return str(found.get("executionState") or ""), str(found)[: errors.DETAIL_LENGTH]
+
+
+def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:
+    """A refresh by hand is refused while the automatic one is on, and the automatic one doesn't recover from a stop by itself."""
+    last = float(context.notes.get("set_going", "0"))
+    if context.clock.time() - last < _CURE_EVERY or state == "STALLED":
+        return
+    context.notes["set_going"] = str(context.clock.time())
+    path = sql.path(spec.names)
+    for template in (_STOP, _REFRESH, _START) if state else (_START,):
+        try:
+            context.vendor.run(sql.statement(template, path=path))
+        except Refused as refused:
+            if template == _START:
+                raise _meant(refused, spec) from None
+
+
+def _meant(refused: Refused, spec: IcebergTableProps) -> Refused:
+    """What stands behind a refusal to make or refresh the table. Roles and tables may still be on their way."""
+    if refused.row is not snowflake_errors.INVALID:
+        return refused
+    source = f"{spec.namespace or 'the namespace'}.{spec.table}"
+    if mentions(refused.what, "table not found", "not found in the catalog", "does not exist", "nosuchtable", "entitynotfound"):
+        return NotFound(snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE)
+    if mentions(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
+        return NotFound(trust.of_catalog(refused.what), refused.what, patience=_ACCESS_PATIENCE)
+    return refused
+
+
+def _show(spec: IcebergTableProps) -> Sql:
+    database, schema, name = spec.names
+    return sql.statement(_SHOW, pattern=sql.literal(name), schema=sql.path((database, schema)))

@@ -1,0 +1,127 @@
+"""A catalog-linked database: all tables of the catalog by themselves, new ones too. Never writable from Snowflake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import lookup, sql
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import LinkedDatabaseProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = LinkedDatabaseProps
+PATIENCE: Final = 3000.0
+_FAULT_PATIENCE: Final = 900.0
+#: Tableflow makes the Glue database with its first table.
+_NAMESPACE_PATIENCE: Final = 1800.0
+#: With ALL, a DROP TABLE in Snowflake would delete Tableflow's table and its files.
+_WRITES: Final = "NONE"
+_CREATE: Final = (
+    "CREATE DATABASE {name} LINKED_CATALOG=(CATALOG={integration}, ALLOWED_NAMESPACES=({namespaces}), "
+    "ALLOWED_WRITE_OPERATIONS=NONE, SYNC_INTERVAL_SECONDS={seconds}) EXTERNAL_VOLUME={volume} COMMENT={comment}"
+)
+_ALTER: Final = "ALTER DATABASE {name} UPDATE LINKED_CATALOG {change}"
+_ADD: Final = "ADD ({namespaces}) TO ALLOWED_NAMESPACES"
+_REMOVE: Final = "REMOVE ({namespaces}) FROM ALLOWED_NAMESPACES"
+_SET_SECONDS: Final = "SET SYNC_INTERVAL_SECONDS={seconds}"
+_SET_WRITES: Final = "SET ALLOWED_WRITE_OPERATIONS=NONE"
+_SHOW: Final = "SHOW DATABASES LIKE {pattern}"
+_SCHEMAS: Final = "SHOW SCHEMAS IN DATABASE {name}"
+_STATUS: Final = "SELECT SYSTEM$CATALOG_LINK_STATUS({name}) AS RESULT"
+_CONFIG: Final = "SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG({name}) AS RESULT"
+_DROP: Final = "DROP DATABASE IF EXISTS {name}"
+
+
+def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
+    name = sql.object_name(context, spec.name)
+    made = sql.statement(
+        _CREATE,
+        name=sql.identifier(name),
+        integration=sql.reference(sql.named(spec.integration)),
+        namespaces=_literals(spec.namespaces),
+        seconds=sql.number(spec.sync_seconds),
+        volume=sql.reference(sql.named(spec.volume)),
+        comment=sql.ownership_comment(context),
+    )
+    context.vendor.run(made)
+    return name
+
+
+def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
+    """Once Snowflake looks at the catalog, finds nothing wrong and shows the Glue databases as schemas."""
+    lookup.existing(context, _show(object_id), object_id)
+    found = _asked(context, _STATUS, object_id)
+    failures = found.get("failuredetails") or []
+    if found.get("executionstate") == "RUNNING" and not failures:
+        _require_shown(context, spec, object_id)
+        return {"name": object_id}
+    told = f"{found.get('executionstate') or 'no state'}: {failures or found.get('error', '')}"[: errors.DETAIL_LENGTH]
+    raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {told}", patience=_FAULT_PATIENCE)
+
+
+def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
+    """Grants on its schemas go with it where it has to be made anew."""
+    lookup.existing(context, _show(object_id), object_id)
+    config = _asked(context, _CONFIG, object_id)
+    links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
+    if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
+        raise ReplacementRequired(errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}")
+    for change in _changes(spec, config):
+        context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), change=change))
+
+
+def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
+    """The tables in Glue and their files stay: they are Tableflow's."""
+    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+def adopt(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
+    name = sql.object_name(context, spec.name)
+    return lookup.ids(context, _show(name), name)
+
+
+def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
+    rows = context.vendor.run(sql.statement(_SCHEMAS, name=sql.identifier(name)))
+    shown = {row.get("name", "").lower() for row in rows}
+    if missing := [one for one in spec.namespaces if one.lower() not in shown]:
+        what = f"linked database {name} doesn't show {', '.join(missing)}"
+        raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
+
+
+def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]:
+    now = config.get("allowednamespaces")
+    if isinstance(now, list):
+        listed = [str(one) for one in now]
+        if added := [one for one in spec.namespaces if one not in listed]:
+            yield sql.statement(_ADD, namespaces=_literals(added))
+        if removed := [one for one in listed if one not in spec.namespaces]:
+            yield sql.statement(_REMOVE, namespaces=_literals(removed))
+    if str(config.get("syncintervalseconds", spec.sync_seconds)) != str(spec.sync_seconds):
+        yield sql.statement(_SET_SECONDS, seconds=sql.number(spec.sync_seconds))
+    if str(config.get("allowedwriteoperations", _WRITES)).upper() != _WRITES:
+        yield sql.statement(_SET_WRITES)
+
+
+def _asked(context: Ctx, template: str, name: str) -> dict[str, Any]:
+    """Fields by name in small letters without underscores: Snowflake's functions write names in both ways."""
+    try:
+        found = context.vendor.document(sql.statement(template, name=sql.reference(name)))
+    except NotFound:
+        raise
+    except Refused as refused:
+        return {"error": refused.what}
+    fields = found if isinstance(found, dict) else {}
+    return {key.replace("_", "").lower(): value for key, value in fields.items()}
+
+
+def _literals(texts: list[str]) -> Sql:
+    return sql.listed([sql.literal(text) for text in texts])
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))

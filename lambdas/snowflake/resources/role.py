@@ -1,0 +1,46 @@
+"""An account role. What it may do are grants of their own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import lookup, sql
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import RoleProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = RoleProps
+PATIENCE: Final = 1200.0
+_CREATE: Final = "CREATE ROLE {name} COMMENT={comment}"
+_SHOW: Final = "SHOW ROLES LIKE {pattern}"
+_DROP: Final = "DROP ROLE IF EXISTS {name}"
+
+
+def create(context: Ctx, spec: RoleProps) -> str:
+    name = sql.object_name(context, spec.name)
+    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=sql.ownership_comment(context)))
+    return name
+
+
+def is_ready(context: Ctx, spec: RoleProps, object_id: str) -> Outputs | None:
+    lookup.existing(context, show(object_id), object_id)
+    return {"name": object_id}
+
+
+def update(context: Ctx, spec: RoleProps, object_id: str) -> None:
+    lookup.existing(context, show(object_id), object_id)
+
+
+def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
+    """What the role was granted goes with it."""
+    lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+def adopt(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
+    name = sql.object_name(context, spec.name)
+    return lookup.ids(context, show(name), name)
+
+
+def show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))

@@ -1,0 +1,68 @@
+"""A schema with managed access: its owner, not MANAGE GRANTS, then decides who may read tables that are still to come."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import lookup, sql
+from lambdas.snowflake.client import Row
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import SchemaProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = SchemaProps
+PATIENCE: Final = 1200.0
+_MANAGED: Final = "MANAGED ACCESS"
+_CREATE: Final = "CREATE SCHEMA {path} WITH MANAGED ACCESS COMMENT={comment}"
+_ALTER: Final = "ALTER SCHEMA {path} ENABLE MANAGED ACCESS"
+_SHOW: Final = "SHOW SCHEMAS LIKE {pattern} IN DATABASE {database}"
+_DROP: Final = "DROP SCHEMA IF EXISTS {path}"
+
+
+def create(context: Ctx, spec: SchemaProps) -> str:
+    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=sql.ownership_comment(context)))
+    return _id(context, spec)
+
+
+def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
+    _existing(context, spec)
+    return {"name": sql.object_name(context, spec.name), "full_name": object_id}
+
+
+def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
+    if _MANAGED not in _existing(context, spec).get("options", "").upper():
+        context.vendor.run(sql.statement(_ALTER, path=_path(context, spec)))
+
+
+def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
+    name = sql.object_name(context, spec.name)
+    lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_path(context, spec)))
+
+
+def adopt(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+    def look() -> list[str]:
+        return lookup.ids(context, _show(context, spec), sql.object_name(context, spec.name), _id(context, spec))
+
+    return lookup.in_container(context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look)
+
+
+def _existing(context: Ctx, spec: SchemaProps) -> Row:
+    return lookup.existing(context, _show(context, spec), sql.object_name(context, spec.name))
+
+
+def _names(context: Ctx, spec: SchemaProps) -> tuple[str, str]:
+    return sql.named(spec.database), sql.object_name(context, spec.name)
+
+
+def _path(context: Ctx, spec: SchemaProps) -> Sql:
+    return sql.path(_names(context, spec))
+
+
+def _id(context: Ctx, spec: SchemaProps) -> str:
+    return sql.dotted(_names(context, spec))
+
+
+def _show(context: Ctx, spec: SchemaProps) -> Sql:
+    database, name = _names(context, spec)
+    return sql.statement(_SHOW, pattern=sql.literal(name), database=sql.identifier(database))

@@ -1,0 +1,140 @@
+"""A service user: no password, a key pair that is made here and goes straight to Secrets Manager, two slots for keys.
+
+The secret is written before the user is made, so a call that gets lost finds the same pair again. Rotation uses the second
+slot; any of the two may hold the secret's key.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared import errors
+from lambdas.shared.errors import Denied, InProgress, Refused, ResourceMissing
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import keypair, lookup, secret_fields, sql
+from lambdas.snowflake.keypair import KeyPair
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import UserProps
+from lambdas.snowflake.secret_fields import Connection
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = UserProps
+PATIENCE: Final = 1800.0
+_CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
+_ALTER: Final = "ALTER USER {name} SET {settings}"
+_SHOW: Final = "SHOW USERS LIKE {pattern}"
+_DESC: Final = "DESC USER {name}"
+_DROP: Final = "DROP USER IF EXISTS {name}"
+_WHO: Final = "SELECT CURRENT_USER() AS RESULT"
+#: A role that every user has, and that may do nothing.
+_ANYBODY: Final = "PUBLIC"
+#: As DESC USER shows what every user of ours is. Without secondary roles, a session can do what its one role can and no more.
+_ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
+
+
+def create(context: Ctx, spec: UserProps) -> str:
+    name = sql.object_name(context, spec.name)
+    pair = _kept_pair(context, spec, name)
+    made = sql.statement(
+        _CREATE,
+        name=sql.identifier(name),
+        settings=sql.listed(_settings(spec).values(), " "),
+        key=sql.literal(pair.public),
+        comment=sql.ownership_comment(context),
+    )
+    context.vendor.run(made)
+    return name
+
+
+def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
+    """Once the user has logged in with the key that the secret holds."""
+    pair = secret_fields.read_pair(context.secrets, spec.secret)
+    try:
+        user = context.vendor.logged_in(object_id, pair, _ANYBODY).value(sql.statement(_WHO))
+    except Denied as denied:
+        lookup.existing(context, _show(object_id), object_id)
+        raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
+    if user != object_id:
+        raise InProgress(
+            snowflake_errors.KEY_NOT_READY, f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}"
+        )
+    return {"name": object_id, "secret": spec.secret}
+
+
+def update(context: Ctx, spec: UserProps, object_id: str) -> None:
+    lookup.existing(context, _show(object_id), object_id)
+    described = _described(context, object_id)
+    name = sql.identifier(object_id)
+    wanted = _settings(spec)
+    changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
+    if changes:
+        context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
+    pair = _kept_pair(context, spec, object_id)
+    slots = keypair.slot_fingerprints(described)
+    if pair.fingerprint not in slots.values():
+        slot = keypair.empty_slot(slots)
+        if slot is None:
+            raise Refused(snowflake_errors.SLOTS_TAKEN, f"user {object_id} has {' and '.join(slots.values())}")
+        context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
+
+
+def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
+    """The secret is left as it is; it belongs to the stack."""
+    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+
+
+def adopt(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
+    name = sql.object_name(context, spec.name)
+    return lookup.ids(context, _show(name), name)
+
+
+def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
+    """The secret's pair; a new one where it holds none, or one of another user. The secret's other fields are kept up to date."""
+    held = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
+    vendor = context.vendor
+    own = held.get(secret_fields.USER) == name
+    kept = secret_fields.held_pair(context.secrets, spec.secret) if own else None
+    pair = kept or keypair.make()
+    to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
+    if kept is None or not secret_fields.is_about(held, to):
+        context.secrets.write(spec.secret, secret_fields.fields(pair, to), version=f"{pair.fingerprint}/{context.clock.time()}")
+    return pair
+
+
+def _settings(spec: UserProps) -> dict[str, Sql]:
+    """Each setting with what CREATE and ALTER say of it."""
+    given = {
+        "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
+        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
+        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace)) if spec.namespace else None,
+    }
+    always = {
+        "TYPE": sql.statement("TYPE=SERVICE"),
+        "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
+    }
+    return {**always, **{setting: part for setting, part in given.items() if part}}
+
+
+def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
+    wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
+    now = described.get(setting, "")
+    if setting in _ALWAYS:
+        return now.replace(" ", "") == _ALWAYS[setting]
+    return sql.split(now) == sql.split(wanted[setting])
+
+
+def _described(context: Ctx, name: str) -> dict[str, str]:
+    rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
+    found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+    if not found:
+        raise ResourceMissing(errors.VANISHED, f"user {name} is not described")
+    return found
+
+
+def _path(name: str) -> Sql:
+    return sql.path(sql.split(name))
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))

@@ -1,0 +1,64 @@
+"""A virtual warehouse: what readers' queries run on. It sleeps when nobody asks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lambdas.shared.resource import Outputs
+from lambdas.snowflake import lookup, sql
+from lambdas.snowflake.lookup import Ctx
+from lambdas.snowflake.properties import WAREHOUSE_SIZES, WarehouseProps
+from lambdas.snowflake.sql import Sql
+
+PROPERTIES: Final = WarehouseProps
+PATIENCE: Final = 1200.0
+_CREATE: Final = (
+    "CREATE WAREHOUSE {name} WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE INITIALLY_SUSPENDED=TRUE "
+    "COMMENT={comment}"
+)
+_ALTER: Final = "ALTER WAREHOUSE {name} SET WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE"
+_SHOW: Final = "SHOW WAREHOUSES LIKE {pattern}"
+_DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
+
+
+def create(context: Ctx, spec: WarehouseProps) -> str:
+    context.vendor.run(sql.statement(_CREATE, comment=sql.ownership_comment(context), **_settings(context, spec)))
+    return _name(context, spec)
+
+
+def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | None:
+    lookup.existing(context, _show(object_id), object_id)
+    return {"name": object_id}
+
+
+def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
+    found = lookup.existing(context, _show(object_id), object_id)
+    wanted = {"size": WAREHOUSE_SIZES[spec.size], "auto_suspend": str(spec.auto_suspend_seconds), "auto_resume": "true"}
+    if any(found.get(column, "").lower() != value.lower() for column, value in wanted.items()):
+        context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
+
+
+def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
+    drop = sql.statement(_DROP, name=sql.identifier(object_id))
+    lookup.drop(context, _show(object_id), object_id, drop)
+
+
+def adopt(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
+    name = _name(context, spec)
+    return lookup.ids(context, _show(name), name)
+
+
+def _settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
+    return {
+        "name": sql.identifier(_name(context, spec)),
+        "size": sql.literal(spec.size),
+        "seconds": sql.number(spec.auto_suspend_seconds),
+    }
+
+
+def _show(name: str) -> Sql:
+    return sql.statement(_SHOW, pattern=sql.literal(name))
+
+
+def _name(context: Ctx, spec: WarehouseProps) -> str:
+    return sql.object_name(context, spec.name)
