@@ -212,8 +212,7 @@ class Delivery:
     null_text: str = setting(
         "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",;\t\r\n]{0,16}'
     )
-    files: Literal["one", "parts"] = setting("One file, or one for each part of the work.", default="one")
-    gzip: bool = setting("Whether files are compressed.", default=False)
+    gzip: bool = setting("Whether the file is compressed.", default=False)
 
 
 @attrs.frozen

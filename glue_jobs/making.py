@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -47,7 +46,7 @@ def make(job: Job, window: Window, status: str, previous: Manifest | None) -> tu
         inspection=inspection,
         checks=checks,
         notes=manifest.notes(job.contract, inspection, counted.cut, counted.replaced),
-        files=[File("data", one.key, one.size, one.sha256, one.rows) for one in inspection.files],
+        files=[File("data", inspection.key, inspection.size, inspection.sha256, inspection.rows)],
         key_version=job.key_version,
         previous_window=manifest.previous_document(previous) if previous else None,
         aggregate_table=job.aggregates.name if job.aggregates else None,
@@ -94,14 +93,11 @@ def _data_key(job: Job, window: Window) -> str:
 
 
 def _inspected(job: Job, uploaded: Uploaded) -> Inspection:
-    def objects() -> Iterator[Object]:
-        for file in uploaded.files:
-            with told(f"reading back s3://{job.bucket.name}/{file.key}"):
-                body = job.bucket.s3.get_object(Bucket=job.bucket.name, Key=file.key)["Body"]
-            yield Object(file.key, body, file.parts)
-
-    with told(f"reading back the file of {job.contract.name}"):
-        return inspect(objects(), job.contract, csv_line.header(job.contract.columns, job.contract.delivery))
+    file = uploaded.file
+    with told(f"reading back s3://{job.bucket.name}/{file.key}"):
+        body = job.bucket.s3.get_object(Bucket=job.bucket.name, Key=file.key)["Body"]
+        header = csv_line.header(job.contract.columns, job.contract.delivery)
+        return inspect(Object(file.key, body, file.parts), job.contract, header)
 
 
 def _books(job: Job, window: Window, counted: PartitionReport, inspection: Inspection) -> dict[str, Any]:

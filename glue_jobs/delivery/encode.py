@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from exports.contract import Column, Delivery
 from glue_jobs.delivery import csv_line
-from glue_jobs.delivery.sinks import OwnObject, Part, SharedObject, Sink, Target
+from glue_jobs.delivery.sinks import Part, SharedObject, Target
 from glue_jobs.transforms import fates
 from glue_jobs.transforms.check import raised
 
@@ -53,7 +53,6 @@ class PartitionReport:
     cut: int = 0
     replaced: int = 0
     parts: list[Part] = attrs.field(factory=list)
-    key: str | None = None
     events: dict[str, int] = attrs.field(factory=dict)
     offsets: dict[str, list[int]] = attrs.field(factory=dict)
     items: int = 0
@@ -84,14 +83,13 @@ def encoder(target: Target, form: Form) -> Any:
         context = TaskContext.get()
         index = context.partitionId() if context else 0
         report = PartitionReport()
-        one_file = form.delivery.files == "one"
-        sink: Sink = SharedObject(target, index) if one_file else OwnObject(target, index, form.stored_header)
+        sink = SharedObject(target, index)
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             report.add(counted(rows))
             _write(_delivered(rows), form, sink, report)
         head = sink.close()
-        report.parts, report.key = sink.parts, getattr(sink, "key", None)
+        report.parts = sink.parts
         yield pa.RecordBatch.from_arrays(
             [pa.array([index], pa.int32()), pa.array([json.dumps(attrs.asdict(report))]), pa.array([head], pa.binary())],
             names=["partition", "report", "head"],
@@ -110,7 +108,7 @@ def _delivered(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.equal(states, fates.DELIVERED)) if states.null_count or pc.max(states).as_py() else rows
 
 
-def _write(rows: pa.Table, form: Form, sink: Sink, report: PartitionReport) -> None:
+def _write(rows: pa.Table, form: Form, sink: SharedObject, report: PartitionReport) -> None:
     if not rows.num_rows:
         return
     written = csv_line.lines(rows, form.columns, form.delivery)

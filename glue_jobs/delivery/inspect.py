@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -39,26 +39,18 @@ _SERIES_LIMIT = 5_000
 _NARROW = 30
 
 
-@attrs.frozen
-class FileFound:
-    """`size` and `sha256` are of the object as stored."""
-
-    key: str
-    size: int
-    sha256: str
-    rows: int
-
-
 @attrs.define
 class Inspection:
-    """`content_sha256` is of header and records, whatever their compression and in however many files.
+    """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
 
     `totals` has sum, min and max of each numeric column, `units` the sums by unit of those whose unit varies; `nulls` counts
     empty cells and `disallowed` values that the contract doesn't list, by column; `series` the value of each chart by the
     text of its axis.
     """
 
-    files: list[FileFound] = attrs.field(factory=list)
+    key: str = ""
+    size: int = 0
+    sha256: str = ""
     content_sha256: str = ""
     rows: int = 0
     totals: dict[str, dict[str, Decimal | None]] = attrs.field(factory=dict)
@@ -72,36 +64,30 @@ class Inspection:
 
 @attrs.frozen
 class Object:
-    """One file to read back: its bytes as stored, and the parts it was written in."""
+    """The file to read back: its bytes as stored, and the parts it was written in."""
 
     key: str
     body: Readable
     parts: list[Part]
 
 
-def inspect(objects: Iterable[Object], contract: Contract, header: bytes) -> Inspection:
-    """The objects together are the file. Raises Inconsistent where they are not what was written, or not CSV."""
+def inspect(one: Object, contract: Contract, header: bytes) -> Inspection:
+    """Raises Inconsistent where the object is not what was written, or not CSV."""
     content = hashlib.sha256(header)
-    found = _nothing_yet(contract)
-    for one in objects:
-        stored = Checked(one.body, one.parts)
-        text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
-        before = found.rows
-        with _unpacked():
-            for block in _records(text, header):
-                content.update(block)
-                _take(block, contract, found)
-        found.files.append(FileFound(one.key, stored.size, stored.finish(), found.rows - before))
-    found.content_sha256 = content.hexdigest()
-    return found
-
-
-def _nothing_yet(contract: Contract) -> Inspection:
-    return Inspection(
+    found = Inspection(
+        key=one.key,
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
         units={c.name: {} for c in contract.columns if c.per},
         series=[{} for _ in contract.report.chart],
     )
+    stored = Checked(one.body, one.parts)
+    text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
+    with _unpacked():
+        for block in _records(text, header):
+            content.update(block)
+            _take(block, contract, found)
+    found.size, found.sha256, found.content_sha256 = stored.size, stored.finish(), content.hexdigest()
+    return found
 
 
 @contextmanager

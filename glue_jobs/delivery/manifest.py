@@ -217,7 +217,7 @@ def _head(delivered: Delivered) -> dict[str, Any]:
 def _form(contract: Contract) -> dict[str, Any]:
     """What the bytes depend on beside the rows."""
     delivery = contract.delivery
-    return {name: getattr(delivery, name) for name in ("dialect", "delimiter", "files", "gzip", "null_text")}
+    return {name: getattr(delivery, name) for name in ("dialect", "delimiter", "gzip", "null_text")}
 
 
 def headline(delivered: Delivered) -> list[dict[str, Any]]:

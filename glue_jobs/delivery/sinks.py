@@ -1,4 +1,4 @@
-"""Where encoded lines go from an executor: parts of one object that all partitions share, or an object of its own.
+"""Where encoded lines go from an executor: parts of one object that all partitions share.
 
 S3 wants 5 MiB of every part but the last. A partition of a shared object can't know what comes before it, so it hands
 its first 5 MiB to the driver, which joins them to what the partitions before left over.
@@ -10,7 +10,7 @@ import base64
 import hashlib
 import io
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -47,18 +47,8 @@ class Part:
         return base64.b64encode(bytes.fromhex(self.sha256)).decode()
 
 
-class Sink(Protocol):
-    """`close` returns the bytes that the driver must write before this partition's parts."""
-
-    parts: list[Part]
-
-    def add(self, data: bytes | memoryview) -> None: ...
-
-    def close(self) -> bytes: ...
-
-
 class SharedObject:
-    """A partition's share of one object."""
+    """A partition's share of the object. `close` returns the bytes that the driver must write before its parts."""
 
     def __init__(self, target: Target, index: int) -> None:
         self.parts: list[Part] = []
@@ -88,67 +78,23 @@ class SharedObject:
         self._buffer.write(data[size:])
 
 
-class OwnObject:
-    """A partition's own object below the target's key, complete when closed. A partition without lines makes none."""
-
-    def __init__(self, target: Target, index: int, header: bytes) -> None:
-        self.parts: list[Part] = []
-        self.key = part_key(target.key, index)
-        self._target = attrs.evolve(target, key=self.key)
-        self._header = header
-        self._buffer = io.BytesIO()
-        self._writer: _PartWriter | None = None
-
-    def add(self, data: bytes | memoryview) -> None:
-        if data and not self._buffer.tell() and self._writer is None:
-            self._buffer.write(self._header)
-        self._buffer.write(data)
-        if self._buffer.tell() >= _PART:
-            self._spill()
-
-    def close(self) -> bytes:
-        if self._buffer.tell():
-            self._spill()
-        if self._writer is not None:
-            complete(self._writer.s3, self._writer.target, self.parts)
-        return b""
-
-    def _spill(self) -> None:
-        if self._writer is None:
-            target = begin(_connect(), self._target, "text/csv; charset=utf-8")
-            self._writer = _PartWriter(target, 1, MAX_PARTS, self.parts)
-        self._writer.write(self._buffer.getvalue())
-        self._buffer = io.BytesIO()
-
-
 class _PartWriter:
     def __init__(self, target: Target, number: int, last: int, parts: list[Part]) -> None:
-        self.target = target
+        self._target = target
         self._number = number
         self._last = last
         self._parts = parts
         self._s3: S3Client | None = None
-
-    @property
-    def s3(self) -> S3Client:
-        if self._s3 is None:
-            self._s3 = _connect()
-        return self._s3
 
     def write(self, data: bytes) -> None:
         if not data:
             return
         if self._number > self._last:
             raise OverflowError("one partition fills more parts than it has numbers for; more partitions are needed")
-        self._parts.append(upload_part(self.s3, self.target, self._number, data))
+        if self._s3 is None:
+            self._s3 = _connect()
+        self._parts.append(upload_part(self._s3, self._target, self._number, data))
         self._number += 1
-
-
-def part_key(key: str, index: int) -> str:
-    """sales_2026-W46.csv becomes sales_2026-W46.part-0001.csv for index 0."""
-    folder, slash, name = key.rpartition("/")
-    stem, dot, endings = name.partition(".")
-    return f"{folder}{slash}{stem}.part-{index + 1:04}{dot}{endings}"
 
 
 def begin(s3: S3Client, target: Target, content_type: str) -> Target:

@@ -1,4 +1,4 @@
-"""Files from many partitions: executors upload what they encode, the driver fills the gaps and completes.
+"""One file from many partitions: executors upload what they encode, the driver fills the gaps and completes.
 
 Nothing is visible before the complete call, and there is no staging prefix to leave behind.
 """
@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame, Row
 
 from glue_jobs.delivery.encode import RESULT_SCHEMA, Form, PartitionReport, encoder, read_report
-from glue_jobs.delivery.sinks import MAX_PARTS, Part, Target, begin, complete, part_key, upload_part
+from glue_jobs.delivery.sinks import MAX_PARTS, Part, Target, begin, complete, upload_part
 from glue_jobs.store import Bucket, told
 
 
@@ -23,26 +23,18 @@ class StoredFile:
 
 @attrs.frozen
 class Uploaded:
-    """The finished objects in the order of the rows, and what the executors counted while they wrote them."""
+    """The finished object, and what the executors counted while they wrote it."""
 
-    files: list[StoredFile]
+    file: StoredFile
     report: PartitionReport
 
 
 def upload(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form: Form) -> Uploaded:
-    """Writes the lines of `frame`, which has at most this many partitions, in order, to `key` or to part files of it.
+    """Writes the lines of `frame`, which has at most this many partitions, in order, to `key`.
 
     Leaves an upload behind when it fails; the caller clears the run's folder.
     """
     target = Target(bucket.name, bucket.key(key), "", MAX_PARTS // (partitions + 1))
-    return (
-        _one_file(frame, partitions, bucket, target, form)
-        if form.delivery.files == "one"
-        else _many_files(frame, bucket, target, form)
-    )
-
-
-def _one_file(frame: DataFrame, partitions: int, bucket: Bucket, target: Target, form: Form) -> Uploaded:
     kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
     with told(f"beginning the upload of s3://{target.bucket}/{target.key}"):
         target = begin(bucket.s3, target, kind)
@@ -50,19 +42,7 @@ def _one_file(frame: DataFrame, partitions: int, bucket: Bucket, target: Target,
     with told(f"uploading s3://{target.bucket}/{target.key}"):
         parts = _fill_gaps(bucket, target, form, results, partitions)
         complete(bucket.s3, target, parts)
-    return Uploaded([StoredFile(target.key, parts)], _sum(results))
-
-
-def _many_files(frame: DataFrame, bucket: Bucket, target: Target, form: Form) -> Uploaded:
-    results = _run(frame, target, form)
-    files = [StoredFile(report.key, report.parts) for _, report, _ in results if report.key and report.parts]
-    if not files:
-        with told(f"writing s3://{target.bucket}/{target.key}"):
-            empty = begin(bucket.s3, attrs.evolve(target, key=part_key(target.key, 0)), "text/csv; charset=utf-8")
-            parts = [upload_part(bucket.s3, empty, 1, form.stored_header)]
-            complete(bucket.s3, empty, parts)
-        files = [StoredFile(empty.key, parts)]
-    return Uploaded(files, _sum(results))
+    return Uploaded(StoredFile(target.key, parts), _sum(results))
 
 
 Result = tuple[int, PartitionReport, bytes]

@@ -69,7 +69,6 @@ nullable = true
 order_by = ["hour"]
 null_text = "NULL"
 gzip = true
-files = "parts"
 [report]
 headline = ["amount"]
 [[report.chart]]
@@ -99,7 +98,7 @@ def inspected(rows_of: Contract, content: bytes) -> Inspection:
     header = csv_line.header(rows_of.columns, rows_of.delivery)
     stored = gzip.compress(content, mtime=0) if rows_of.delivery.gzip else content
     part = Part(1, "etag", len(stored), hashlib.sha256(stored).hexdigest())
-    return inspect([Object("exports/file.csv", io.BytesIO(stored), [part])], rows_of, header)
+    return inspect(Object("exports/file.csv", io.BytesIO(stored), [part]), rows_of, header)
 
 
 def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **changes) -> Delivered:
@@ -119,7 +118,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
         inspection=inspection,
         checks=[*implied_checks(rows_of, inspection), *map(passed, rows_of.check)],
         notes=manifest.notes(rows_of, inspection, 0, 0),
-        files=[File("data", key, one.size, one.sha256, one.rows) for one in inspection.files],
+        files=[File("data", key, inspection.size, inspection.sha256, inspection.rows)],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
         previous_window=None,
         aggregate_table=None,

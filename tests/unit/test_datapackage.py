@@ -170,15 +170,6 @@ def test_a_file_without_rows_is_valid(tmp_path, dialect, compressed):
     assert package.resources[0].read_rows() == []
 
 
-def test_parts_are_resources_of_their_own(tmp_path):
-    delivered, content = every_type(files="parts")
-    one = delivered.files[0]
-    parts = [attrs.evolve(one, key=one.key.replace(".csv", f".part-{number:04}.csv")) for number in (1, 2)]
-    package = written(tmp_path, attrs.evolve(delivered, files=parts), content, content)
-    assert problems(package) == []
-    assert package.resource_names == ["every-type-2026-11-09.part-0001", "every-type-2026-11-09.part-0002"]
-
-
 def test_only_data_is_a_resource():
     delivered, _ = every_type()
     report = File("report", "exports/report.html", 5, "0" * 64)

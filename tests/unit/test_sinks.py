@@ -19,17 +19,14 @@ from exports.contract import Delivery
 from glue_jobs import layout
 from glue_jobs.delivery import csv_line, upload
 from glue_jobs.delivery.encode import Form, PartitionReport, counted, encoder, read_report
-from glue_jobs.delivery.inspect import Object, inspect
 from glue_jobs.delivery.sinks import (
     LEAST_PART,
     MAX_PARTS,
-    OwnObject,
     Part,
     SharedObject,
     Target,
     begin,
     complete,
-    part_key,
     upload_part,
 )
 from glue_jobs.transforms import fates
@@ -138,35 +135,6 @@ def test_a_part_that_changed_on_the_way_is_refused(bucket):
         bucket.s3.meta.events.unregister("before-call.s3.UploadPart", change)
 
 
-def test_objects_of_their_own_have_a_header_each_and_exist_only_where_there_are_lines(bucket):
-    target = Target(bucket.name, bucket.key("folder.v1/file_2026-W46.csv"), "", MAX_PARTS)
-    sinks = [OwnObject(target, index, b"header\r\n") for index in range(3)]
-    sinks[0].add(b"one\r\n")
-    sinks[0].add(b"two\r\n")
-    long = noise(16 << 20, 5)
-    sinks[2].add(b"")
-    sinks[2].add(long)
-    sinks[2].add(b"end\r\n")
-    assert [sink.close() for sink in sinks] == [b"", b"", b""]
-    assert sorted(bucket.keys("")) == [f"folder.v1/file_2026-W46.part-000{number}.csv" for number in (1, 3)]
-    assert stored(bucket, sinks[0].key) == b"header\r\none\r\ntwo\r\n"
-    assert stored(bucket, sinks[2].key) == b"header\r\n" + long + b"end\r\n"
-    assert sinks[1].parts == []
-    assert list(bucket.uploads("")) == []
-
-
-@pytest.mark.parametrize(
-    ("key", "index", "name"),
-    [
-        ("a/b.csv", 0, "a/b.part-0001.csv"),
-        ("a.b/c.csv.gz", 9_999, "a.b/c.part-10000.csv.gz"),
-        ("c", 1, "c.part-0002"),
-    ],
-)
-def test_names_of_parts(key, index, name):
-    assert part_key(key, index) == name
-
-
 def test_a_checksum_is_written_as_s3_writes_it():
     assert Part(1, "", 0, hashlib.sha256(b"").hexdigest()).checksum == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
@@ -241,19 +209,6 @@ def test_compressed_lines_are_the_same_bytes_each_time_and_the_same_lines(bucket
     assert first == second
     assert gzip.decompress(form.stored_header + first) == form.header + text_of(BATCHES * 50)
     assert first[4:8] == b"\0\0\0\0", "a time of writing would make each run another file"
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_an_object_of_its_own_is_what_inspection_expects(bucket, compressed):
-    contract = samples.contract(samples.TRADES)
-    of = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, gzip=compressed, files="parts"))
-    form = Form(of.columns, of.delivery)
-    report, head = encoded(Target(bucket.name, bucket.key("f.csv"), "", MAX_PARTS), form, BATCHES)
-    body = bucket.s3.get_object(Bucket=bucket.name, Key=report.key)["Body"]
-    found = inspect([Object(report.key, body, report.parts)], of, form.header)
-    assert (head, found.rows, report.records) == (b"", 3, 3)
-    assert str(found.totals["amount"]["sum"]) == "9.0000"
-    assert found.disallowed == {"side": 1}
 
 
 def test_reports_add_up():

@@ -32,9 +32,9 @@ def left_out(delivered: Delivered, limits: Limits) -> Section:
 
 def opening(delivered: Delivered, limits: Limits) -> Section:
     delivery = delivered.contract.delivery
-    files = sum(file.role == "data" for file in delivered.files)
     separator = _SEPARATORS[delivery.delimiter]
-    steps = [_excel(separator) if delivery.dialect == "excel" else _machine(separator), *_packing(delivery.gzip, files)]
+    steps = [_excel(separator) if delivery.dialect == "excel" else _machine(separator)]
+    steps += [prose(_PACKED)] if delivery.gzip else []
     steps += [prose(f"Columns are separated by {separator}s, decimals have a point, and no number has thousands separators.")]
     steps += [prose("Days are written as 2026-11-09 and times as 2026-11-09T13:05:00.000000Z, where Z means UTC.")]
     steps += [_missing(delivery.null_text), _guard(), _order(delivered.contract, limits)]
@@ -141,13 +141,7 @@ def _machine(separator: str) -> Html:
     )
 
 
-def _packing(gzip: bool, files: int) -> list[Html]:
-    told = []
-    if gzip:
-        told.append("It is compressed with gzip. Unpack it first (7-Zip on Windows, a double click on a Mac, gunzip elsewhere).")
-    if files > 1:
-        told.append(f"The rows are in {wording.count(files, 'file')}, in order; each begins with the same header.")
-    return [prose(sentence) for sentence in told]
+_PACKED = "It is compressed with gzip. Unpack it first (7-Zip on Windows, a double click on a Mac, gunzip elsewhere)."
 
 
 def _missing(null_text: str) -> Html:
