@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.windows import Window
+from glue_jobs import outcomes
 from glue_jobs.contract import CATALOG
-from glue_jobs.delivery.commit import Manifest, Place
+from glue_jobs.delivery.publish import Manifest, Place
 from glue_jobs.errors import SourceProblem
-from glue_jobs.reading import instant, quoted
+from glue_jobs.source import instant, quoted
 from glue_jobs.store import Services
 from glue_jobs.table_metadata import pin
-from glue_jobs.transforms import fates
 
 _ATTEMPTS = 10
 _TYPES = {"text": "string", "integer": "bigint"}
@@ -84,7 +84,7 @@ class AggregateTable:
         return options
 
     def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
-        shown = groups.filter(F.col(fates.LINE_STATE) == fates.DELIVERED)
+        shown = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
         about: dict[str, Expression] = {
             "window": F.lit(window.label),
             "window_start": instant(window.start),

@@ -21,17 +21,17 @@ from exports.windows import Window
 from glue_jobs import arguments, log, planning, runs, session, spark_errors
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
-from glue_jobs.delivery import commit
-from glue_jobs.delivery.commit import Manifest
+from glue_jobs.delivery import publish
+from glue_jobs.delivery.publish import Manifest
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
-from glue_jobs.expression_guard import require_allowed
+from glue_jobs.expressions import require_allowed
 from glue_jobs.job import Job
 from glue_jobs.keys import fetch
-from glue_jobs.reading import require_fields, require_same_fields
 from glue_jobs.runs import Clock, Phases, RunRecord
+from glue_jobs.source import require_fields, require_same_fields
 from glue_jobs.store import Bucket, Services, connect
 from glue_jobs.table_metadata import pin
-from glue_jobs.window_run import run_window
+from glue_jobs.window import run_window
 
 #: Trouble of one window; the next one is tried nevertheless.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
@@ -142,7 +142,7 @@ class _Starting:
 
 def _windows(job: Job, args: Arguments) -> None:
     earlier = runs.latest(job.bucket, job.contract.name, job.record.id)
-    commit.sweep(job.bucket, job.contract.name, job.record.id, earlier, job.clock())
+    publish.sweep(job.bucket, job.contract.name, job.record.id, earlier, job.clock())
     published, skipped = (_labels(job.bucket, f"{job.contract.name}/{folder}/") for folder in ("manifests", "skipped"))
     rule = job.contract.window
     rule = attrs.evolve(rule, first=args.first_day or rule.first)

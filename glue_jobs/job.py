@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from exports.contract import Contract
 from exports.windows import Window
 from glue_jobs.aggregate_table import AggregateTable
-from glue_jobs.delivery.commit import Fence, Place
+from glue_jobs.delivery.publish import Fence, Place
 from glue_jobs.keys import PseudonymKey
-from glue_jobs.pipeline import Pipeline
+from glue_jobs.rows import Pipeline
 from glue_jobs.runs import Clock, Phases, RunRecord
 from glue_jobs.store import Bucket
 from glue_jobs.table_metadata import PinnedTable

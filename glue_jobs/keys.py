@@ -9,8 +9,8 @@ import json
 import attrs
 
 from glue_jobs.errors import BadInput, StorageProblem
+from glue_jobs.pseudonyms import pads
 from glue_jobs.store import Services, told
-from glue_jobs.transforms.pseudonymise import pads
 
 
 @attrs.frozen

@@ -10,19 +10,18 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.windows import Window
-from glue_jobs import reconcile
-from glue_jobs.delivery import csv_line, datapackage, manifest, report
-from glue_jobs.delivery.commit import Manifest
+from glue_jobs import outcomes
+from glue_jobs.delivery import counts, csv, datapackage, manifest, report
+from glue_jobs.delivery.counts import Read
 from glue_jobs.delivery.encode import Form, PartitionReport
-from glue_jobs.delivery.inspect import Inspection, Object, inspect
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
+from glue_jobs.delivery.publish import Manifest
 from glue_jobs.delivery.upload import Uploaded, upload
+from glue_jobs.delivery.verify import Inspection, Object, inspect
 from glue_jobs.errors import Blocked
 from glue_jobs.job import Job
-from glue_jobs.pipeline import Rows
-from glue_jobs.reconcile import Read
+from glue_jobs.rows import Rows
 from glue_jobs.store import told
-from glue_jobs.transforms import fates
 from glue_jobs.transforms.check import row_rules
 
 
@@ -79,7 +78,7 @@ def _uploaded(job: Job, window: Window) -> tuple[Uploaded, Rows]:
         with job.phase(window, "compute"):
             rows = pipeline.rows(any_text=any_text)
             uploaded = upload(rows.frame, rows.partitions, job.bucket, _data_key(job, window), form)
-        if not uploaded.report.flagged.get(str(fates.FOREIGN)):
+        if not uploaded.report.flagged.get(str(outcomes.FOREIGN)):
             break
         rows.release()
     for key, upload_id in job.bucket.uploads(job.place(window).run_folder(job.record.id)):
@@ -96,7 +95,7 @@ def _inspected(job: Job, uploaded: Uploaded) -> Inspection:
     file = uploaded.file
     with told(f"reading back s3://{job.bucket.name}/{file.key}"):
         body = job.bucket.s3.get_object(Bucket=job.bucket.name, Key=file.key)["Body"]
-        header = csv_line.header(job.contract.columns, job.contract.delivery)
+        header = csv.header(job.contract.columns, job.contract.delivery)
         return inspect(Object(file.key, body, file.parts), job.contract, header)
 
 
@@ -107,15 +106,15 @@ def _books(job: Job, window: Window, counted: PartitionReport, inspection: Inspe
         whole_table=job.contract.window.applies == "after_deduplication",
         **pipeline.count_read(),
     )
-    books = reconcile.books(read, counted, inspection, aggregated=job.contract.aggregate is not None)
-    reconcile.require_valid(read, job.contract.source.max_invalid_percent, window.label)
+    books = counts.books(read, counted, inspection, aggregated=job.contract.aggregate is not None)
+    counts.require_valid(read, job.contract.source.max_invalid_percent, window.label)
     return books
 
 
 def _checks(job: Job, counted: PartitionReport, inspection: Inspection) -> list[CheckResult]:
     of_rows = implied_checks(job.contract, inspection) + [
         CheckResult(rule.id, rule.severity, rule.message, counted.flagged.get(str(bit), 0))
-        for bit, rule in enumerate(row_rules(job.contract), fates.FIRST_RULE)
+        for bit, rule in enumerate(row_rules(job.contract), outcomes.FIRST_RULE)
     ]
     overall = [check for check in job.contract.check if check.overall]
     if not overall:

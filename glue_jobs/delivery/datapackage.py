@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from exports.contract import Column, Contract
-from glue_jobs.delivery import csv_line
+from glue_jobs.delivery import csv
 from glue_jobs.delivery.manifest import Delivered, File, window_document
 
 #: How values of a type are written, in the words of the Table Schema; what no entry says is its default.
@@ -109,7 +109,7 @@ def _never_reads_as_missing(column: Column, null_text: str) -> bool:
 def _as_read(column: Column, value: str) -> str | int | bool:
     """The value as the file's reader gets it; a decimal as text, for JSON has none."""
     if column.type == "text":
-        return csv_line.guarded(value)
+        return csv.guarded(value)
     if column.type == "integer":
         return int(value)
     return value == "true" if column.type == "boolean" else value

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from exports.contract import Column, Delivery
-from glue_jobs.delivery import csv_line
-from glue_jobs.delivery.sinks import Part, SharedObject, Target
-from glue_jobs.transforms import fates
+from glue_jobs import outcomes
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.multipart import Part, SharedObject, Target
 from glue_jobs.transforms.check import raised
 
 #: What comes back: the partition's index, a JSON document of `PartitionReport`, and the bytes for the driver.
@@ -30,7 +30,7 @@ class Form:
 
     @property
     def header(self) -> bytes:
-        return csv_line.header(self.columns, self.delivery)
+        return csv.header(self.columns, self.delivery)
 
     @property
     def stored_header(self) -> bytes:
@@ -104,14 +104,14 @@ def read_report(text: str) -> PartitionReport:
 
 
 def _delivered(rows: pa.Table) -> pa.Table:
-    states = rows[fates.LINE_STATE]
-    return rows.filter(pc.equal(states, fates.DELIVERED)) if states.null_count or pc.max(states).as_py() else rows
+    states = rows[outcomes.LINE_STATE]
+    return rows.filter(pc.equal(states, outcomes.DELIVERED)) if states.null_count or pc.max(states).as_py() else rows
 
 
 def _write(rows: pa.Table, form: Form, sink: SharedObject, report: PartitionReport) -> None:
     if not rows.num_rows:
         return
-    written = csv_line.lines(rows, form.columns, form.delivery)
+    written = csv.lines(rows, form.columns, form.delivery)
     report.records += rows.num_rows
     report.cut += written.cut
     report.replaced += written.replaced
@@ -122,15 +122,15 @@ def counted(rows: pa.Table) -> PartitionReport:
     """What rows with the columns of `fates` stand for. Rows of lines leave out what is one, or the same, on each."""
     report = PartitionReport()
     _count_events(rows, report)
-    states = rows.select([fates.LINE_STATE] + ([fates.LINES] if fates.LINES in rows.column_names else []))
-    states = states.filter(pc.is_valid(states[fates.LINE_STATE])).group_by(fates.LINE_STATE)
-    wanted: list[Any] = [([], "count_all")] + ([(fates.LINES, "sum")] if fates.LINES in rows.column_names else [])
+    states = rows.select([outcomes.LINE_STATE] + ([outcomes.LINES] if outcomes.LINES in rows.column_names else []))
+    states = states.filter(pc.is_valid(states[outcomes.LINE_STATE])).group_by(outcomes.LINE_STATE)
+    wanted: list[Any] = [([], "count_all")] + ([(outcomes.LINES, "sum")] if outcomes.LINES in rows.column_names else [])
     for row in states.aggregate(wanted).to_pylist():
-        state = str(row[fates.LINE_STATE])
+        state = str(row[outcomes.LINE_STATE])
         report.rows[state] = row["count_all"]
-        report.lines[state] = row.get(f"{fates.LINES}_sum", row["count_all"])
+        report.lines[state] = row.get(f"{outcomes.LINES}_sum", row["count_all"])
     for name in rows.column_names:
-        if name.startswith(fates.FLAGS):
+        if name.startswith(outcomes.FLAGS):
             _count_flags(name, rows[name], report.flagged)
     return report
 
@@ -142,17 +142,21 @@ def _count_flags(name: str, values: pa.ChunkedArray, flagged: dict[str, int]) ->
 
 
 def _count_events(rows: pa.Table, report: PartitionReport) -> None:
-    grouped = fates.EVENTS in rows.column_names
-    events = rows.filter(pc.is_valid(rows[fates.FATE])) if rows[fates.FATE].null_count else rows
-    wanted: list[Any] = [([], "count_all"), (fates.OFFSET_MIN, "min"), (fates.OFFSET_MAX if grouped else fates.OFFSET_MIN, "max")]
+    grouped = outcomes.EVENTS in rows.column_names
+    events = rows.filter(pc.is_valid(rows[outcomes.FATE])) if rows[outcomes.FATE].null_count else rows
+    wanted: list[Any] = [
+        ([], "count_all"),
+        (outcomes.OFFSET_MIN, "min"),
+        (outcomes.OFFSET_MAX if grouped else outcomes.OFFSET_MIN, "max"),
+    ]
     if grouped:
-        wanted.append((fates.EVENTS, "sum"))
-    if has_items := fates.ITEMS in rows.column_names:
-        wanted.append((fates.ITEMS, "sum"))
-    for row in events.group_by([fates.FATE, fates.PARTITION]).aggregate(wanted).to_pylist():
-        amount = row[f"{fates.EVENTS}_sum"] if grouped else row["count_all"]
-        ends = [row[f"{fates.OFFSET_MIN}_min"], row[f"{fates.OFFSET_MAX if grouped else fates.OFFSET_MIN}_max"]]
-        one = PartitionReport(events={str(row[fates.FATE]): amount}, offsets={str(row[fates.PARTITION]): ends})
+        wanted.append((outcomes.EVENTS, "sum"))
+    if has_items := outcomes.ITEMS in rows.column_names:
+        wanted.append((outcomes.ITEMS, "sum"))
+    for row in events.group_by([outcomes.FATE, outcomes.PARTITION]).aggregate(wanted).to_pylist():
+        amount = row[f"{outcomes.EVENTS}_sum"] if grouped else row["count_all"]
+        ends = [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{outcomes.OFFSET_MAX if grouped else outcomes.OFFSET_MIN}_max"]]
+        one = PartitionReport(events={str(row[outcomes.FATE]): amount}, offsets={str(row[outcomes.PARTITION]): ends})
         # Without an array to unfold, an event that is kept is its own one item.
-        one.items = row[f"{fates.ITEMS}_sum"] or 0 if has_items else amount * (row[fates.FATE] == fates.KEPT)
+        one.items = row[f"{outcomes.ITEMS}_sum"] or 0 if has_items else amount * (row[outcomes.FATE] == outcomes.KEPT)
         report.add(one)

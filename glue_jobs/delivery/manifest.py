@@ -11,8 +11,8 @@ import attrs
 
 from exports.contract import Contract
 from exports.windows import Window
-from glue_jobs.delivery.commit import Fence, Manifest
-from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.delivery.publish import Fence, Manifest
+from glue_jobs.delivery.verify import Inspection
 from glue_jobs.table_metadata import PinnedTable
 from glue_jobs.version import code_version
 

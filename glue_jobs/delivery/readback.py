@@ -6,7 +6,7 @@ import hashlib
 import io
 from typing import Any, Final, Protocol
 
-from glue_jobs.delivery.sinks import Part
+from glue_jobs.delivery.multipart import Part
 from glue_jobs.errors import Inconsistent
 
 #: Bytes that are read at a time.

@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame, Row
 
 from glue_jobs.delivery.encode import RESULT_SCHEMA, Form, PartitionReport, encoder, read_report
-from glue_jobs.delivery.sinks import MAX_PARTS, Part, Target, begin, complete, upload_part
+from glue_jobs.delivery.multipart import MAX_PARTS, Part, Target, begin, complete, upload_part
 from glue_jobs.store import Bucket, told
 
 

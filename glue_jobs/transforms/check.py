@@ -10,7 +10,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 
 from exports.contract import Check, Contract
-from glue_jobs.transforms import fates
+from glue_jobs import outcomes
 
 _BITS: Final = 60
 
@@ -33,12 +33,12 @@ def row_rules(contract: Contract) -> list[RowRule]:
 def flags(conditions: list[Expression]) -> dict[str, Expression]:
     """Columns with a bit for each condition that holds, as many to a column as a bigint takes; null counts as not holding."""
     parts = [conditions[start : start + _BITS] for start in range(0, len(conditions), _BITS)]
-    return {f"{fates.FLAGS}{number}": _bits(part) for number, part in enumerate(parts)}
+    return {f"{outcomes.FLAGS}{number}": _bits(part) for number, part in enumerate(parts)}
 
 
 def raised(column: str, value: int) -> list[int]:
     """The numbers of the conditions that a value of one of the columns of `flags` stands for."""
-    first = int(column.removeprefix(fates.FLAGS)) * _BITS
+    first = int(column.removeprefix(outcomes.FLAGS)) * _BITS
     return [first + bit for bit in range(value.bit_length()) if value >> bit & 1]
 
 

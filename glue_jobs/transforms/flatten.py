@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
-from glue_jobs.transforms import fates
+from glue_jobs import outcomes
 from glue_jobs.transforms.deduplicate import COUNTS
 
 
@@ -19,32 +19,32 @@ def unfolded(frame: DataFrame, contract: Contract, inside: Column) -> DataFrame:
     counted on its first.
     """
     fate = _fate(contract, inside)
-    about = {fates.FATE: fate, fates.PARTITION: F.col("kafka_partition"), fates.OFFSET_MIN: F.col("kafka_offset")}
+    about = {outcomes.FATE: fate, outcomes.PARTITION: F.col("kafka_partition"), outcomes.OFFSET_MIN: F.col("kafka_offset")}
     if contract.explode is None:
-        return frame.withColumns(about | {fates.LINE_STATE: _state(contract, fate == fates.KEPT)}).drop(COUNTS)
+        return frame.withColumns(about | {outcomes.LINE_STATE: _state(contract, fate == outcomes.KEPT)}).drop(COUNTS)
     # Null where the event isn't kept, so that its array is never unfolded.
-    items = F.when(fate == fates.KEPT, F.col(contract.explode.array))
-    about[fates.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
+    items = F.when(fate == outcomes.KEPT, F.col(contract.explode.array))
+    about[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
     rows = frame.withColumns(about).select("*", F.posexplode_outer(items).alias("$position", contract.explode.alias))
     first = F.col("$position").isNull() | (F.col("$position") == 0)
-    once = {name: F.when(first, F.col(name)) for name in (fates.FATE, fates.ITEMS)}
-    state = {fates.LINE_STATE: _state(contract, F.col("$position").isNotNull())}
+    once = {name: F.when(first, F.col(name)) for name in (outcomes.FATE, outcomes.ITEMS)}
+    state = {outcomes.LINE_STATE: _state(contract, F.col("$position").isNotNull())}
     return rows.withColumns(once | state).drop(COUNTS, "$position")
 
 
 def _fate(contract: Contract, inside: Column) -> Column:
     passes = _all([one.where for one in contract.filter if one.on == "events"])
     return (
-        F.when(~F.col(COUNTS), fates.DUPLICATE)
-        .when(~F.coalesce(inside, F.lit(False)), fates.OUTSIDE)
-        .when(~passes, fates.FILTERED)
-        .otherwise(fates.KEPT)
+        F.when(~F.col(COUNTS), outcomes.DUPLICATE)
+        .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
+        .when(~passes, outcomes.FILTERED)
+        .otherwise(outcomes.KEPT)
     )
 
 
 def _state(contract: Contract, is_line: Column) -> Column:
     passes = _all([one.where for one in contract.filter if one.on == "lines"])
-    return F.when(is_line, F.when(passes, fates.DELIVERED).otherwise(fates.LEFT_OUT))
+    return F.when(is_line, F.when(passes, outcomes.DELIVERED).otherwise(outcomes.LEFT_OUT))
 
 
 def _all(conditions: list[str]) -> Column:

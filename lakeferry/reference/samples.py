@@ -12,16 +12,15 @@ import attrs
 from exports import contract as contracts
 from exports.contract import Contract
 from exports.windows import window_of
-from glue_jobs import reconcile, window_run
-from glue_jobs.delivery import manifest
-from glue_jobs.delivery.commit import Fence
+from glue_jobs import outcomes
+from glue_jobs.delivery import counts, manifest
+from glue_jobs.delivery.counts import Read
 from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
-from glue_jobs.reconcile import Read
+from glue_jobs.delivery.publish import Fence
+from glue_jobs.delivery.verify import Inspection
 from glue_jobs.runs import RunRecord
 from glue_jobs.table_metadata import PinnedTable
-from glue_jobs.transforms import fates
 
 _MONDAY = date(2026, 11, 9)
 _RUN = "20261116T060009Z-5a0c9e12"
@@ -47,7 +46,7 @@ def run_record() -> dict[str, Any]:
     window = window_of(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
-        window_run._document(window, "published", manifests()[0]),
+        window._document(window, "published", manifests()[0]),
         {"window": "2026-W47", "state": "late", "reason": waiting},
         _BLOCKED,
     ]
@@ -108,16 +107,16 @@ def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any
 
 
 def _books(contract: Contract, inspection: Inspection) -> dict[str, Any]:
-    rows = {str(fates.DELIVERED): inspection.rows} | ({str(fates.SUPPRESSED): 20} if contract.aggregate else {})
+    rows = {str(outcomes.DELIVERED): inspection.rows} | ({str(outcomes.SUPPRESSED): 20} if contract.aggregate else {})
     counted = PartitionReport(
         records=inspection.rows,
-        events={str(fates.KEPT): 5858, str(fates.DUPLICATE): 874, str(fates.FILTERED): 181},
+        events={str(outcomes.KEPT): 5858, str(outcomes.DUPLICATE): 874, str(outcomes.FILTERED): 181},
         items=15249,
-        lines={str(fates.DELIVERED): 15249},
+        lines={str(outcomes.DELIVERED): 15249},
         rows=rows,
     )
     read = Read(in_table=13696, inside=6913, undated=0, undated_received=0, unkeyed=0, whole_table=False)
-    return reconcile.books(read, counted, inspection, aggregated=contract.aggregate is not None)
+    return counts.books(read, counted, inspection, aggregated=contract.aggregate is not None)
 
 
 def _table() -> PinnedTable:

@@ -23,7 +23,7 @@ from exports.windows import window_of
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
 from glue_jobs.keys import fetch
-from glue_jobs.pipeline import Pipeline
+from glue_jobs.rows import Pipeline
 from glue_jobs.store import connect
 from glue_jobs.table_metadata import pin
 from lakeferry import local_spark

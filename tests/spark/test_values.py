@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from exports import contract as contracts
 from exports.windows import window_of
-from glue_jobs.delivery.csv_line import LONGEST_TEXT, unguarded
-from glue_jobs.pipeline import Pipeline
+from glue_jobs.delivery.csv import LONGEST_TEXT, unguarded
+from glue_jobs.rows import Pipeline
 from glue_jobs.store import connect
 from glue_jobs.table_metadata import pin
 

@@ -15,10 +15,10 @@ from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 from exports import contract as contracts
 from exports.contract import Check, Contract
 from exports.windows import Window, window_of
-from glue_jobs.delivery import csv_line, manifest
-from glue_jobs.delivery.inspect import Inspection, Object, inspect
+from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
-from glue_jobs.delivery.sinks import Part
+from glue_jobs.delivery.multipart import Part
+from glue_jobs.delivery.verify import Inspection, Object, inspect
 from glue_jobs.making import implied_checks
 from glue_jobs.table_metadata import PinnedTable
 
@@ -91,11 +91,11 @@ def csv_bytes(rows_of: Contract, rows: list[dict]) -> bytes:
     """The file as the job writes it, without compression."""
     columns, null_text = rows_of.columns, rows_of.delivery.null_text
     lines = [",".join(_cell(row[column.name], null_text) for column in columns) + "\r\n" for row in rows]
-    return csv_line.header(columns, rows_of.delivery) + "".join(lines).encode()
+    return csv.header(columns, rows_of.delivery) + "".join(lines).encode()
 
 
 def inspected(rows_of: Contract, content: bytes) -> Inspection:
-    header = csv_line.header(rows_of.columns, rows_of.delivery)
+    header = csv.header(rows_of.columns, rows_of.delivery)
     stored = gzip.compress(content, mtime=0) if rows_of.delivery.gzip else content
     part = Part(1, "etag", len(stored), hashlib.sha256(stored).hexdigest())
     return inspect(Object("exports/file.csv", io.BytesIO(stored), [part]), rows_of, header)
@@ -195,6 +195,6 @@ def _cell(value: object, null_text: str) -> str:
         return str(value).lower()
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    guarded = csv_line.guarded(value)
+    guarded = csv.guarded(value)
     quotes = re.search(r'[",\r\n]|^ | $', guarded) or guarded in ("", null_text)
     return '"' + guarded.replace('"', '""') + '"' if quotes else guarded

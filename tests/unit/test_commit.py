@@ -12,8 +12,8 @@ import boto3
 import pytest
 
 from glue_jobs import runs
-from glue_jobs.delivery import commit
-from glue_jobs.delivery.commit import PUBLISHED, SUPERSEDED, UNCHANGED, Fence, Place, fence_of, publish
+from glue_jobs.delivery import publish as publishing
+from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Fence, Place, fence_of, publish
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.nemesis import NemesisClient
@@ -200,7 +200,7 @@ def test_it_is_known_whether_a_failed_write_may_have_made_the_window_visible(lak
             publish(place, fence("mine"), draft("x", fence("mine")))
     finally:
         nemesis.clear()
-    assert (failed.value.code, commit.may_be_written(failed.value)) == (code, open_)
+    assert (failed.value.code, publishing.may_be_written(failed.value)) == (code, open_)
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
@@ -292,11 +292,11 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
         leave(place, one)
     neighbour = attrs.evolve(place, window="2026-W45")
     leave(neighbour, "never-told")
-    assert commit.clean(place, "own", T0) == sorted(dead)
+    assert publishing.clean(place, "own", T0) == sorted(dead)
     assert left(place) == alive
     assert left(neighbour) == {"never-told"}
     assert place.current() is not None
-    assert commit.clean(place, "own", T0) == []
+    assert publishing.clean(place, "own", T0) == []
 
 
 def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
@@ -312,7 +312,7 @@ def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
 
         return draft_in_time
 
-    assert commit.clean(place, "other", T0 + 10 * MINUTE) == ["slow"]
+    assert publishing.clean(place, "other", T0 + 10 * MINUTE) == ["slow"]
     with pytest.raises(ExportError) as late:
         publish(place, fence("slow"), awake(T0 + 10 * MINUTE))
     assert (late.value.code, place.current()) == ("EXP-TIME-LIMIT", None)
@@ -327,7 +327,7 @@ def test_files_of_a_window_without_its_manifest_stay(place):
     for name, windows in (("first", of_window), ("second", of_window), ("failed", [{"window": place.window, "state": "failed"}])):
         run(place, name, state="done", windows=windows)
         leave(place, name)
-    assert commit.clean(place, "own", T0) == ["failed"]
+    assert publishing.clean(place, "own", T0) == ["failed"]
     assert left(place) == {"first", "second"}
 
 
@@ -344,20 +344,20 @@ def test_files_of_earlier_generations_stay(place):
     for number, name in enumerate("abc"):
         leave(place, name)
         publish(place, fence(name, number), draft(name, fence(name, number)))
-    assert commit.clean(place, "own", T0) == []
+    assert publishing.clean(place, "own", T0) == []
     assert left(place) == {"a", "b", "c"}
 
 
 def test_the_first_clean_up_of_a_window_finds_nothing(place):
-    assert commit.clean(place, "own", T0) == []
+    assert publishing.clean(place, "own", T0) == []
 
 
 def test_a_run_takes_back_what_it_wrote_and_only_that(place):
     leave(place, "mine")
     leave(place, "mine-too")
-    commit.withdraw(place, "mine")
+    publishing.withdraw(place, "mine")
     assert left(place) == {"mine-too"}
-    commit.withdraw(place, "mine")
+    publishing.withdraw(place, "mine")
 
 
 def test_a_window_that_is_passed_over_is_marked(place):
@@ -366,7 +366,7 @@ def test_a_window_that_is_passed_over_is_marked(place):
 
 
 def test_an_upload_that_is_gone_can_be_removed_again(place):
-    commit.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
+    publishing.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
 
 
 def test_more_objects_than_one_call_deletes(place):

@@ -15,9 +15,9 @@ from hypothesis import settings as configured
 from hypothesis import strategies as st
 
 from exports.contract import Contract
-from glue_jobs.delivery import csv_line
-from glue_jobs.delivery.inspect import Inspection, Object, inspect
-from glue_jobs.delivery.sinks import Part
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.multipart import Part
+from glue_jobs.delivery.verify import Inspection, Object, inspect
 from glue_jobs.errors import Inconsistent
 
 HEAD = """name = "things"
@@ -61,7 +61,7 @@ class Trickle(io.BytesIO):
 
 
 def stored(of: Contract, body: bytes) -> bytes:
-    whole = csv_line.header(of.columns, of.delivery) + body
+    whole = csv.header(of.columns, of.delivery) + body
     return gzip.compress(whole, mtime=0) if of.delivery.gzip else whole
 
 
@@ -73,7 +73,7 @@ def parts_of(data: bytes, size: int) -> list[Part]:
 def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 1 << 20) -> Inspection:
     """The file of `of`'s header and this body, written in parts of one size and read in pieces of another."""
     data = stored(of, body)
-    return inspect(Object("a.csv", Trickle(data, at_once), parts_of(data, part)), of, csv_line.header(of.columns, of.delivery))
+    return inspect(Object("a.csv", Trickle(data, at_once), parts_of(data, part)), of, csv.header(of.columns, of.delivery))
 
 
 def scaled(value: int, scale: int) -> Decimal:
@@ -167,14 +167,14 @@ CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()
 @given(rows=st.lists(st.tuples(CELLS, CELLS), max_size=12), part=st.integers(1, 40), at_once=st.integers(1, 40))
 def test_what_is_found_does_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
     of = contract(("a", "text"), ("b", "text"), gzip=compressed, charts=[("a", "rows")])
-    body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(csv_line.header(of.columns, of.delivery))
+    body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(csv.header(of.columns, of.delivery))
     found = inspected(of, body, part=part, at_once=at_once)
     assert found == inspected(of, body)
-    shown = [[None if cell is None else csv_line.guarded(cell) for cell in row] for row in rows]
+    shown = [[None if cell is None else csv.guarded(cell) for cell in row] for row in rows]
     assert (found.rows, found.first_rows) == (len(rows), shown)
     data = stored(of, body)
     assert (found.size, found.sha256) == (len(data), hashlib.sha256(data).hexdigest())
-    assert found.content_sha256 == hashlib.sha256(csv_line.header(of.columns, of.delivery) + body).hexdigest()
+    assert found.content_sha256 == hashlib.sha256(csv.header(of.columns, of.delivery) + body).hexdigest()
 
 
 def test_a_long_text_with_many_line_ends_is_read_in_the_time_of_its_length():
@@ -234,7 +234,7 @@ def test_a_column_that_is_kept_on_purpose_is_not_searched():
 
 def refused(of: Contract, data: bytes, parts: list[Part]) -> str:
     with pytest.raises(Inconsistent) as wrong:
-        inspect(Object("a.csv", io.BytesIO(data), parts), of, csv_line.header(of.columns, of.delivery))
+        inspect(Object("a.csv", io.BytesIO(data), parts), of, csv.header(of.columns, of.delivery))
     return f"{wrong.value.code} {wrong.value.what}"
 
 

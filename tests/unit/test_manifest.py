@@ -15,13 +15,13 @@ from lake import ROOT
 from sample_rows import region_rows, sales_rows, trade_rows
 
 from exports.contract import Contract
+from glue_jobs import outcomes
 from glue_jobs.delivery import manifest, report
-from glue_jobs.delivery.commit import Fence, Manifest
+from glue_jobs.delivery.counts import Read, books
 from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.manifest import CheckResult, Delivered
-from glue_jobs.reconcile import Read, books
-from glue_jobs.transforms import fates
+from glue_jobs.delivery.publish import Fence, Manifest
+from glue_jobs.delivery.verify import Inspection
 
 SHIPPED = ROOT / "exports" / "weekly_sales.toml"
 NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
@@ -195,10 +195,10 @@ def test_notes_tell_what_the_file_can_not_say():
 def one_group_alone(contract: Contract) -> Delivered:
     """A window whose only group has 7 lines of 4 orders, and 3 duplicates: too few people to be shown."""
     counted = PartitionReport(
-        events={str(fates.KEPT): 4, str(fates.DUPLICATE): 3},
+        events={str(outcomes.KEPT): 4, str(outcomes.DUPLICATE): 3},
         items=7,
-        lines={str(fates.SUPPRESSED): 7},
-        rows={str(fates.SUPPRESSED): 1},
+        lines={str(outcomes.SUPPRESSED): 7},
+        rows={str(outcomes.SUPPRESSED): 1},
     )
     read = Read(in_table=7, inside=7, undated=0, undated_received=0, unkeyed=0, whole_table=False)
     empty = samples.delivered(contract, [])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from glue_jobs import outcomes
+from glue_jobs.delivery.counts import Read, books, require_valid
 from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.delivery.verify import Inspection
 from glue_jobs.errors import Blocked, Inconsistent
-from glue_jobs.reconcile import Read, books, require_valid
-from glue_jobs.transforms import fates
 
 #: 1,000 events in the table, of which 12 files with 200 events were opened: 100 of them in the window.
 READ = Read(in_table=1_000, inside=100, undated=3, undated_received=1, unkeyed=2, whole_table=False)
@@ -19,18 +19,18 @@ def report(**changes) -> PartitionReport:
     """98 events that met a fate: 60 kept with 150 items, of which 140 are delivered."""
     known = PartitionReport(
         records=140,
-        events={str(fates.KEPT): 60, str(fates.DUPLICATE): 25, str(fates.FILTERED): 13},
+        events={str(outcomes.KEPT): 60, str(outcomes.DUPLICATE): 25, str(outcomes.FILTERED): 13},
         items=150,
-        lines={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 10},
-        rows={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 10},
+        lines={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 10},
+        rows={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 10},
     )
     return attrs.evolve(known, **changes)
 
 
 def groups(**changes) -> PartitionReport:
     """The same lines in 9 groups, of which 2 are suppressed with 15 lines."""
-    states = {str(fates.DELIVERED): 125, str(fates.SUPPRESSED): 15, str(fates.LEFT_OUT): 10}
-    rows = {str(fates.DELIVERED): 7, str(fates.SUPPRESSED): 2, str(fates.LEFT_OUT): 1}
+    states = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 15, str(outcomes.LEFT_OUT): 10}
+    rows = {str(outcomes.DELIVERED): 7, str(outcomes.SUPPRESSED): 2, str(outcomes.LEFT_OUT): 1}
     return attrs.evolve(report(records=7, lines=states, rows=rows), **changes)
 
 
@@ -67,7 +67,7 @@ def test_books_of_groups():
 def test_books_of_a_whole_table():
     """Where the window comes after deduplication, every event was read, and those outside met that fate one by one."""
     read = Read(in_table=103, inside=100, undated=3, undated_received=3, unkeyed=2, whole_table=True)
-    counted = report(events={str(fates.KEPT): 60, str(fates.DUPLICATE): 25, str(fates.OUTSIDE): 13})
+    counted = report(events={str(outcomes.KEPT): 60, str(outcomes.DUPLICATE): 25, str(outcomes.OUTSIDE): 13})
     found = books(read, counted, inspection(140), aggregated=False)["events"]
     assert (found["outside_window"], found["filtered"]) == (13, 0)
     assert sum(found[name] for name in found if name != "in_table") == found["in_table"] == 103
@@ -93,21 +93,21 @@ def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = 
         (attrs.evolve(READ, unkeyed=1), report(), 140, "events read and events that met a fate differ: 99 and 98"),
         (
             READ,
-            report(events={str(fates.KEPT): 59, str(fates.DUPLICATE): 25, str(fates.FILTERED): 13}),
+            report(events={str(outcomes.KEPT): 59, str(outcomes.DUPLICATE): 25, str(outcomes.FILTERED): 13}),
             140,
             "events read and events that met a fate differ: 98 and 97",
         ),
         (READ, report(items=151), 140, "items of the kept events and lines differ: 151 and 150"),
         (
             READ,
-            report(lines={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 9}),
+            report(lines={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 9}),
             140,
             "items of the kept events and lines differ: 150 and 149",
         ),
         (READ, report(), 139, "rows written and rows in the finished file differ: 140 and 139"),
         (
             READ,
-            report(rows={str(fates.DELIVERED): 141}),
+            report(rows={str(outcomes.DELIVERED): 141}),
             140,
             "delivered lines and rows written differ: 141 and 140",
         ),
@@ -125,10 +125,10 @@ def test_each_equation_that_does_not_hold_stops_the_run(read, counted, rows, wha
 
 
 def test_groups_must_add_up_too():
-    assert told(READ, groups(rows={str(fates.DELIVERED): 8}), 7, aggregated=True) == (
+    assert told(READ, groups(rows={str(outcomes.DELIVERED): 8}), 7, aggregated=True) == (
         "delivered groups and rows written differ: 8 and 7"
     )
-    lost = {str(fates.DELIVERED): 125, str(fates.SUPPRESSED): 14, str(fates.LEFT_OUT): 10}
+    lost = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 14, str(outcomes.LEFT_OUT): 10}
     assert told(READ, groups(lines=lost), 7, aggregated=True) == "items of the kept events and lines differ: 150 and 149"
 
 
@@ -136,13 +136,13 @@ def test_groups_must_add_up_too():
     ("shown", "suppressed", "is_withheld"), [(0, 1, True), (0, 2, False), (0, 0, False), (3, 2, False), (1, 0, False)]
 )
 def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, suppressed, is_withheld):
-    lines = {str(fates.DELIVERED): 100 * bool(shown), str(fates.SUPPRESSED): 50 * bool(suppressed)}
+    lines = {str(outcomes.DELIVERED): 100 * bool(shown), str(outcomes.SUPPRESSED): 50 * bool(suppressed)}
     counted = PartitionReport(
         records=shown,
-        events={str(fates.KEPT): 98},
+        events={str(outcomes.KEPT): 98},
         items=sum(lines.values()),
         lines=lines,
-        rows={str(fates.DELIVERED): shown, str(fates.SUPPRESSED): suppressed},
+        rows={str(outcomes.DELIVERED): shown, str(outcomes.SUPPRESSED): suppressed},
     )
     found = books(READ, counted, inspection(shown), aggregated=True)
     assert found["groups"] == {"shown": shown, "suppressed": suppressed}

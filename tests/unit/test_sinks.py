@@ -16,10 +16,10 @@ import pytest
 import samples
 
 from exports.contract import Delivery
-from glue_jobs import layout
-from glue_jobs.delivery import csv_line, upload
+from glue_jobs import outcomes, ranges
+from glue_jobs.delivery import csv, upload
 from glue_jobs.delivery.encode import Form, PartitionReport, counted, encoder, read_report
-from glue_jobs.delivery.sinks import (
+from glue_jobs.delivery.multipart import (
     LEAST_PART,
     MAX_PARTS,
     Part,
@@ -29,7 +29,6 @@ from glue_jobs.delivery.sinks import (
     complete,
     upload_part,
 )
-from glue_jobs.transforms import fates
 
 FORM = Form(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
 #: How much a partition may be told to write, around every border there is.
@@ -94,7 +93,7 @@ def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
 @pytest.mark.parametrize("rows", [0, 99_999, 40_000_000, 10_000_000_000])
 def test_what_all_partitions_hand_to_the_driver_is_less_than_spark_lets_it_collect(rows):
     """spark.driver.maxResultSize is 1 GiB; a partition keeps its first two smallest parts at most."""
-    partitions = layout.wanted(rows, parallelism=800)
+    partitions = ranges.wanted(rows, parallelism=800)
     assert partitions >= 1
     assert partitions * 2 * LEAST_PART < 1 << 30
 
@@ -154,21 +153,25 @@ def batch(lines: list[tuple]) -> pa.RecordBatch:
         "side": side,
         "amount": amount,
         "settled": [True] * size,
-        fates.FATE: fate,
-        fates.PARTITION: [3] * size,
-        fates.OFFSET_MIN: list(range(100, 100 + size)),
-        fates.LINE_STATE: state,
-        f"{fates.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
+        outcomes.FATE: fate,
+        outcomes.PARTITION: [3] * size,
+        outcomes.OFFSET_MIN: list(range(100, 100 + size)),
+        outcomes.LINE_STATE: state,
+        f"{outcomes.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
     }
-    more = {name: pa.int32() for name in (fates.FATE, fates.PARTITION, fates.LINE_STATE)}
-    types = TYPES | more | {fates.OFFSET_MIN: pa.int64(), f"{fates.FLAGS}0": pa.int64()}
+    more = {name: pa.int32() for name in (outcomes.FATE, outcomes.PARTITION, outcomes.LINE_STATE)}
+    types = TYPES | more | {outcomes.OFFSET_MIN: pa.int64(), f"{outcomes.FLAGS}0": pa.int64()}
     return pa.RecordBatch.from_arrays([pa.array(values[name], types[name]) for name in values], list(values))
 
 
 BATCHES = [
-    [(fates.KEPT, fates.DELIVERED, "BUY", 1), (fates.DUPLICATE, None, "SELL", 2), (fates.KEPT, fates.DELIVERED, "SELL", 3)],
-    [(fates.OUTSIDE, None, None, None), (fates.FILTERED, None, None, None)],
-    [(fates.KEPT, fates.LEFT_OUT, "BUY", 4), (fates.KEPT, fates.DELIVERED, "=x", 5)],
+    [
+        (outcomes.KEPT, outcomes.DELIVERED, "BUY", 1),
+        (outcomes.DUPLICATE, None, "SELL", 2),
+        (outcomes.KEPT, outcomes.DELIVERED, "SELL", 3),
+    ],
+    [(outcomes.OUTSIDE, None, None, None), (outcomes.FILTERED, None, None, None)],
+    [(outcomes.KEPT, outcomes.LEFT_OUT, "BUY", 4), (outcomes.KEPT, outcomes.DELIVERED, "=x", 5)],
 ]
 
 
@@ -181,9 +184,9 @@ def encoded(target: Target, form: Form, batches: list[list[tuple]]) -> tuple[Par
 
 
 def text_of(batches: list[list[tuple]]) -> bytes:
-    lines = [line for lines in batches for line in lines if line[1] == fates.DELIVERED]
+    lines = [line for lines in batches for line in lines if line[1] == outcomes.DELIVERED]
     return b"".join(
-        f"2026-11-09T13:00:00.000000Z,{csv_line.guarded(side)},{amount}.0000,true\r\n".encode() for _, _, side, amount in lines
+        f"2026-11-09T13:00:00.000000Z,{csv.guarded(side)},{amount}.0000,true\r\n".encode() for _, _, side, amount in lines
     )
 
 
@@ -191,8 +194,13 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     report, head = encoded(begun(bucket, "file.csv", 1), FORM, BATCHES)
     assert head == text_of(BATCHES)
     assert report.records == 3
-    assert report.events == {str(fates.KEPT): 4, str(fates.DUPLICATE): 1, str(fates.OUTSIDE): 1, str(fates.FILTERED): 1}
-    assert report.lines == report.rows == {str(fates.DELIVERED): 3, str(fates.LEFT_OUT): 1}
+    assert report.events == {
+        str(outcomes.KEPT): 4,
+        str(outcomes.DUPLICATE): 1,
+        str(outcomes.OUTSIDE): 1,
+        str(outcomes.FILTERED): 1,
+    }
+    assert report.lines == report.rows == {str(outcomes.DELIVERED): 3, str(outcomes.LEFT_OUT): 1}
     assert (report.items, report.offsets) == (4, {"3": [100, 102]})
     assert report.flagged == {"1": 2}
 
@@ -232,19 +240,19 @@ def test_rows_of_groups_count_what_they_stand_for():
     """Of groups, a row stands for many events of a fate, or for many lines."""
     table = pa.table(
         {
-            fates.FATE: pa.array([fates.KEPT, fates.DUPLICATE, None, None], pa.int32()),
-            fates.PARTITION: pa.array([0, 1, None, None], pa.int32()),
-            fates.OFFSET_MIN: pa.array([10, 4, None, None], pa.int64()),
-            fates.OFFSET_MAX: pa.array([90, 8, None, None], pa.int64()),
-            fates.EVENTS: pa.array([40, 3, 0, 0], pa.int64()),
-            fates.ITEMS: pa.array([55, None, None, None], pa.int64()),
-            fates.LINE_STATE: pa.array([None, None, fates.DELIVERED, fates.SUPPRESSED], pa.int32()),
-            fates.LINES: pa.array([0, 0, 50, 5], pa.int64()),
+            outcomes.FATE: pa.array([outcomes.KEPT, outcomes.DUPLICATE, None, None], pa.int32()),
+            outcomes.PARTITION: pa.array([0, 1, None, None], pa.int32()),
+            outcomes.OFFSET_MIN: pa.array([10, 4, None, None], pa.int64()),
+            outcomes.OFFSET_MAX: pa.array([90, 8, None, None], pa.int64()),
+            outcomes.EVENTS: pa.array([40, 3, 0, 0], pa.int64()),
+            outcomes.ITEMS: pa.array([55, None, None, None], pa.int64()),
+            outcomes.LINE_STATE: pa.array([None, None, outcomes.DELIVERED, outcomes.SUPPRESSED], pa.int32()),
+            outcomes.LINES: pa.array([0, 0, 50, 5], pa.int64()),
         }
     )
     report = counted(table)
-    assert report.events == {str(fates.KEPT): 40, str(fates.DUPLICATE): 3}
+    assert report.events == {str(outcomes.KEPT): 40, str(outcomes.DUPLICATE): 3}
     assert report.offsets == {"0": [10, 90], "1": [4, 8]}
     assert report.items == 55
-    assert report.rows == {str(fates.DELIVERED): 1, str(fates.SUPPRESSED): 1}
-    assert report.lines == {str(fates.DELIVERED): 50, str(fates.SUPPRESSED): 5}
+    assert report.rows == {str(outcomes.DELIVERED): 1, str(outcomes.SUPPRESSED): 1}
+    assert report.lines == {str(outcomes.DELIVERED): 50, str(outcomes.SUPPRESSED): 5}

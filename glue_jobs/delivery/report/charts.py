@@ -12,11 +12,11 @@ import attrs
 
 from exports.contract import Chart, Column, Contract
 from glue_jobs.delivery.decimals import EXACT
-from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.report import drawing, wording
 from glue_jobs.delivery.report.axes import Axis, axis_of
 from glue_jobs.delivery.report.drawing import Bar, Point
 from glue_jobs.delivery.report.markup import Html, joined, named, prose, said, table, tag, verbatim
+from glue_jobs.delivery.verify import Inspection
 
 #: Categories that get a bar of their own, and values of an axis with an order that are drawn as bars.
 _CATEGORIES = 12

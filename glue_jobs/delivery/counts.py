@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 
+from glue_jobs import outcomes
 from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.delivery.verify import Inspection
 from glue_jobs.errors import Blocked, Inconsistent
-from glue_jobs.transforms import fates
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
     _require("events read and events that met a fate", read.inside - read.unkeyed, sum(event.values()))
     _require("items of the kept events and lines", items, sum(line.values()))
     _require("rows written and rows in the finished file", report.records, inspected.rows)
-    shown = report.rows.get(str(fates.DELIVERED), 0)
+    shown = report.rows.get(str(outcomes.DELIVERED), 0)
     _require("delivered groups and rows written" if aggregated else "delivered lines and rows written", shown, report.records)
     if not read.whole_table:
         # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
@@ -49,7 +49,7 @@ def books(read: Read, report: PartitionReport, inspected: Inspection, *, aggrega
         raise Inconsistent("EXP-BOOKS", f"the table says it has {read.in_table} events, but more were read", _AGAIN)
     event |= {"undated": read.undated, "unkeyed": read.unkeyed}
     _require("events in the table and events that met a fate", read.in_table, sum(event.values()))
-    groups = {"shown": shown, "suppressed": report.rows.get(str(fates.SUPPRESSED), 0)} if aggregated else None
+    groups = {"shown": shown, "suppressed": report.rows.get(str(outcomes.SUPPRESSED), 0)} if aggregated else None
     alone = groups == {"shown": 0, "suppressed": 1}
     return {
         "events": None if alone else {"in_table": read.in_table, **event},
@@ -76,12 +76,12 @@ def require_valid(read: Read, limit: int, window: str) -> None:
 
 
 _EVENT_FATES = {
-    "duplicates": fates.DUPLICATE,
-    "outside_window": fates.OUTSIDE,
-    "filtered": fates.FILTERED,
-    "kept": fates.KEPT,
+    "duplicates": outcomes.DUPLICATE,
+    "outside_window": outcomes.OUTSIDE,
+    "filtered": outcomes.FILTERED,
+    "kept": outcomes.KEPT,
 }
-_LINE_STATES = {"filtered": fates.LEFT_OUT, "suppressed": fates.SUPPRESSED, "delivered": fates.DELIVERED}
+_LINE_STATES = {"filtered": outcomes.LEFT_OUT, "suppressed": outcomes.SUPPRESSED, "delivered": outcomes.DELIVERED}
 _WITHHELD = (
     "The only group of this window is too small to be shown, and counts of events and lines would tell its size: "
     "they were made and they agree, but they are withheld."

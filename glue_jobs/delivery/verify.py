@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from exports.contract import Chart, Column, Contract, decimal_type
-from glue_jobs.delivery.csv_line import RECORD_END, guarded
+from glue_jobs.delivery.csv import RECORD_END, guarded
 from glue_jobs.delivery.decimals import EXACT, plain, zero
+from glue_jobs.delivery.multipart import Part
 from glue_jobs.delivery.readback import AGAIN, CHUNK, Checked, Readable
-from glue_jobs.delivery.sinks import Part
 from glue_jobs.errors import Inconsistent
 
 _END = RECORD_END.encode()

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from exports.contract import Column, Personal, decimal_type
-from glue_jobs.transforms.pseudonymise import normal, pseudonym
+from glue_jobs.pseudonyms import normal, pseudonym
 
 _NESTED = (StructType, ArrayType, MapType)
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from exports.windows import Window
-from glue_jobs.delivery import commit, manifest
-from glue_jobs.delivery.commit import Manifest
+from glue_jobs.delivery import manifest, publish
 from glue_jobs.delivery.manifest import Delivered
+from glue_jobs.delivery.publish import Manifest
 from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.job import Job
 from glue_jobs.making import describe, make
-from glue_jobs.pipeline import Rows
+from glue_jobs.rows import Rows
 
 #: What the run's record repeats of the manifest.
 _TOLD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
@@ -32,9 +32,9 @@ def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str,
     place = job.place(window)
     job.record.require_time(job.clock())
     with job.phase(window, "clean up"):
-        commit.clean(place, job.record.id, job.clock())
+        publish.clean(place, job.record.id, job.clock())
     if (settled := _settled(job, window)) is not None:
-        return _document(window, commit.UNCHANGED, settled)
+        return _document(window, publish.UNCHANGED, settled)
     late = _lateness(job, window)
     if late and job.contract.window.on_late != "publish":
         return _late(job, window, late)
@@ -45,9 +45,9 @@ def run_window(job: Job, window: Window, previous: Manifest | None) -> dict[str,
         finally:
             rows.release()
     except BaseException as error:
-        if not commit.may_be_written(error):
+        if not publish.may_be_written(error):
             with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
-                commit.withdraw(place, job.record.id)
+                publish.withdraw(place, job.record.id)
         raise
 
 
@@ -57,7 +57,7 @@ def _settled(job: Job, window: Window) -> Manifest | None:
     found = place.current()
     if not found or not manifest.is_settled(found[0], job.contract, job.table, job.key_version):
         return None
-    if not commit.is_whole(place, found[0]):
+    if not publish.is_whole(place, found[0]):
         return None
     if job.aggregates and not job.aggregates.holds(place, found[0]):
         return None
@@ -92,26 +92,26 @@ def _decided(job: Job, window: Window, delivered: Delivered, rows: Rows, late: s
     if empty and on_empty == "fail":
         raise DataProblem("EXP-EMPTY", f"window {window.label} has no rows, and the contract wants some", "Check the source")
     if job.dry_run:
-        commit.withdraw(place, job.record.id)
+        publish.withdraw(place, job.record.id)
         return _document(window, "dry_run", _draft(job, delivered, None))
     current = place.current()
     if current and not job.accept_fewer_events:
         _require_all_events(window, current[0], delivered)
     # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
     if empty and on_empty == "skip" and current is None:
-        commit.withdraw(place, job.record.id)
+        publish.withdraw(place, job.record.id)
         if late:
             return _late(job, window, late)
         place.mark_skipped(job.record.id)
         return _document(window, "skipped", _draft(job, delivered, None))
     with job.phase(window, "publish"):
         described = describe(job, window, delivered)
-        outcome = commit.publish(place, job.fence, lambda current: _draft(job, described, current))
-        if outcome.state != commit.PUBLISHED:
-            commit.withdraw(place, job.record.id)
-        if outcome.state == commit.PUBLISHED and outcome.manifest["generation"] == 1:
+        outcome = publish.publish(place, job.fence, lambda current: _draft(job, described, current))
+        if outcome.state != publish.PUBLISHED:
+            publish.withdraw(place, job.record.id)
+        if outcome.state == publish.PUBLISHED and outcome.manifest["generation"] == 1:
             place.unmark_skipped()
-    if job.aggregates and rows.groups is not None and outcome.state != commit.SUPERSEDED:
+    if job.aggregates and rows.groups is not None and outcome.state != publish.SUPERSEDED:
         with job.phase(window, "keep aggregate"):
             job.aggregates.write(place, window, outcome.manifest, rows.groups)
     return _document(window, outcome.state, outcome.manifest)

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbidden
+from glue_jobs import columns
 from glue_jobs.errors import BadInput
-from glue_jobs.transforms import columns
 
 #: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
 #: and the functions that have a syntax of their own.

@@ -13,17 +13,16 @@ from pyspark.sql.types import StructType
 from exports.contract import Column, Contract
 from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
-from glue_jobs import layout, reading, sampling
-from glue_jobs.delivery import csv_line
+from glue_jobs import aggregate, columns, outcomes, ranges, sampling, source
+from glue_jobs.delivery import csv
 from glue_jobs.errors import SourceProblem
-from glue_jobs.expression_guard import require_no_clock
+from glue_jobs.expressions import require_no_clock
+from glue_jobs.pseudonyms import is_foreign, with_pads
 from glue_jobs.sampling import DataFile
 from glue_jobs.table_metadata import PinnedTable
-from glue_jobs.transforms import aggregate, columns, fates
 from glue_jobs.transforms.check import flags, row_rules
 from glue_jobs.transforms.deduplicate import marked, unkeyed
 from glue_jobs.transforms.flatten import unfolded
-from glue_jobs.transforms.pseudonymise import is_foreign, with_pads
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -73,7 +72,7 @@ class Pipeline:
         loss of an executor is observed twice.
         """
         received = F.col("kafka_timestamp")
-        in_time = (received >= reading.instant(self.window.start)) & (received < reading.instant(self.window.end))
+        in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
         counts = {
             "inside": self._is_inside,
             "undated": self._is_undated,
@@ -85,8 +84,8 @@ class Pipeline:
 
     def partitions_behind(self) -> list[int]:
         """The Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
-        newest = reading.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
-        behind = newest.filter(F.col("newest") < reading.instant(self.window.end)).collect()
+        newest = source.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
+        behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
         return sorted(row["kafka_partition"] for row in behind)
 
     def count_table(self) -> int:
@@ -115,10 +114,10 @@ class Pipeline:
         plan = self._plan(files, rows)
         if plan is not None and self._first.field:
             spread = plan.spread(events, F.col(self._first.field))
-            values = self._valued(self._unfolded(self._marked(spread, within=(layout.BUCKET,))), types, any_text)
+            values = self._valued(self._unfolded(self._marked(spread, within=(ranges.BUCKET,))), types, any_text)
             partitions = plan.partitions
         else:
-            partitions = layout.wanted(rows, self._parallelism)
+            partitions = ranges.wanted(rows, self._parallelism)
             values = self._valued(self._unfolded(self._marked(self._by_key(events, partitions))), types, any_text)
             values = values.repartitionByRange(partitions, F.col(self._first.name).asc_nulls_first())
         if plan is None or not self._key_orders_all:
@@ -126,7 +125,7 @@ class Pipeline:
         return Rows(self._finished(values, F.col(_FOREIGN)), partitions)
 
     def _groups(self, types: StructType, any_text: bool) -> Rows:
-        partitions = layout.wanted(sum(file.rows for file in self._files()), self._parallelism)
+        partitions = ranges.wanted(sum(file.rows for file in self._files()), self._parallelism)
         self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(), partitions))))
         keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
@@ -140,12 +139,12 @@ class Pipeline:
         finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
         return Rows(finished, 1 if few else partitions, shown, groups)
 
-    def _plan(self, files: list[DataFile], rows: float) -> layout.Layout | None:
+    def _plan(self, files: list[DataFile], rows: float) -> ranges.Layout | None:
         """Ranges of the first ordering column; None where they can't hold whole keys, or no file gave a sample of it."""
         if not self._ordered_by_key or not self._first.field:
             return None
         sample = sampling.values(self.s3, files, self.table.fields[self._first.field].id)
-        return layout.plan(rows, sample, self._parallelism)
+        return ranges.plan(rows, sample, self._parallelism)
 
     @property
     def _first(self) -> Column:
@@ -174,8 +173,8 @@ class Pipeline:
 
     def _source(self) -> DataFrame:
         bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
-        frame = reading.events(self.spark, self.table)
-        return frame.withColumns({name: reading.instant(moment) for name, moment in bounds})
+        frame = source.events(self.spark, self.table)
+        return frame.withColumns({name: source.instant(moment) for name, moment in bounds})
 
     def _countable(self) -> DataFrame:
         """The events that deduplication sees. `count_read` counts those that have no valid time or no key."""
@@ -184,8 +183,8 @@ class Pipeline:
     def _of_interest(self) -> DataFrame:
         if not self._early:
             return self._source()
-        limits = reading.plausible(self.contract, self.table)
-        return self._source().filter(reading.of_interest(self.contract, self.table, self.window, limits))
+        limits = source.plausible(self.contract, self.table)
+        return self._source().filter(source.of_interest(self.contract, self.table, self.window, limits))
 
     @property
     def _early(self) -> bool:
@@ -193,12 +192,12 @@ class Pipeline:
 
     @property
     def _is_undated(self) -> Expression:
-        limits = reading.plausible(self.contract, self.table)
-        return F.coalesce(reading.undated(self.contract, self.table, limits), F.lit(True))
+        limits = source.plausible(self.contract, self.table)
+        return F.coalesce(source.undated(self.contract, self.table, limits), F.lit(True))
 
     @property
     def _is_inside(self) -> Expression:
-        return ~self._is_undated & (reading.in_window(self.contract, self.table, self.window) if self._early else F.lit(True))
+        return ~self._is_undated & (source.in_window(self.contract, self.table, self.window) if self._early else F.lit(True))
 
     @property
     def _is_unkeyed(self) -> Expression:
@@ -212,12 +211,12 @@ class Pipeline:
         return marked(events, self.contract.deduplicate, within=within)
 
     def _unfolded(self, events: DataFrame) -> DataFrame:
-        inside = F.lit(True) if self._early else reading.in_window(self.contract, self.table, self.window)
+        inside = F.lit(True) if self._early else source.in_window(self.contract, self.table, self.window)
         return unfolded(events, self.contract, inside)
 
     def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
         """The contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
-        kept = [name for name in (*_COUNTED, layout.BUCKET) if name in lines.columns]
+        kept = [name for name in (*_COUNTED, ranges.BUCKET) if name in lines.columns]
         values = {column.name: self._treated(column, types, any_text) for column in self.contract.columns}
         return self._with_pads(lines).select(
             *kept, self._foreign(any_text).alias(_FOREIGN), *[value.alias(name) for name, value in values.items()]
@@ -229,16 +228,16 @@ class Pipeline:
         if not columns.may_fail(column, found):
             return value
         # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
-        return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, value)
+        return F.when(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED, value)
 
     def _foreign(self, any_text: bool) -> Expression:
         """Whether a value of a delivered row can't be hashed because it isn't ASCII."""
         found = _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
-        return F.when(F.col(fates.LINE_STATE) == fates.DELIVERED, found).otherwise(F.lit(False))
+        return F.when(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED, found).otherwise(F.lit(False))
 
     def _finished(self, values: DataFrame, foreign: Expression) -> DataFrame:
         """What executors write and count: the contract's columns, and those of `fates`."""
-        delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
+        delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
         broken = flags([foreign, *[rule.bad for rule in row_rules(self.contract)]])
         raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
         cells = [self._cell(column).alias(column.name) for column in self.contract.columns]
@@ -249,9 +248,9 @@ class Pipeline:
         if column.type == "text" and self.contract.delivery.dialect == "excel":
             # One character more than fits, by which `csv_line` sees and counts that it is too long. Cut before it goes to
             # Python: batches are counted in rows, and a text may have megabytes.
-            cut = F.substring(value, 1, csv_line.LONGEST_TEXT + 1)
-            return F.when(F.octet_length(value) > csv_line.LONGEST_TEXT, cut).otherwise(value)
-        return value.cast("string") if csv_line.written_by_spark(column) else value
+            cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
+            return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
+        return value.cast("string") if csv.written_by_spark(column) else value
 
     def _total_order(self) -> list[Expression]:
         rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]
@@ -263,7 +262,7 @@ class Pipeline:
     def _files(self) -> list[DataFile]:
         if not self._early:
             return sampling.files(self.spark, self.table, None, self.contract.source.event_time)
-        start, end = (reading.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
+        start, end = (source.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
         window = attrs.evolve(self.window, start=start, end=end)
         return sampling.files(self.spark, self.table, window, self.contract.source.event_time)
 
@@ -273,14 +272,14 @@ class Pipeline:
 
 
 _COUNTED = (
-    fates.FATE,
-    fates.PARTITION,
-    fates.OFFSET_MIN,
-    fates.LINE_STATE,
-    fates.EVENTS,
-    fates.OFFSET_MAX,
-    fates.ITEMS,
-    fates.LINES,
+    outcomes.FATE,
+    outcomes.PARTITION,
+    outcomes.OFFSET_MIN,
+    outcomes.LINE_STATE,
+    outcomes.EVENTS,
+    outcomes.OFFSET_MAX,
+    outcomes.ITEMS,
+    outcomes.LINES,
 )
 _FOREIGN = "$foreign"
 
