@@ -1,24 +1,70 @@
-"""Pseudonyms: HMAC-SHA-256 as native expressions of Spark.
+"""Pseudonyms: HMAC-SHA-256 as native expressions of Spark, with a key from Secrets Manager.
 
 `sha2` twice with the two pads is what HMAC is (RFC 2104), at a sixth of the cost of a Python function. The pads are the
 key in another form, so they come as the columns of a one-row relation: as literals they would stand in every plan,
-event log and UI page.
+event log and UI page. Only text beyond ASCII goes through Python, because Spark has no Unicode normalisation, and "é" may
+come as one character or as two.
 """
 
-from __future__ import annotations
+import base64
+import binascii
+import json
+import re
+import unicodedata
 
+import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from glue_jobs.errors import BadInput, StorageProblem
+from glue_jobs.store import Services, told
+
 _BLOCK = 64
 _BLANKS = " \t\n\r"
+_BLANK_RUN = re.compile(f"[{_BLANKS}]+")
 _INNER, _OUTER = "$pad_inner", "$pad_outer"
 _PADS = StructType([StructField(_INNER, BinaryType(), nullable=False), StructField(_OUTER, BinaryType(), nullable=False)])
 
 
-def pads(key: bytes) -> tuple[bytes, bytes]:
-    """The inner and the outer pad. Raises ValueError for a key under 32 bytes, which could be guessed, or over 64."""
+@attrs.frozen
+class PseudonymKey:
+    """`version` names the key without telling it: pseudonyms of two versions can't be compared."""
+
+    value: bytes = attrs.field(repr=False)
+    version: str
+
+
+def fetch_key(services: Services, secret: str) -> PseudonymKey:
+    """Return the current version of a secret like {"key": "<32 to 64 bytes in base64>"}.
+
+    Raises BadInput where it holds no such key, StorageProblem where it can't be read.
+    """
+    if not secret:
+        raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named", "Give --pseudonym-secret")
+    try:
+        with told(f"reading the secret {secret}"):
+            answer = services.secrets.get_secret_value(SecretId=secret)
+    except StorageProblem as problem:
+        raise StorageProblem(
+            "EXP-KEY-UNREADABLE",
+            f"the pseudonymisation key can't be read: {problem.what}",
+            "Check the secret's name and the role's right to read it. Nothing leaves without its key",
+        ) from None
+    try:
+        value = base64.b64decode(json.loads(answer.get("SecretString", ""))["key"], validate=True)
+        _pads(value)
+    except (ValueError, KeyError, TypeError, binascii.Error):
+        raise BadInput(
+            "EXP-KEY-FORM",
+            f"the secret {secret} does not hold a key in the form expected",
+            'Store {"key": "<32 to 64 random bytes in base64>"}',
+        ) from None
+    return PseudonymKey(value, answer["VersionId"])
+
+
+def _pads(key: bytes) -> tuple[bytes, bytes]:
+    """Return the inner and the outer pad. Raises ValueError for a key under 32 bytes, which could be guessed, or over 64."""
     if not 32 <= len(key) <= _BLOCK:
         raise ValueError(f"the key has {len(key)} bytes; it must have 32 to {_BLOCK}")
     block = key.ljust(_BLOCK, b"\0")
@@ -26,42 +72,59 @@ def pads(key: bytes) -> tuple[bytes, bytes]:
 
 
 def with_pads(frame: DataFrame, key: bytes) -> DataFrame:
-    """Adds the columns that `pseudonym` needs, by a broadcast of one row."""
-    relation = frame.sparkSession.createDataFrame([tuple(map(bytearray, pads(key)))], _PADS)
+    """Add the columns that `pseudonym` needs, by a broadcast of one row."""
+    relation = frame.sparkSession.createDataFrame([tuple(map(bytearray, _pads(key)))], _PADS)
     return frame.crossJoin(F.broadcast(relation))
 
 
-def normal(value: Column, kind: str, *, any_text: bool) -> Column:
-    """The spelling that all spellings of a value share.
+def pseudonym(value: Column, kind: str, *, allow_non_ascii: bool) -> Column:
+    """Return 64 hex digits; null for nothing, nothing but blanks, or a telephone without digits.
 
-    Without `any_text` it is right for ASCII only. A row with `is_foreign` values then spoils the run, which is made again
-    with `any_text`: such values go through Python.
+    All spellings of a value give the same digits, but without `allow_non_ascii` only where they are ASCII: a row for which
+    `is_non_ascii` holds then makes the run compute everything once more, with such values sent through Python.
     """
-    ascii_normal = _normalise_ascii(value, kind)
-    if not any_text:
-        return ascii_normal
-    from glue_jobs.transforms.foreign_text import normalised  # noqa: PLC0415 - costs an import of pandas
-
-    return F.when(is_foreign(value), normalised(F.when(is_foreign(value), value), kind)).otherwise(ascii_normal)
-
-
-def pseudonym(value: Column, normalised: Column, kind: str) -> Column:
-    """64 hex digits of what `normal` made of `value`; null for nothing, nothing but blanks, or a telephone without digits.
-
-    The kind is hashed too, so that the same text means nothing across kinds.
-    """
-    message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), normalised.cast("binary"))
+    normalized = _normalized_ascii(value, kind)
+    if allow_non_ascii:
+        through_python = _normalized_in_python(F.when(is_non_ascii(value), value), kind)
+        normalized = F.when(is_non_ascii(value), through_python).otherwise(normalized)
+    # The kind is hashed too, so that the same text means nothing across kinds.
+    message = F.concat(F.col(_INNER), F.lit(f"v1|{kind}|").cast("binary"), normalized.cast("binary"))
     # All telephones like "n/a" would share one pseudonym, as if they were one person's.
-    said = normalised.rlike("[0-9]") if kind == "phone" else (value > "!") | value.rlike(f"[^{_BLANKS}]")
-    return F.when(said, F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
+    has_text = normalized.rlike("[0-9]") if kind == "phone" else (value > "!") | value.rlike(f"[^{_BLANKS}]")
+    return F.when(has_text, F.sha2(F.concat(F.col(_OUTER), F.unhex(F.sha2(message, 256))), 256))
 
 
-def is_foreign(value: Column) -> Column:
-    """Whether text holds anything beyond ASCII: more bytes than characters."""
+def is_non_ascii(value: Column) -> Column:
+    """Tell whether text holds anything beyond ASCII: more bytes than characters."""
     return F.octet_length(value) != F.char_length(value)
 
 
-def _normalise_ascii(value: Column, kind: str) -> Column:
+def normalize(text: str, kind: str) -> str:
+    """Compose compatibility forms (NFKC), then do what `_normalized_ascii` does natively: trim, fold case."""
+    text = unicodedata.normalize("NFKC", text).strip(_BLANKS)
+    if kind == "id":
+        return text
+    if kind == "phone":
+        digits = (str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
+        return re.sub(r"[^0-9+]", "", "".join(digits))
+    text = text.lower()
+    return text if kind == "email" else _BLANK_RUN.sub(" ", text)
+
+
+def _normalized_in_python(value: Column, kind: str) -> Column:
+    import pandas as pd  # noqa: PLC0415 - takes a while, and only runs that met such text need it
+    from pyspark.sql.pandas.functions import pandas_udf  # noqa: PLC0415 - imports pandas
+
+    # The decorator reads the annotations, so this module must not turn them into text.
+    @pandas_udf("string")  # type: ignore[call-overload, untyped-decorator]
+    def each(values: pd.Series) -> pd.Series:
+        return values.map(lambda text: None if text is None else normalize(text, kind))
+
+    # Bytes that are no UTF-8 become the replacement character here; Arrow would refuse them.
+    return each(F.decode(F.encode(value, "UTF-8"), "UTF-8"))  # type: ignore[no-any-return]
+
+
+def _normalized_ascii(value: Column, kind: str) -> Column:
     # Each branch names the value as seldom as it can: Spark computes again what stands in two places.
     if kind == "phone":
         return F.when(value.rlike("[^0-9+]"), F.regexp_replace(value, "[^0-9+]", "")).otherwise(value)

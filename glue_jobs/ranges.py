@@ -1,16 +1,32 @@
 """How rows are spread over partitions so that one shuffle both deduplicates and orders them.
 
-Rows are cut into ranges of the first ordering column, from a sample (`sampling`). A bad sample costs balance, never
-correctness: the file's bytes don't depend on where the cuts are.
+Rows are cut into ranges of the first ordering column. Planning that needs two things: about how many events there are, and
+about how the column is distributed. Spark's own range partitioning finds the latter by computing every row twice; here the
+table's manifests and a few range requests into its files say it. A bad estimate costs balance, never correctness: the
+file's bytes don't depend on where the cuts are.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import attrs
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.java_gateway import java_import
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from exports.windows import Window
+from glue_jobs.contract import CATALOG
+from glue_jobs.source import PinnedTable
+from glue_jobs.store import told
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
@@ -74,3 +90,144 @@ def _murmur3(value: int, seed: int = 42) -> int:
     h = (h ^ h >> 13) * 0xC2B2AE35 & mask
     h ^= h >> 16
     return h - (1 << 32) if h & 0x80000000 else h
+
+
+_FILES = 8
+_VALUES_PER_FILE = 1_000
+
+
+@attrs.frozen
+class DataFile:
+    """`rows` is how many of the file's events the window may hold, taking them as evenly spread over the file's times."""
+
+    location: str
+    size: int
+    rows: float
+
+
+def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
+    """The data files that may hold events of the window; all of them where it is None.
+
+    The window's bounds are as the event time is stored (`reading.as_stored`).
+    """
+    # Iceberg's planning has no other door that doesn't cost a Spark job.
+    jvm: Any = spark._jvm
+    java_import(jvm, "org.apache.iceberg.expressions.Expressions")
+    name = f"{CATALOG}.`{table.database}`.`{table.name}`"
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    scan = loaded.newScan().useSnapshot(table.snapshot_id)
+    field = loaded.schema().findField(table.fields[event_time].id)
+    if window is not None:
+        path = loaded.schema().findColumnName(field.fieldId())  # of a field inside a record, field.name() is its last part
+        lower = jvm.Expressions.greaterThanOrEqual(path, _micros(window.start))
+        upper = jvm.Expressions.lessThan(path, _micros(window.end))
+        scan = scan.filter(getattr(jvm.Expressions, "and")(lower, upper)).includeColumnStats()
+    planned = scan.planFiles()
+    try:
+        return [_data_file(jvm, task.file(), field, window) for task in _each(planned.iterator())]
+    finally:
+        planned.close()
+
+
+def values(s3: S3Client, found: list[DataFile], field_id: int) -> list[Any]:
+    """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
+    those that have it inside of a record, or aren't Parquet.
+    """
+    return [value for file in _spread(found) for value in _column(s3, file, field_id)]
+
+
+def _each(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _data_file(jvm: Any, file: Any, field: Any, window: Window | None) -> DataFile:
+    share = 1.0
+    if window is not None:
+        bounds = [_bound(jvm, found, field) for found in (file.lowerBounds(), file.upperBounds())]
+        share = _share(bounds[0], bounds[1], window)
+    return DataFile(file.location(), file.fileSizeInBytes(), file.recordCount() * share)
+
+
+def _bound(jvm: Any, bounds: Any, field: Any) -> int | None:
+    found = bounds.get(field.fieldId()) if bounds is not None else None
+    return None if found is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), found))
+
+
+def _share(least: int | None, greatest: int | None, window: Window) -> float:
+    if least is None or greatest is None:
+        return 1.0
+    overlap = min(greatest + 1, _micros(window.end)) - max(least, _micros(window.start))
+    return max(0.0, overlap / (greatest + 1 - least))
+
+
+def _spread(found: list[DataFile]) -> list[DataFile]:
+    """Up to a few files at equal distances of rows."""
+    total = sum(file.rows for file in found)
+    chosen: list[DataFile] = []
+    passed = 0.0
+    for file in found:
+        passed += file.rows
+        if passed > total * (2 * len(chosen) + 1) / (2 * _FILES):
+            chosen.append(file)
+    return chosen
+
+
+def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
+    with told(f"reading {file.location}"):
+        try:
+            parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
+        except pa.ArrowInvalid:
+            return []  # ORC or Avro, which Iceberg knows too
+        index = _leaf(parquet.schema_arrow, field_id)
+        if index is None or not parquet.num_row_groups:
+            return []
+        column = parquet.read_row_group(parquet.num_row_groups // 2, columns=[index]).column(0)
+    taken = column.take(list(range(0, len(column), len(column) // _VALUES_PER_FILE + 1)))
+    if not pa.types.is_string(taken.type):
+        return list(taken.to_pylist())
+    # A file may hold bytes that are no UTF-8.
+    return [None if raw is None else raw.decode(errors="replace") for raw in taken.cast(pa.binary()).to_pylist()]
+
+
+def _leaf(schema: pa.Schema, field_id: int) -> str | None:
+    """The top-level column with this Iceberg id: a file keeps the names of its day."""
+    wanted = str(field_id).encode()
+    return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
+
+
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+class _Ranges(io.RawIOBase):
+    """An object of S3 as a file of which only what is read is fetched."""
+
+    def __init__(self, s3: S3Client, file: DataFile) -> None:
+        self._s3 = s3
+        self._bucket, _, self._key = file.location.split("://", 1)[-1].partition("/")
+        self._size = file.size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = min(len(buffer), self._size - self._at)
+        if wanted <= 0:
+            return 0
+        extent = f"bytes={self._at}-{self._at + wanted - 1}"
+        data = self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=extent)["Body"].read()
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)

@@ -1,39 +1,46 @@
-"""From the pinned table to rows that are ready to be written: the transforms in order, for lines and for aggregates."""
+"""From the pinned table to rows that are ready to be written: deduplicate, explode, filter, treat and order.
+
+No row is dropped on the way: each event learns what becomes of it (see `outcomes`), and whoever writes the rows counts that.
+"""
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import attrs
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Window as SparkWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from exports.contract import Column, Contract
+from exports.contract import Column, Contract, Deduplicate
 from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
-from glue_jobs import aggregate, columns, outcomes, ranges, sampling, source
+from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.delivery import csv
 from glue_jobs.errors import SourceProblem
 from glue_jobs.expressions import require_no_clock
-from glue_jobs.pseudonyms import is_foreign, with_pads
-from glue_jobs.sampling import DataFile
-from glue_jobs.table_metadata import PinnedTable
-from glue_jobs.transforms.check import flags, row_rules
-from glue_jobs.transforms.deduplicate import marked, unkeyed
-from glue_jobs.transforms.flatten import unfolded
+from glue_jobs.pseudonyms import is_non_ascii, with_pads
+from glue_jobs.source import PinnedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 #: Groups up to this many are ordered in one task: cheaper than another shuffle.
 _FEW_GROUPS = 500_000
+_IS_LATEST = "$is_latest"
+_POSITION = "$position"
+_NON_ASCII = "$non_ascii"
+#: Kafka's own order, which is that of the offsets: a producer whose clock is behind dates its later event earlier. The rest
+#: only keeps events of several partitions from tying.
+_TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
 
 
 @attrs.frozen
-class Rows:
-    """What `upload` needs."""
+class WindowFrame:
+    """What `multipart.write_file` needs."""
 
     frame: DataFrame
     partitions: int
@@ -42,13 +49,13 @@ class Rows:
     persisted: DataFrame | None = None
 
     def release(self) -> None:
-        """Lets go of what was persisted."""
+        """Unpersist what was persisted."""
         if self.persisted is not None:
             self.persisted.unpersist()
 
 
 @attrs.frozen
-class Pipeline:
+class WindowQuery:
     """Everything that decides the rows of a window: the same values give the same rows."""
 
     spark: SparkSession
@@ -59,13 +66,13 @@ class Pipeline:
     #: For a look into a few data files before Spark reads them all.
     s3: S3Client
 
-    def rows(self, *, any_text: bool) -> Rows:
-        """`any_text` sends pseudonymised text beyond ASCII through Python; without it such values are only counted."""
-        types = self._analysed()
-        return self._groups(types, any_text) if self.contract.aggregate else self._lines(types, any_text)
+    def rows(self, *, allow_non_ascii: bool) -> WindowFrame:
+        """Plan the rows. `allow_non_ascii` sends hashed text beyond ASCII through Python; without it, it is only counted."""
+        types = self._require_types()
+        return self._groups(types, allow_non_ascii) if self.contract.aggregate else self._lines(types, allow_non_ascii)
 
     def count_read(self) -> dict[str, int]:
-        """Counts the events as they are read: `inside`, `undated`, `undated_received` and `unkeyed` of `reconcile.Read`.
+        """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
 
         A query of its own, not an `Observation` on the rows: adaptive execution drops the observing node from a plan whose
         shuffle is empty, and `Observation.get` then waits for ever (SPARK-54620); and what Spark computes again after the
@@ -73,225 +80,265 @@ class Pipeline:
         """
         received = F.col("kafka_timestamp")
         in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
+        invalid, inside = self._invalid_and_inside()
         counts = {
-            "inside": self._is_inside,
-            "undated": self._is_undated,
-            "undated_received": self._is_undated & in_time,
-            "unkeyed": self._is_inside & self._is_unkeyed,
+            "inside": inside,
+            "invalid_time": invalid,
+            "invalid_time_received": invalid & in_time,
+            "null_key": inside & _has_null_key(self.contract.deduplicate),
         }
-        totals = self._of_interest().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
+        totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
 
+    def count_table(self) -> int:
+        return self._events().count()
+
     def partitions_behind(self) -> list[int]:
-        """The Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
+        """Return the Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
         newest = source.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
         behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
         return sorted(row["kafka_partition"] for row in behind)
 
-    def count_table(self) -> int:
-        return self._source().count()
+    def _events(self) -> DataFrame:
+        bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
+        frame = source.events(self.spark, self.table)
+        return frame.withColumns({name: source.instant(moment) for name, moment in bounds})
 
-    def _analysed(self) -> StructType:
-        """The types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
-        lines = self._unfolded(marked(self._source(), None))
+    def _events_to_read(self) -> DataFrame:
+        """Return events of the window and events with an invalid time; all where the window comes after deduplication."""
+        if not self._window_first:
+            return self._events()
+        invalid = source.has_invalid_time(self.contract, self.table)
+        return self._events().filter(source.in_window(self.contract, self.table, self.window) | invalid)
+
+    def _valid_events(self) -> DataFrame:
+        """Return the events that deduplication sees. `count_read` counts those without a valid time or a key."""
+        _, inside = self._invalid_and_inside()
+        return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
+
+    def _invalid_and_inside(self) -> tuple[Expression, Expression]:
+        invalid = F.coalesce(source.has_invalid_time(self.contract, self.table), F.lit(True))
+        inside = source.in_window(self.contract, self.table, self.window) if self._window_first else F.lit(True)
+        return invalid, ~invalid & inside
+
+    @property
+    def _window_first(self) -> bool:
+        return self.contract.window.applies == "before_deduplication"
+
+    def _require_types(self) -> StructType:
+        """Return the types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
+        events = with_latest_flag(self._events(), None)
+        lines = self._to_lines(events)
         plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
         measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
-        found = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
-        if wrong := columns.misfits(self.contract.columns, found):
+        types = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
+        if wrong := columns.type_mismatches(self.contract.columns, types):
             raise SourceProblem(
                 "EXP-TYPE-CHANGED",
                 f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
                 "Correct the type or the expression in the contract, and count up its version",
             )
-        whole = unfolded(marked(self._source(), None), attrs.evolve(self.contract, filter=[]), F.lit(True))
-        require_no_clock(self.contract, whole)
-        return found
+        require_no_clock(self.contract, to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True)))
+        return types
 
-    def _lines(self, types: StructType, any_text: bool) -> Rows:
+    def _lines(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
+        contract = self.contract
+        first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
         files = self._files()
         rows = sum(file.rows for file in files)
-        events = self._countable()
-        plan = self._plan(files, rows)
-        if plan is not None and self._first.field:
-            spread = plan.spread(events, F.col(self._first.field))
-            values = self._valued(self._unfolded(self._marked(spread, within=(ranges.BUCKET,))), types, any_text)
-            partitions = plan.partitions
+        layout = None
+        if first.field and _ranges_hold_keys(contract, first):
+            sample = ranges.values(self.s3, files, self.table.fields[first.field].id)
+            layout = ranges.plan(rows, sample, self._parallelism)
+        if layout is not None and first.field:
+            partitions = layout.partitions
+            events = layout.spread(self._valid_events(), F.col(first.field))
+            lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
+            values = self._values(lines, types, allow_non_ascii)
         else:
             partitions = ranges.wanted(rows, self._parallelism)
-            values = self._valued(self._unfolded(self._marked(self._by_key(events, partitions))), types, any_text)
-            values = values.repartitionByRange(partitions, F.col(self._first.name).asc_nulls_first())
-        if plan is None or not self._key_orders_all:
+            lines = self._deduplicated_lines(partitions)
+            values = self._values(lines, types, allow_non_ascii)
+            values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
+        if layout is None or not _key_orders_all(contract):
             values = values.sortWithinPartitions(*self._total_order())
-        return Rows(self._finished(values, F.col(_FOREIGN)), partitions)
+        return WindowFrame(self._finished(values, F.col(_NON_ASCII)), partitions)
 
-    def _groups(self, types: StructType, any_text: bool) -> Rows:
+    def _groups(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
+        contract = self.contract
         partitions = ranges.wanted(sum(file.rows for file in self._files()), self._parallelism)
         self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        lines = self._with_pads(self._unfolded(self._marked(self._by_key(self._countable(), partitions))))
-        keys = {c.name: columns.treated(c, types[c.name].dataType, any_text=any_text) for c in self._keys}
-        measures = {c.name: columns.in_type(columns.raw(c), c.type) for c in self.contract.columns if c.measure}
-        rows = aggregate.lines_and_events(lines, foreign=self._foreign(any_text))
-        groups = aggregate.grouped(rows, self.contract, keys, measures).persist()
+        keys = {
+            column.name: columns.treated(column, types[column.name].dataType, allow_non_ascii=allow_non_ascii)
+            for column in contract.columns
+            if not column.measure
+        }
+        measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in contract.columns if column.measure}
+        lines = self._with_pads(self._deduplicated_lines(partitions))
+        rows = aggregate.lines_and_events(lines, non_ascii=self._has_non_ascii(allow_non_ascii))
+        groups = aggregate.grouped(rows, contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
-        shown = aggregate.suppressed(groups, self.contract.aggregate, list(keys))  # type: ignore[arg-type]
+        shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        finished = self._finished(ordered, F.col(aggregate.FOREIGN_FOUND))
-        return Rows(finished, 1 if few else partitions, shown, groups)
+        finished = self._finished(ordered, F.col(aggregate.HAS_NON_ASCII))
+        return WindowFrame(finished, 1 if few else partitions, shown, groups)
 
-    def _plan(self, files: list[DataFile], rows: float) -> ranges.Layout | None:
-        """Ranges of the first ordering column; None where they can't hold whole keys, or no file gave a sample of it."""
-        if not self._ordered_by_key or not self._first.field:
-            return None
-        sample = sampling.values(self.s3, files, self.table.fields[self._first.field].id)
-        return ranges.plan(rows, sample, self._parallelism)
+    def _deduplicated_lines(self, partitions: int) -> DataFrame:
+        rule, events = self.contract.deduplicate, self._valid_events()
+        events = events.repartition(partitions, *rule.key) if rule else events
+        return self._to_lines(with_latest_flag(events, rule))
 
-    @property
-    def _first(self) -> Column:
-        name = self.contract.delivery.order_by[0]
-        return next(column for column in self.contract.columns if column.name == name)
+    def _to_lines(self, events: DataFrame) -> DataFrame:
+        inside = F.lit(True) if self._window_first else source.in_window(self.contract, self.table, self.window)
+        return to_lines(events, self.contract, inside)
 
-    @property
-    def _keys(self) -> list[Column]:
-        return [column for column in self.contract.columns if not column.measure]
+    def _values(self, lines: DataFrame, types: StructType, allow_non_ascii: bool) -> DataFrame:
+        """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
+        values = []
+        for column in self.contract.columns:
+            found = types[column.name].dataType
+            value = columns.treated(column, found, allow_non_ascii=allow_non_ascii)
+            # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
+            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, found) else value).alias(column.name))
+        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET) if name in lines.columns]
+        return self._with_pads(lines).select(*kept, self._has_non_ascii(allow_non_ascii).alias(_NON_ASCII), *values)
 
-    @property
-    def _ordered_by_key(self) -> bool:
-        """Whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
-        rule = self.contract.deduplicate
-        return rule is not None and self._early and _untouched(self._first) and self._first.field == rule.key[0]
-
-    @property
-    def _key_orders_all(self) -> bool:
-        """Whether rows leave deduplication in the order that the file wants."""
-        rule = self.contract.deduplicate
-        if rule is None or not self._ordered_by_key or self.contract.explode:
-            return False
-        named = {column.name: column for column in self.contract.columns}
-        wanted = [named[name] for name in self.contract.delivery.order_by]
-        return all(map(_untouched, wanted)) and [column.field for column in wanted] == rule.key[: len(wanted)]
-
-    def _source(self) -> DataFrame:
-        bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
-        frame = source.events(self.spark, self.table)
-        return frame.withColumns({name: source.instant(moment) for name, moment in bounds})
-
-    def _countable(self) -> DataFrame:
-        """The events that deduplication sees. `count_read` counts those that have no valid time or no key."""
-        return self._of_interest().filter(self._is_inside & ~self._is_unkeyed)
-
-    def _of_interest(self) -> DataFrame:
-        if not self._early:
-            return self._source()
-        limits = source.plausible(self.contract, self.table)
-        return self._source().filter(source.of_interest(self.contract, self.table, self.window, limits))
-
-    @property
-    def _early(self) -> bool:
-        return self.contract.window.applies == "before_deduplication"
-
-    @property
-    def _is_undated(self) -> Expression:
-        limits = source.plausible(self.contract, self.table)
-        return F.coalesce(source.undated(self.contract, self.table, limits), F.lit(True))
-
-    @property
-    def _is_inside(self) -> Expression:
-        return ~self._is_undated & (source.in_window(self.contract, self.table, self.window) if self._early else F.lit(True))
-
-    @property
-    def _is_unkeyed(self) -> Expression:
-        return F.coalesce(unkeyed(self.contract.deduplicate), F.lit(True))
-
-    def _by_key(self, events: DataFrame, partitions: int) -> DataFrame:
-        rule = self.contract.deduplicate
-        return events.repartition(partitions, *rule.key) if rule else events
-
-    def _marked(self, events: DataFrame, within: tuple[str, ...] = ()) -> DataFrame:
-        return marked(events, self.contract.deduplicate, within=within)
-
-    def _unfolded(self, events: DataFrame) -> DataFrame:
-        inside = F.lit(True) if self._early else source.in_window(self.contract, self.table, self.window)
-        return unfolded(events, self.contract, inside)
-
-    def _valued(self, lines: DataFrame, types: StructType, any_text: bool) -> DataFrame:
-        """The contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
-        kept = [name for name in (*_COUNTED, ranges.BUCKET) if name in lines.columns]
-        values = {column.name: self._treated(column, types, any_text) for column in self.contract.columns}
-        return self._with_pads(lines).select(
-            *kept, self._foreign(any_text).alias(_FOREIGN), *[value.alias(name) for name, value in values.items()]
-        )
-
-    def _treated(self, column: Column, types: StructType, any_text: bool) -> Expression:
-        found = types[column.name].dataType
-        value = columns.treated(column, found, any_text=any_text)
-        if not columns.may_fail(column, found):
-            return value
-        # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
-        return F.when(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED, value)
-
-    def _foreign(self, any_text: bool) -> Expression:
+    def _has_non_ascii(self, allow_non_ascii: bool) -> Expression:
         """Whether a value of a delivered row can't be hashed because it isn't ASCII."""
-        found = _any([] if any_text else [is_foreign(columns.raw(column)) for column in self.contract.hashed])
-        return F.when(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED, found).otherwise(F.lit(False))
+        hashed = [] if allow_non_ascii else [is_non_ascii(columns.raw(column)) for column in self.contract.hashed]
+        return F.when(_is_delivered(), reduce(lambda left, right: left | right, hashed, F.lit(False))).otherwise(F.lit(False))
 
-    def _finished(self, values: DataFrame, foreign: Expression) -> DataFrame:
-        """What executors write and count: the contract's columns, and those of `fates`."""
-        delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
-        broken = flags([foreign, *[rule.bad for rule in row_rules(self.contract)]])
-        raised = [F.when(delivered, bits).alias(name) for name, bits in broken.items()]
+    def _finished(self, values: DataFrame, non_ascii: Expression) -> DataFrame:
+        """Return what executors write and count: the contract's columns, and those of `outcomes`."""
+        failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
+        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flags([non_ascii, *failed]).items()]
         cells = [self._cell(column).alias(column.name) for column in self.contract.columns]
-        return values.select(*cells, *[name for name in _COUNTED if name in values.columns], *raised)
+        return values.select(*cells, *[name for name in outcomes.COUNTED if name in values.columns], *flags)
 
     def _cell(self, column: Column) -> Expression:
         value = F.col(column.name)
         if column.type == "text" and self.contract.delivery.dialect == "excel":
-            # One character more than fits, by which `csv_line` sees and counts that it is too long. Cut before it goes to
+            # One character more than fits, by which `csv` sees and counts that it is too long. Cut before it goes to
             # Python: batches are counted in rows, and a text may have megabytes.
             cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.written_by_spark(column) else value
 
     def _total_order(self) -> list[Expression]:
-        rest = [column.name for column in self.contract.columns if column.name not in self.contract.delivery.order_by]
-        return [F.col(name).asc_nulls_first() for name in (*self.contract.delivery.order_by, *rest)]
+        order_by = self.contract.delivery.order_by
+        rest = [column.name for column in self.contract.columns if column.name not in order_by]
+        return [F.col(name).asc_nulls_first() for name in (*order_by, *rest)]
 
     def _with_pads(self, frame: DataFrame) -> DataFrame:
         return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
 
-    def _files(self) -> list[DataFile]:
-        if not self._early:
-            return sampling.files(self.spark, self.table, None, self.contract.source.event_time)
+    def _files(self) -> list[ranges.DataFile]:
+        event_time = self.contract.source.event_time
+        if not self._window_first:
+            return ranges.files(self.spark, self.table, None, event_time)
         start, end = (source.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
-        window = attrs.evolve(self.window, start=start, end=end)
-        return sampling.files(self.spark, self.table, window, self.contract.source.event_time)
+        return ranges.files(self.spark, self.table, attrs.evolve(self.window, start=start, end=end), event_time)
 
     @property
     def _parallelism(self) -> int:
         return self.spark.sparkContext.defaultParallelism
 
 
-_COUNTED = (
-    outcomes.FATE,
-    outcomes.PARTITION,
-    outcomes.OFFSET_MIN,
-    outcomes.LINE_STATE,
-    outcomes.EVENTS,
-    outcomes.OFFSET_MAX,
-    outcomes.ITEMS,
-    outcomes.LINES,
-)
-_FOREIGN = "$foreign"
+def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:
+    """Add `$is_latest`: true for the one event of each key that survives.
+
+    `within` names columns that the key determines and by which `events` is already partitioned, so that no second
+    shuffle is needed. Rows come out ordered by `within`, then key.
+    """
+    if rule is None:
+        return events.withColumn(_IS_LATEST, F.lit(True))
+    order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
+    # Nulls come first, so that an event without a value never wins against one that has it.
+    directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order]
+    of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
+    # The last row of each key has no row after it. Cheaper than a rank: nothing is sorted before the shuffle.
+    return events.withColumn(_IS_LATEST, F.lead(F.lit(1)).over(of_key).isNull())
 
 
-def _untouched(column: Column) -> bool:
+def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
+    """Return one row a line, with the outcome of its event and its own state. Takes the place of the column `$is_latest`.
+
+    `inside` tells events of the window, where that is decided late. An event without lines keeps one row; an event is
+    counted on its first.
+    """
+    outcome = (
+        F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
+        .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
+        .when(~_all([one.where for one in contract.filter if one.on == "events"]), outcomes.FILTERED)
+        .otherwise(outcomes.KEPT)
+    )
+    kept = outcome == outcomes.KEPT
+    counted = {
+        outcomes.OUTCOME: outcome,
+        outcomes.PARTITION: F.col("kafka_partition"),
+        outcomes.OFFSET_MIN: F.col("kafka_offset"),
+    }
+    passes = _all([one.where for one in contract.filter if one.on == "lines"])
+    state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
+    if contract.explode is None:
+        return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)
+    # Null where the event isn't kept, so that its array is never exploded.
+    items = F.when(kept, F.col(contract.explode.array))
+    counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
+    exploded = events.withColumns(counted).select("*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias))
+    first = F.col(_POSITION).isNull() | (F.col(_POSITION) == 0)
+    once = {name: F.when(first, F.col(name)) for name in (outcomes.OUTCOME, outcomes.ITEMS)}
+    return exploded.withColumns(once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}).drop(
+        _IS_LATEST, _POSITION
+    )
+
+
+def _has_null_key(rule: Deduplicate | None) -> Expression:
+    """Whether a part of the key is null or blank."""
+    missing = [F.col(path).isNull() | (F.btrim(F.col(path).cast("string")) == "") for path in (rule.key if rule else [])]
+    return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
+
+
+def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
+    """Whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
+    rule, early = contract.deduplicate, contract.window.applies == "before_deduplication"
+    return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
+
+
+def _key_orders_all(contract: Contract) -> bool:
+    """Whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys."""
+    rule = contract.deduplicate
+    if rule is None or contract.explode:
+        return False
+    by_name = {column.name: column for column in contract.columns}
+    order = [by_name[name] for name in contract.delivery.order_by]
+    return all(map(_is_untouched, order)) and [column.field for column in order] == rule.key[: len(order)]
+
+
+def _is_untouched(column: Column) -> bool:
     """Whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
 
 
-def _any(conditions: list[Expression]) -> Expression:
-    result = F.lit(False)
-    for condition in conditions:
-        result = result | condition
+def _is_delivered() -> Expression:
+    return F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
+
+
+def _flags(conditions: list[Expression]) -> dict[str, Expression]:
+    """Return columns with a bit for each condition that holds; null counts as not holding, as in SQL's CHECK."""
+    size, result = outcomes.FLAGS_PER_COLUMN, {}
+    for start in range(0, len(conditions), size):
+        bits = [
+            F.when(condition, F.lit(1 << bit).cast("bigint")).otherwise(F.lit(0).cast("bigint"))
+            for bit, condition in enumerate(conditions[start : start + size])
+        ]
+        result[f"{outcomes.FLAGS}{start // size}"] = reduce(lambda left, right: left.bitwiseOR(right), bits)
     return result
+
+
+def _all(conditions: list[str]) -> Expression:
+    """All of them hold; null counts as not holding, as in SQL's WHERE."""
+    each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
+    return reduce(lambda left, right: left & right, each, F.lit(True))
