@@ -1,6 +1,6 @@
 """Groups instead of lines, none of them so small that it speaks of single people.
 
-Events travel along: every event's fate becomes part of a group of its own kind, so that counts still add up at the end.
+Events are grouped too, by outcome, so that counts still add up at the end.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from glue_jobs import outcomes
 
 _IS_EVENT = "$is_event"
 _PEOPLE = "$people"
-_FOREIGN = "$foreign"
-FOREIGN_FOUND = "$foreign_found"
+_NON_ASCII = "$non_ascii"
+HAS_NON_ASCII = "$has_non_ascii"
 
 
-def lines_and_events(lines: DataFrame, *, foreign: Column) -> DataFrame:
-    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no fate.
+def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
+    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no outcome.
 
-    `foreign` is true for lines of which a value could not be hashed.
+    `non_ascii` is true for lines of which a value could not be hashed.
     """
-    both = F.when(F.col(outcomes.FATE).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
+    both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
-    items = F.col(outcomes.ITEMS) if outcomes.ITEMS in lines.columns else (F.col(outcomes.FATE) == outcomes.KEPT).cast("bigint")
+    is_kept = (F.col(outcomes.OUTCOME) == outcomes.KEPT).cast("bigint")
+    items = F.col(outcomes.ITEMS) if outcomes.ITEMS in lines.columns else is_kept
     about = {
-        outcomes.FATE: F.when(event, F.col(outcomes.FATE)),
+        outcomes.OUTCOME: F.when(event, F.col(outcomes.OUTCOME)),
         outcomes.PARTITION: F.when(event, F.col(outcomes.PARTITION)),
         outcomes.ITEMS: F.when(event, items),
         outcomes.LINE_STATE: F.when(~event, F.col(outcomes.LINE_STATE)),
-        _FOREIGN: ~event & foreign,
+        _NON_ASCII: ~event & non_ascii,
     }
     return rows.withColumns(about).filter(event | F.col(outcomes.LINE_STATE).isNotNull())
 
@@ -49,14 +50,14 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     return (
         rows.withColumns(guarded)
         .withColumns({f"$key_{name}": value for name, value in keys.items()})
-        .groupBy(outcomes.FATE, outcomes.PARTITION, outcomes.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
+        .groupBy(outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
         .agg(
             F.count_if(is_event).alias(outcomes.EVENTS),
             F.count_if(~is_event).alias(outcomes.LINES),
             F.sum(outcomes.ITEMS).alias(outcomes.ITEMS),
             F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
             F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
-            F.bool_or(_FOREIGN).alias(FOREIGN_FOUND),
+            F.bool_or(_NON_ASCII).alias(HAS_NON_ASCII),
             counted.alias(_PEOPLE),
             *[value.alias(name) for name, value in measures.items()],
         )

@@ -1,4 +1,4 @@
-"""What can go wrong in an export, told once.
+"""Every error of an export, and how exceptions of Spark, Iceberg and executors become one.
 
 ExportError            code, what happened and why, what to do
 ├── BadInput           arguments or contract                        exit code 2
@@ -16,7 +16,7 @@ import re
 import traceback
 from typing import ClassVar
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("lakeferry.export")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
 
 
@@ -135,7 +135,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
 
 
 def translated(error: BaseException) -> ExportError:
-    """Return what Spark, Iceberg or an executor threw as an ExportError, with the cause in a sentence and no value of the data."""
+    """Return what Spark, Iceberg or an executor threw as an ExportError: the cause in a sentence, no value of the data."""
     if isinstance(error, ExportError):
         return error
     text = f"{type(error).__name__}: {error}"

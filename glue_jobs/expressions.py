@@ -1,4 +1,4 @@
-"""The job's own check of a contract's expressions, by Spark's parser: a contract may come from anybody.
+"""The job's own check of a contract's expressions, by Spark's parser: anybody may write a contract.
 
 `exports.check` finds more, and earlier; this one decides, because it asks the engine that will run them. What the parser
 makes of an expression must consist of known kinds of nodes only, so that a way to call code which is not listed is refused.
@@ -118,7 +118,7 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
 def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataFrame]]:
     """A frame for each expression, with the contract's key. Checks see the file: of each row its cells, or the totals."""
     one_row = lines.sparkSession.range(1)
-    cells = one_row.select([columns.in_type(F.lit(None), column.type).alias(column.name) for column in contract.columns])
+    cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
     numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
     totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
     for key, text, measure in _expressions(contract):

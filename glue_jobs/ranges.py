@@ -108,7 +108,7 @@ class DataFile:
 def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
     """The data files that may hold events of the window; all of them where it is None.
 
-    The window's bounds are as the event time is stored (`reading.as_stored`).
+    The window's bounds are as the event time is stored (`source.as_stored`).
     """
     # Iceberg's planning has no other door that doesn't cost a Spark job.
     jvm: Any = spark._jvm

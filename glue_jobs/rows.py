@@ -173,7 +173,8 @@ class WindowQuery:
             for column in contract.columns
             if not column.measure
         }
-        measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in contract.columns if column.measure}
+        measured = [column for column in contract.columns if column.measure]
+        measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in measured}
         lines = self._with_pads(self._deduplicated_lines(partitions))
         rows = aggregate.lines_and_events(lines, non_ascii=self._has_non_ascii(allow_non_ascii))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()

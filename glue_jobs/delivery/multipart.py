@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from exports.contract import Column, Delivery
 from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
 from glue_jobs.delivery.verify import Part
-from glue_jobs.store import Bucket, connect_s3, told
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from pyspark.sql import DataFrame
+
+    from glue_jobs.store import Bucket
 
 #: The least S3 takes as a part that isn't the last, and the most parts of an object.
 LEAST_PART: Final = 5 << 20
@@ -81,6 +82,8 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 
     Leaves an upload behind when it fails; the caller clears the run's folder.
     """
+    from glue_jobs.store import told  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+
     where = f"s3://{bucket.name}/{bucket.key(key)}"
     with told(f"beginning the upload of {where}"):
         kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
@@ -126,7 +129,9 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             report.add(count(rows))
-            rows = rows.filter(pc.equal(rows[outcomes.LINE_STATE], outcomes.DELIVERED))
+            states = rows[outcomes.LINE_STATE]
+            if states.null_count or pc.max(states).as_py():
+                rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
             if rows.num_rows:
                 written = csv.lines(rows, form.columns, form.delivery)
                 report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))
@@ -180,7 +185,9 @@ class PartitionSink:
             return
         if self._number > self._last_number:
             raise OverflowError("one partition fills more parts than it has numbers for; more partitions are needed")
-        if self._s3 is None:  # small partitions need no client
+        if self._s3 is None:
+            from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
+
             self._s3 = connect_s3()
         self.parts.append(upload_part(self._s3, self._upload, self._number, data))
         self._number += 1

@@ -15,12 +15,12 @@ from exports.windows import window_of
 from glue_jobs import outcomes
 from glue_jobs.delivery import counts, manifest
 from glue_jobs.delivery.counts import Read
-from glue_jobs.delivery.encode import PartitionReport
+from glue_jobs.delivery.multipart import PartitionReport
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
 from glue_jobs.delivery.publish import Fence
 from glue_jobs.delivery.verify import Inspection
 from glue_jobs.runs import RunRecord
-from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.source import PinnedTable
 
 _MONDAY = date(2026, 11, 9)
 _RUN = "20261116T060009Z-5a0c9e12"

@@ -58,11 +58,11 @@ def test_every_module_of_the_job_is_imported(glue, tmp_path):
 
 def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
     code = (
-        "from exports import contract\nfrom glue_jobs.version import code_version\n"
+        "from exports import contract\nfrom glue_jobs.contract import code_version\n"
         "print(*contract.shipped(), contract.load('daily_trades').version, code_version())"
     )
     done = run(glue, tmp_path, code)
-    from glue_jobs.version import code_version
+    from glue_jobs.contract import code_version
 
     assert done.stdout.split() == ["daily_trades", "weekly_sales", "weekly_sales_by_region", "1", code_version()], done.stderr
 

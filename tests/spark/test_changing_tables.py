@@ -9,7 +9,7 @@ import pytest
 from lake import MONDAY, column, contract, topic_of
 
 from glue_jobs.store import connect
-from glue_jobs.table_metadata import pin
+from glue_jobs.source import pin
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

@@ -19,8 +19,8 @@ from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.manifest import CheckResult, Delivered, File
 from glue_jobs.delivery.multipart import Part
 from glue_jobs.delivery.verify import Inspection, Object, inspect
-from glue_jobs.making import implied_checks
-from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.window import implied_checks
+from glue_jobs.source import PinnedTable
 
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"

@@ -18,7 +18,7 @@ from exports.contract import Contract
 from glue_jobs import outcomes
 from glue_jobs.delivery import manifest, report
 from glue_jobs.delivery.counts import Read, books
-from glue_jobs.delivery.encode import PartitionReport
+from glue_jobs.delivery.multipart import PartitionReport
 from glue_jobs.delivery.manifest import CheckResult, Delivered
 from glue_jobs.delivery.publish import Fence, Manifest
 from glue_jobs.delivery.verify import Inspection

@@ -7,7 +7,7 @@ import pytest
 
 from glue_jobs import outcomes
 from glue_jobs.delivery.counts import Read, books, require_valid
-from glue_jobs.delivery.encode import PartitionReport
+from glue_jobs.delivery.multipart import PartitionReport
 from glue_jobs.delivery.verify import Inspection
 from glue_jobs.errors import Blocked, Inconsistent
 
@@ -21,16 +21,16 @@ def report(**changes) -> PartitionReport:
         records=140,
         events={str(outcomes.KEPT): 60, str(outcomes.DUPLICATE): 25, str(outcomes.FILTERED): 13},
         items=150,
-        lines={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 10},
-        rows={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 10},
+        lines={str(outcomes.DELIVERED): 140, str(outcomes.FILTERED_LINE): 10},
+        rows={str(outcomes.DELIVERED): 140, str(outcomes.FILTERED_LINE): 10},
     )
     return attrs.evolve(known, **changes)
 
 
 def groups(**changes) -> PartitionReport:
     """The same lines in 9 groups, of which 2 are suppressed with 15 lines."""
-    states = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 15, str(outcomes.LEFT_OUT): 10}
-    rows = {str(outcomes.DELIVERED): 7, str(outcomes.SUPPRESSED): 2, str(outcomes.LEFT_OUT): 1}
+    states = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 15, str(outcomes.FILTERED_LINE): 10}
+    rows = {str(outcomes.DELIVERED): 7, str(outcomes.SUPPRESSED): 2, str(outcomes.FILTERED_LINE): 1}
     return attrs.evolve(report(records=7, lines=states, rows=rows), **changes)
 
 
@@ -100,7 +100,7 @@ def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = 
         (READ, report(items=151), 140, "items of the kept events and lines differ: 151 and 150"),
         (
             READ,
-            report(lines={str(outcomes.DELIVERED): 140, str(outcomes.LEFT_OUT): 9}),
+            report(lines={str(outcomes.DELIVERED): 140, str(outcomes.FILTERED_LINE): 9}),
             140,
             "items of the kept events and lines differ: 150 and 149",
         ),
@@ -128,7 +128,7 @@ def test_groups_must_add_up_too():
     assert told(READ, groups(rows={str(outcomes.DELIVERED): 8}), 7, aggregated=True) == (
         "delivered groups and rows written differ: 8 and 7"
     )
-    lost = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 14, str(outcomes.LEFT_OUT): 10}
+    lost = {str(outcomes.DELIVERED): 125, str(outcomes.SUPPRESSED): 14, str(outcomes.FILTERED_LINE): 10}
     assert told(READ, groups(lines=lost), 7, aggregated=True) == "items of the kept events and lines differ: 150 and 149"
 
 

@@ -18,7 +18,7 @@ import samples
 from exports.contract import Delivery
 from glue_jobs import outcomes, ranges
 from glue_jobs.delivery import csv, upload
-from glue_jobs.delivery.encode import Form, PartitionReport, counted, encoder, read_report
+from glue_jobs.delivery.multipart import Form, PartitionReport, counted, encoder, read_report
 from glue_jobs.delivery.multipart import (
     LEAST_PART,
     MAX_PARTS,
@@ -153,13 +153,13 @@ def batch(lines: list[tuple]) -> pa.RecordBatch:
         "side": side,
         "amount": amount,
         "settled": [True] * size,
-        outcomes.FATE: fate,
+        outcomes.OUTCOME: fate,
         outcomes.PARTITION: [3] * size,
         outcomes.OFFSET_MIN: list(range(100, 100 + size)),
         outcomes.LINE_STATE: state,
         f"{outcomes.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
     }
-    more = {name: pa.int32() for name in (outcomes.FATE, outcomes.PARTITION, outcomes.LINE_STATE)}
+    more = {name: pa.int32() for name in (outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE)}
     types = TYPES | more | {outcomes.OFFSET_MIN: pa.int64(), f"{outcomes.FLAGS}0": pa.int64()}
     return pa.RecordBatch.from_arrays([pa.array(values[name], types[name]) for name in values], list(values))
 
@@ -171,7 +171,7 @@ BATCHES = [
         (outcomes.KEPT, outcomes.DELIVERED, "SELL", 3),
     ],
     [(outcomes.OUTSIDE, None, None, None), (outcomes.FILTERED, None, None, None)],
-    [(outcomes.KEPT, outcomes.LEFT_OUT, "BUY", 4), (outcomes.KEPT, outcomes.DELIVERED, "=x", 5)],
+    [(outcomes.KEPT, outcomes.FILTERED_LINE, "BUY", 4), (outcomes.KEPT, outcomes.DELIVERED, "=x", 5)],
 ]
 
 
@@ -200,7 +200,7 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
         str(outcomes.OUTSIDE): 1,
         str(outcomes.FILTERED): 1,
     }
-    assert report.lines == report.rows == {str(outcomes.DELIVERED): 3, str(outcomes.LEFT_OUT): 1}
+    assert report.lines == report.rows == {str(outcomes.DELIVERED): 3, str(outcomes.FILTERED_LINE): 1}
     assert (report.items, report.offsets) == (4, {"3": [100, 102]})
     assert report.flagged == {"1": 2}
 
@@ -240,7 +240,7 @@ def test_rows_of_groups_count_what_they_stand_for():
     """Of groups, a row stands for many events of a fate, or for many lines."""
     table = pa.table(
         {
-            outcomes.FATE: pa.array([outcomes.KEPT, outcomes.DUPLICATE, None, None], pa.int32()),
+            outcomes.OUTCOME: pa.array([outcomes.KEPT, outcomes.DUPLICATE, None, None], pa.int32()),
             outcomes.PARTITION: pa.array([0, 1, None, None], pa.int32()),
             outcomes.OFFSET_MIN: pa.array([10, 4, None, None], pa.int64()),
             outcomes.OFFSET_MAX: pa.array([90, 8, None, None], pa.int64()),
