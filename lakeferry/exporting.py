@@ -84,7 +84,7 @@ def run(voice: Voice, world: World, words: list[str], title: str, session: Spark
     try:
         args = arguments.parse([*world.arguments(), *words], now=runs.utc_now())
         with _progress(voice, title) as tell:
-            return export.run(args, tell=tell, spark=session)
+            return export.run(args, on_phase=tell, spark=session)
     except ExportError as error:
         raise CommandFailed(_EXIT.get(error.exit_code, FAILED), error.code, error.what, error.remedy) from None
 

@@ -41,7 +41,7 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "No connection to AWS, or no credentials or region in the environment.",
         "Set `AWS_REGION` and `AWS_DEFAULT_REGION`, log in, and check the network.",
     ),
-    "EXP-BOOKS": (
+    "EXP-ROW-COUNT": (
         "Two counts of the same rows differ",
         "Two counts of the same rows differ: every event read must have one fate, and every line too. Nothing is published then.",
         "Run again. If it stays so, report it with the run's record.",

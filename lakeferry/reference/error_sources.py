@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from glue_jobs import errors, spark_errors
+from glue_jobs import errors
 from lakeferry import console
 
 _PACKAGES: Final = ("glue_jobs", "lakeferry")
@@ -37,7 +37,7 @@ def found(root: Path) -> dict[str, Source]:
             source = codes.setdefault(name, Source())
             source.places.add(str(file))
             source.exits |= exits
-    for _, kind, name, _, _ in spark_errors._KNOWN:
+    for _, kind, name, _, _ in errors._KNOWN:
         if name in codes:
             codes[name].exits.add(kind.exit_code)
     for code, places in _rows(root).items():

@@ -24,8 +24,8 @@ from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.rows import WindowQuery
-from glue_jobs.store import connect
 from glue_jobs.source import pin
+from glue_jobs.store import connect
 from lakeferry import local_spark
 
 PAGES = ["jobs", "stages", "storage", "environment", "executors", "SQL"]
@@ -79,7 +79,7 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     """All plans of the rows and their generated code: of native pseudonyms, and of those that go through Python."""
     contract, services = contracts.load(args.export), connect()
     table = pin(services, args.database, contract.source.topic)
-    key = fetch(services, args.pseudonym_secret).value
+    key = fetch_key(services, args.pseudonym_secret).value
     window = window_of(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
     for allow_non_ascii in (False, True):

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from exports.contract import Contract
 from glue_jobs.delivery import csv
-from glue_jobs.delivery.multipart import Part
-from glue_jobs.delivery.verify import Inspection, Object, inspect
+from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.errors import Inconsistent
 
 HEAD = """name = "things"
@@ -70,10 +69,10 @@ def parts_of(data: bytes, size: int) -> list[Part]:
     return [Part(number, "etag", len(piece), hashlib.sha256(piece).hexdigest()) for number, piece in enumerate(pieces, 1)]
 
 
-def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 1 << 20) -> Inspection:
+def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 1 << 20) -> FileStats:
     """The file of `of`'s header and this body, written in parts of one size and read in pieces of another."""
     data = stored(of, body)
-    return inspect(Object("a.csv", Trickle(data, at_once), parts_of(data, part)), of, csv.header(of.columns, of.delivery))
+    return verify_file("a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.header(of.columns, of.delivery))
 
 
 def scaled(value: int, scale: int) -> Decimal:
@@ -234,7 +233,7 @@ def test_a_column_that_is_kept_on_purpose_is_not_searched():
 
 def refused(of: Contract, data: bytes, parts: list[Part]) -> str:
     with pytest.raises(Inconsistent) as wrong:
-        inspect(Object("a.csv", io.BytesIO(data), parts), of, csv.header(of.columns, of.delivery))
+        verify_file("a.csv", io.BytesIO(data), parts, of, csv.header(of.columns, of.delivery))
     return f"{wrong.value.code} {wrong.value.what}"
 
 

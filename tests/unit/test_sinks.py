@@ -17,20 +17,22 @@ import samples
 
 from exports.contract import Delivery
 from glue_jobs import outcomes, ranges
-from glue_jobs.delivery import csv, upload
-from glue_jobs.delivery.multipart import Form, PartitionReport, counted, encoder, read_report
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.counts import PartitionReport, count
 from glue_jobs.delivery.multipart import (
     LEAST_PART,
-    MAX_PARTS,
-    Part,
-    SharedObject,
-    Target,
+    CsvFormat,
+    PartitionSink,
+    Upload,
     begin,
     complete,
+    encoder,
+    fill_gaps,
     upload_part,
 )
+from glue_jobs.delivery.verify import Part
 
-FORM = Form(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
+FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
 #: How much a partition may be told to write, around every border there is.
 BORDERS = [0, 1, LEAST_PART - 1, LEAST_PART, 2 * LEAST_PART - 1, 2 * LEAST_PART]
 
@@ -39,25 +41,25 @@ def noise(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(min(size, 1 << 16)).ljust(size, bytes([seed % 251]))
 
 
-def begun(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Target:
-    return begin(bucket.s3, Target(bucket.name, bucket.key(key), "", MAX_PARTS // (partitions + 1)), content_type)
+def begun(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Upload:
+    return begin(bucket.s3, bucket.name, bucket.key(key), content_type, partitions)
 
 
 def stored(bucket, key: str) -> bytes:
     return bucket.s3.get_object(Bucket=bucket.name, Key=key)["Body"].read()
 
 
-def shared(bucket, pieces: list[list[bytes]], form: Form = FORM) -> tuple[bytes, list[Part]]:
+def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[bytes, list[Part]]:
     """What partitions with these pieces become together, and the parts it was stored in."""
     target = begun(bucket, "file.csv", len(pieces))
     results = []
     for index, ones in enumerate(pieces):
-        sink = SharedObject(target, index)
+        sink = PartitionSink(target, index)
         for piece in ones:
             sink.add(piece)
         head = sink.close()
         results.append((index, PartitionReport(parts=sink.parts), head))
-    parts = upload._fill_gaps(bucket, target, form, results, len(pieces))
+    parts = fill_gaps(bucket.s3, target, form.stored_header, results, len(pieces))
     complete(bucket.s3, target, parts)
     return stored(bucket, target.key), parts
 
@@ -105,7 +107,7 @@ def test_no_rows_are_a_header(bucket):
 
 
 def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
-    sink = SharedObject(begun(bucket, "file.csv", 1), 0)
+    sink = PartitionSink(begun(bucket, "file.csv", 1), 0)
     sink.add(noise(32 << 20, 1))
     head = LEAST_PART
     assert (32 << 20) - sum(part.size for part in sink.parts) - head == LEAST_PART
@@ -113,7 +115,7 @@ def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
 
 def test_more_parts_than_numbers_is_told_and_not_written_over_another_partition(bucket):
     target = attrs.evolve(begun(bucket, "file.csv", 1), stride=2)
-    sink = SharedObject(target, 3)
+    sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))
     assert [part.number for part in sink.parts] == [8]
     with pytest.raises(OverflowError, match="more partitions are needed"):
@@ -175,12 +177,12 @@ BATCHES = [
 ]
 
 
-def encoded(target: Target, form: Form, batches: list[list[tuple]]) -> tuple[PartitionReport, bytes]:
+def encoded(target: Upload, form: CsvFormat, batches: list[list[tuple]]) -> tuple[PartitionReport, bytes]:
     (answer,) = encoder(target, form)([batch(lines) for lines in batches])
     row = answer.to_pylist()[0]
     assert row["partition"] == 0
     assert json.loads(row["report"])
-    return read_report(row["report"]), row["head"]
+    return PartitionReport.from_json(row["report"]), row["head"]
 
 
 def text_of(batches: list[list[tuple]]) -> bytes:
@@ -195,12 +197,12 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     assert head == text_of(BATCHES)
     assert report.records == 3
     assert report.events == {
-        str(outcomes.KEPT): 4,
-        str(outcomes.DUPLICATE): 1,
-        str(outcomes.OUTSIDE): 1,
-        str(outcomes.FILTERED): 1,
+        "kept": 4,
+        "duplicates": 1,
+        "outside_window": 1,
+        "filtered": 1,
     }
-    assert report.lines == report.rows == {str(outcomes.DELIVERED): 3, str(outcomes.FILTERED_LINE): 1}
+    assert report.lines == report.rows == {"delivered": 3, "filtered": 1}
     assert (report.items, report.offsets) == (4, {"3": [100, 102]})
     assert report.flagged == {"1": 2}
 
@@ -250,9 +252,9 @@ def test_rows_of_groups_count_what_they_stand_for():
             outcomes.LINES: pa.array([0, 0, 50, 5], pa.int64()),
         }
     )
-    report = counted(table)
-    assert report.events == {str(outcomes.KEPT): 40, str(outcomes.DUPLICATE): 3}
+    report = count(table)
+    assert report.events == {"kept": 40, "duplicates": 3}
     assert report.offsets == {"0": [10, 90], "1": [4, 8]}
     assert report.items == 55
-    assert report.rows == {str(outcomes.DELIVERED): 1, str(outcomes.SUPPRESSED): 1}
-    assert report.lines == {str(outcomes.DELIVERED): 50, str(outcomes.SUPPRESSED): 5}
+    assert report.rows == {"delivered": 1, "suppressed": 1}
+    assert report.lines == {"delivered": 50, "suppressed": 5}
