@@ -94,17 +94,6 @@ _SAME_ROWS = (
     *("source", "rows", "columns", "aggregate", "outcomes", "pseudonyms", "ranges", "expressions"),
     *("delivery/csv", "delivery/verify"),
 )
-    "source",
-    "rows",
-    "columns",
-    "aggregate",
-    "outcomes",
-    "pseudonyms",
-    "ranges",
-    "expressions",
-    "delivery/csv",
-    "delivery/verify",
-)
 _NO_CLOCK = re.compile(r"os\.(environ|getenv)|time\.\w+|(datetime|date)\.(now|utcnow|today)|datetime\.datetime\.(now|utcnow)")
 
 

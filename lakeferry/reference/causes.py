@@ -43,7 +43,7 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "EXP-ROW-COUNT": (
         "Two counts of the same rows differ",
-        "Two counts of the same rows differ: every event read must have one outcome, and every line too. Nothing is published then.",
+        "Two counts of the same rows differ: every event has one outcome, and so has every line. Nothing is published then.",
         "Run again. If it stays so, report it with the run's record.",
     ),
     "EXP-CANCELLED": (
