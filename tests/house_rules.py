@@ -48,6 +48,7 @@ ROOMS = {
     "exports": _room("exports", "exports", "attrs cattrs"),
     "exports.check": _room("exports", "exports", "attrs cattrs sqlglot"),
     "exports.expression_types": _room("exports", "exports", "attrs cattrs sqlglot"),
+    "exports.topic_schema": _room("exports", "exports", "attrs cattrs fastavro"),
     "lambdas.contract": _room("lambdas.contract"),
     "glue_jobs.contract": _room("glue_jobs.contract"),
     "lambdas.core": _room("lambdas/core", _LAMBDAS_BOTTOM, "attrs cattrs boto3 requests urllib3 tenacity cryptography"),
