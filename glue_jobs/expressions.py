@@ -69,7 +69,7 @@ def require_no_clock(contract: Contract, lines: DataFrame) -> None:
     """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
 
     It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
-    unfolded events before any filter.
+    exploded events before any filter.
     """
     if keys := [key for key, frame in _analysed(contract, lines) if _reads_clock(frame)]:
         raise BadInput(

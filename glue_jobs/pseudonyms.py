@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from glue_jobs.errors import BadInput, StorageProblem
-from glue_jobs.store import Services, told
+from glue_jobs.store import Services, aws_errors
 
 _BLOCK = 64
 _BLANKS = " \t\n\r"
@@ -43,7 +43,7 @@ def fetch_key(services: Services, secret: str) -> PseudonymKey:
     if not secret:
         raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named", "Give --pseudonym-secret")
     try:
-        with told(f"reading the secret {secret}"):
+        with aws_errors(f"reading the secret {secret}"):
             answer = services.secrets.get_secret_value(SecretId=secret)
     except StorageProblem as problem:
         raise StorageProblem(

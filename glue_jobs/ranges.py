@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from exports.windows import Window
 from glue_jobs.contract import CATALOG
 from glue_jobs.source import PinnedTable
-from glue_jobs.store import told
+from glue_jobs.store import aws_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -69,7 +69,7 @@ def wanted(rows: float, parallelism: int) -> int:
 
 
 def _salts(partitions: int) -> list[int]:
-    """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 can't be told the partition."""
+    """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 has no way to name the partition."""
     found: dict[int, int] = {}
     number = 0
     while len(found) < partitions:
@@ -174,7 +174,7 @@ def _spread(found: list[DataFile]) -> list[DataFile]:
 
 
 def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
-    with told(f"reading {file.location}"):
+    with aws_errors(f"reading {file.location}"):
         try:
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
         except pa.ArrowInvalid:

@@ -23,7 +23,7 @@ from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
 from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
-from glue_jobs.store import Services, read_location, told
+from glue_jobs.store import Services, aws_errors, read_location
 
 #: Tableflow's metadata columns under both naming schemes, and what expressions call them.
 _METADATA = ("topic", "partition", "headers", "leader-epoch", "offset", "timestamp", "timestamp-type", "raw-key", "raw-value")
@@ -101,7 +101,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
 
 
 def _metadata_location(services: Services, database: str, name: str) -> str:
-    with told(f"asking Glue for the table {database}.{name}"):
+    with aws_errors(f"asking Glue for the table {database}.{name}"):
         try:
             table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
         except services.glue.exceptions.EntityNotFoundException:
@@ -251,7 +251,7 @@ def named_fields(contract: Contract) -> Iterator[str]:
 
 
 def table_path(path: str, contract: Contract) -> str:
-    """The table's path of what expressions reach through the unfolded array's alias."""
+    """The table's path of what expressions reach through the alias of the exploded array."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"

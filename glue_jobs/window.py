@@ -28,7 +28,7 @@ from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import WindowFrame, WindowQuery
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import PinnedTable
-from glue_jobs.store import Bucket, told
+from glue_jobs.store import Bucket, aws_errors
 
 #: What the run's record repeats of the manifest.
 _REPEATED = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
@@ -194,7 +194,7 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
 
 
 def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
-    with told(f"reading back s3://{run.bucket.name}/{stored.key}"):
+    with aws_errors(f"reading back s3://{run.bucket.name}/{stored.key}"):
         body = run.bucket.s3.get_object(Bucket=run.bucket.name, Key=stored.key)["Body"]
         return verify_file(stored.key, body, stored.parts, run.contract, csv.header(run.contract.columns, run.contract.delivery))
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
-from glue_jobs.store import Bucket, told
+from glue_jobs.store import Bucket, aws_errors
 from lakeferry import class_archive, local_spark
 from lakeferry.console import FAILED, KEPT_BACK, LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.world import World
@@ -109,7 +109,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
     targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
     for key, target, _ in targets:
-        with told(f"reading s3://{bucket.name}/{key}"):
+        with aws_errors(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
     data = [target for _, target, is_data in targets if is_data]
     for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):

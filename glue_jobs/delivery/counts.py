@@ -94,7 +94,7 @@ def _count_events(rows: pa.Table, report: PartitionReport) -> None:
         outcome = row[outcomes.OUTCOME]
         amount = row[f"{outcomes.EVENTS}_sum"] if of_groups else row["count_all"]
         offsets = {str(row[outcomes.PARTITION]): [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{last}_max"]]}
-        # Without an array to unfold, an event that is kept is its own one item.
+        # Without an array to explode, an event that is kept is its own one item.
         items = row[f"{outcomes.ITEMS}_sum"] or 0 if has_items else amount * (outcome == outcomes.KEPT)
         report.add(PartitionReport(events={outcomes.EVENT_NAMES[outcome]: amount}, offsets=offsets, items=items))
 

@@ -82,16 +82,16 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 
     Leaves an upload behind when it fails; the caller clears the run's folder.
     """
-    from glue_jobs.store import told  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+    from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
     where = f"s3://{bucket.name}/{bucket.key(key)}"
-    with told(f"beginning the upload of {where}"):
+    with aws_errors(f"beginning the upload of {where}"):
         kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
         upload = begin(bucket.s3, bucket.name, bucket.key(key), kind, partitions)
     rows = frame.mapInArrow(encoder(upload, form), _RESULT_SCHEMA).collect()
     results = [(row.partition, PartitionReport.from_json(row.report), bytes(row.head)) for row in rows]
     results.sort(key=lambda result: result[0])
-    with told(f"uploading {where}"):
+    with aws_errors(f"uploading {where}"):
         parts = fill_gaps(bucket.s3, upload, form.stored_header, results, partitions)
         complete(bucket.s3, upload, parts)
     total = PartitionReport()

@@ -1,4 +1,4 @@
-"""The finished file, read back once: what is in it is told from its own bytes, not from what was meant to be written.
+"""The finished file, read back once: what is in it comes from its own bytes, not from what was meant to be written.
 
 One pass gives checksums, the count of records, totals, what charts show, the first rows, and finds what looks like
 personal data where the contract promised that none is left.

@@ -1,4 +1,4 @@
-"""A chart of the contract: what of its series is drawn, told in words, and listed."""
+"""A chart of the contract: what of its series is drawn, in words, and listed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def left_out(result: WindowResult, limits: Limits) -> Section:
     dropped = [column for column in contract.column if not column.delivered]
     columns = [_dropped(column, text) for column in dropped[: limits.items]]
     filters = [_filter(one, text) for one in contract.filter[: limits.items]]
-    body = [_heading("Rows"), *_rows_by_fate(result, text)]
+    body = [_heading("Rows"), *_rows_by_outcome(result, text)]
     if result.counts["groups"]:
         body.append(_groups(result, text))
     if filters:
@@ -73,39 +73,39 @@ def _heading(text: str) -> Html:
     return tag("h3", prose(text))
 
 
-def _rows_by_fate(result: WindowResult, text: int) -> list[Html]:
+def _rows_by_outcome(result: WindowResult, text: int) -> list[Html]:
     if withheld := result.counts["withheld"]:
         return [tag("p", prose(withheld))]
     by_line = result.contract.explode or result.contract.aggregate
-    return [_events_by_fate(result, text), *([_lines_by_fate(result, text)] if by_line else [])]
+    return [_events_by_outcome(result, text), *([_lines_by_outcome(result, text)] if by_line else [])]
 
 
-def _events_by_fate(result: WindowResult, text: int) -> Html:
+def _events_by_outcome(result: WindowResult, text: int) -> Html:
     contract, events = result.contract, result.counts["events"]
-    fates = [("outside_window", prose("happened outside this window"))]
+    outcomes = [("outside_window", prose("happened outside this window"))]
     if rule := contract.deduplicate:
         key = prose(", ".join(rule.key), text)
         which = prose("later" if rule.keep == "latest" else "earlier")
-        fates.append(("duplicates", said("gave way to a {which} event of the same {key}", which=which, key=key)))
-        fates.append(("unkeyed", said("had no value for {key}", key=key)))
-    fates.append(("undated", prose(f"had no credible time (none, before {contract.source.earliest}, or in the future)")))
-    fates.append(("filtered", prose("were left out by a filter")))
-    fates.append(("kept", prose("were kept for this file")))
+        outcomes.append(("duplicates", said("gave way to a {which} event of the same {key}", which=which, key=key)))
+        outcomes.append(("unkeyed", said("had no value for {key}", key=key)))
+    outcomes.append(("undated", prose(f"had no credible time (none, before {contract.source.earliest}, or in the future)")))
+    outcomes.append(("filtered", prose("were left out by a filter")))
+    outcomes.append(("kept", prose("were kept for this file")))
     caption = f"What became of the {wording.count(events['in_table'], 'event')} in the source table"
-    rows = [[what, prose(wording.number(events[fate]))] for fate, what in fates]
+    rows = [[what, prose(wording.number(events[name]))] for name, what in outcomes]
     return table("events", prose(caption), ["Events that", "Count"], rows, numeric={1})
 
 
-def _lines_by_fate(result: WindowResult, text: int) -> Html:
+def _lines_by_outcome(result: WindowResult, text: int) -> Html:
     contract, lines = result.contract, result.counts["lines"]
     array = prose(contract.explode.array, text) if contract.explode else None
-    unfolded = said("Each item of {array} is a line.", array=array) if array else Html("")
-    fates = [("filtered", "were left out by a filter")]
+    how = said("Each item of {array} is a line.", array=array) if array else Html("")
+    outcomes = [("filtered", "were left out by a filter")]
     if contract.aggregate and contract.aggregate.people:
-        fates.append(("suppressed", "belong to groups that are too small to be shown"))
-    fates.append(("delivered", "count in the groups of the file" if contract.aggregate else "are rows of the file"))
-    caption = said("What became of the {amount} of these events. {how}", amount=prose(_lines(lines)), how=unfolded)
-    rows = [[prose(what), prose(wording.number(lines[fate]))] for fate, what in fates]
+        outcomes.append(("suppressed", "belong to groups that are too small to be shown"))
+    outcomes.append(("delivered", "count in the groups of the file" if contract.aggregate else "are rows of the file"))
+    caption = said("What became of the {amount} of these events. {how}", amount=prose(_lines(lines)), how=how)
+    rows = [[prose(what), prose(wording.number(lines[name]))] for name, what in outcomes]
     return table("lines", caption, ["Lines that", "Count"], rows, numeric={1})
 
 
