@@ -296,8 +296,10 @@ def _describe(run: RunContext, window: Window, result: WindowResult) -> list[Fil
 
 
 def _manifest(run: RunContext, result: WindowResult) -> Manifest:
+    now = run.clock()
+    run.record.require_time(now)
     fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
-    return manifest.first_generation(result, fence, run.clock())
+    return manifest.first_generation(result, fence, now)
 
 
 def _document(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
