@@ -102,7 +102,7 @@ SPARK_SETTINGS: Final = {
     "spark.sql.iceberg.executor-cache.enabled": "false",
     # Each manifest is read once for planning and once for reading.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
-    # The same answer in every zone and place; errors instead of nulls and wrapped numbers.
+    # The same answer in every zone and locale; errors instead of nulls and wrapped numbers.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",

@@ -45,7 +45,7 @@ class DataProblem(ExportError):
 
 
 class Blocked(ExportError):
-    """The file was made, found wanting and kept back."""
+    """A check or the scan for personal data kept the file back."""
 
     exit_code = 7
 

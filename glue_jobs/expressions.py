@@ -50,15 +50,15 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
     """
     fields: list[str] = []
     mistakes: list[str] = []
-    for place, text, measure in _expressions(contract):
+    for key, text, measure in _expressions(contract):
         try:
             tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
         except ParseException as error:
-            mistakes.append(f"{place}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
+            mistakes.append(f"{key}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
             continue
         nodes = json.loads(tree.toJSON())
-        mistakes += [f"{place}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
-        if not place.startswith("check "):  # checks see the columns of the file
+        mistakes += [f"{key}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
+        if not key.startswith("check "):  # checks see the columns of the file
             fields += [".".join(_names(node)) for node in nodes if _kind(node) == "UnresolvedAttribute"]
     if mistakes:
         raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract")

@@ -101,7 +101,7 @@ def _remedy(code: str) -> str:
 
 @attrs.frozen
 class Bucket:
-    """One bucket below one prefix. Keys here are relative to the prefix."""
+    """One bucket below one prefix. Keys are relative to the prefix."""
 
     s3: S3Client
     name: str

@@ -239,8 +239,8 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
         return
     for what, (telling, pattern) in _DETECTORS.items():
         if telling in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
-            place = f"{column.name}: {what}"
-            personal[place] = personal.get(place, 0) + hits
+            what_and_where = f"{column.name}: {what}"
+            personal[what_and_where] = personal.get(what_and_where, 0) + hits
 
 
 def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
