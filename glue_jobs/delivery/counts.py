@@ -132,7 +132,7 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
         # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
         event["outside_window"] += read.in_table - read.inside - read.invalid_time
     if event["outside_window"] < 0:
-        raise Inconsistent("EXP-ROW-COUNT", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
+        raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
     event |= {"undated": read.invalid_time, "unkeyed": read.null_key}
     _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
@@ -164,4 +164,4 @@ def require_valid(read: ReadCounts, limit: int, window: str) -> None:
 
 def _require_equal(what: str, one: int, other: int) -> None:
     if one != other:
-        raise Inconsistent("EXP-ROW-COUNT", f"{what} differ: {one} and {other}", _REMEDY)
+        raise Inconsistent("EXP-COUNTS", f"{what} differ: {one} and {other}", _REMEDY)

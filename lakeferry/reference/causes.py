@@ -41,11 +41,6 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "No connection to AWS, or no credentials or region in the environment.",
         "Set `AWS_REGION` and `AWS_DEFAULT_REGION`, log in, and check the network.",
     ),
-    "EXP-ROW-COUNT": (
-        "Two counts of the same rows differ",
-        "Two counts of the same rows differ: every event has one outcome, and so has every line. Nothing is published then.",
-        "Run again. If it stays so, report it with the run's record.",
-    ),
     "EXP-CANCELLED": (
         "The run was stopped",
         "Somebody stopped the run, or the machine went away while it could still say so.",
@@ -71,6 +66,11 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "The contract has mistakes, or there is none of this name",
         "The contract has mistakes, or there is no export of this name. The message lists all of them, by key and line.",
         "Correct them: [Export contract](export-contract.md). `lakeferry export check FILE` tells the same, without a run.",
+    ),
+    "EXP-COUNTS": (
+        "Two counts of the same rows differ",
+        "Two counts of the same rows differ: every event has one outcome, and so has every line. Nothing is published then.",
+        "Run again. If it stays so, report it with the run's record.",
     ),
     "EXP-DIED": (
         "A run ended without saying how",

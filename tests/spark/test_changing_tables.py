@@ -177,7 +177,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     lake.s3.put_object(Bucket=lake.world.bucket, Key=key, Body=json.dumps(metadata).encode())
     rule = {"applies": "after_deduplication"}
     run = lake.export(contract(*LINES, window=rule))
-    assert (run.state(), run.window()["code"]) == ("failed", "EXP-ROW-COUNT")
+    assert (run.state(), run.window()["code"]) == ("failed", "EXP-COUNTS")
     assert run.window()["reason"] == "events in the table and events that met a fate differ: 3 and 2"
     assert lake.published() == lake.keys("exports/things/data/") == []
 

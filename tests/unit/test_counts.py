@@ -79,7 +79,7 @@ def test_an_empty_table_has_empty_reconcile():
 def refusal(read: ReadCounts, counted: PartitionReport, rows: int, *, aggregated: bool = False) -> str:
     with pytest.raises(Inconsistent) as wrong:
         reconcile(read, counted, stats(rows), aggregated=aggregated)
-    assert wrong.value.code == "EXP-ROW-COUNT"
+    assert wrong.value.code == "EXP-COUNTS"
     assert wrong.value.remedy.startswith("Nothing was published")
     return wrong.value.what
 
