@@ -100,7 +100,7 @@ def test_a_key_without_a_meaning_stops_the_making():
         documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
-@pytest.mark.parametrize(("file", "function"), [("export.py", "_one_window"), ("window_run.py", "_late")])
+@pytest.mark.parametrize(("file", "function"), [("export.py", "_export_or_explain"), ("window.py", "_incomplete_document")])
 def test_keys_of_a_window_that_was_not_published_are_described(file, function):
     """They stand in the sources as literals; every one of them has its meaning on the page."""
     tree = ast.parse((ROOT / "glue_jobs" / file).read_text())
