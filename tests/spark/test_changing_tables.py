@@ -178,7 +178,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     rule = {"applies": "after_deduplication"}
     run = lake.export(contract(*LINES, window=rule))
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-COUNTS")
-    assert run.window()["reason"] == "events in the table and events that met a fate differ: 3 and 2"
+    assert run.window()["reason"] == "events in the table and events with an outcome differ: 3 and 2"
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
