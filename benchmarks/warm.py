@@ -17,7 +17,7 @@ def main(table: str, prefix: str, times: int) -> None:
     for number in range(times):
         words = arguments(table, f"{prefix}/{number}")
         began = time.perf_counter()
-        record = export.run(job_arguments.parse(words, now=runs.utc_now()), export.Surroundings(spark=session))
+        record = export.run(job_arguments.parse(words, now=runs.utc_now()), spark=session)
         print(f"{time.perf_counter() - began:.2f}", record.windows[0]["state"], record.phases, flush=True)
 
 

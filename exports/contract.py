@@ -80,7 +80,7 @@ class WindowRule:
         default="before_deduplication",
     )
     restate_for_days: int = setting(
-        "How long after its end a window is published anew when late events change it.",
+        "How long after its end a window is published again when late events change it.",
         default=14,
         minimum=0,
         maximum=366,
@@ -121,7 +121,7 @@ class Filter:
     where: str = setting("A Spark SQL condition; rows for which it is false or null are left out.")
     reason: str = setting("Why, for the manifest and the report.")
     on: Literal["events", "lines"] = setting(
-        "Before the array is unfolded, on the surviving event of a key; or after it.", default="events"
+        "Before the array is exploded, on the surviving event of a key; or after it.", default="events"
     )
 
 
@@ -212,8 +212,7 @@ class Delivery:
     null_text: str = setting(
         "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",;\t\r\n]{0,16}'
     )
-    files: Literal["one", "parts"] = setting("One file, or one for each part of the work.", default="one")
-    gzip: bool = setting("Whether files are compressed.", default=False)
+    gzip: bool = setting("Whether the file is compressed.", default=False)
 
 
 @attrs.frozen
@@ -243,7 +242,7 @@ class Contract:
     window: WindowRule = setting("Which events belong to one file.")
     deduplicate: Deduplicate | None = setting("How events about one thing become one.", default=None)
     filter: list[Filter] = setting("What is left out.", default=list)
-    explode: Explode | None = setting("Which array is unfolded into rows.", default=None)
+    explode: Explode | None = setting("Which array is exploded into rows.", default=None)
     column: list[Column] = setting("The columns, in order.")
     aggregate: Aggregate | None = setting("Grouping by all columns that are not measures.", default=None)
     check: list[Check] = setting("What must hold.", default=list)

@@ -46,7 +46,7 @@ def misfit(column: Column, found: str | None) -> str | None:
     if found is None or not column.delivered or found in _accepted(column, column.personal):
         return None
     if found == "nested":
-        return "is a record, array, map or union; name a field inside it, or unfold an array with [explode]"
+        return "is a record, array, map or union; name a field inside it, or explode an array with [explode]"
     if found == "double" and column.measure and decimal_type(column.type):
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
     if column.personal and column.personal.treatment in ("hash", "mask"):

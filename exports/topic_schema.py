@@ -1,4 +1,7 @@
-"""The fields of a topic, from its Avro schema: paths, kinds, and which of them are personal. Standard library only."""
+"""The fields of a topic, from its Avro schema: paths, kinds, and which of them are personal.
+
+For authors only: neither the job nor a Lambda imports it, and fastavro does not ship.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from fastavro.schema import SchemaParseException, parse_schema
 
 #: Last parts of field names, in snake case, that speak of a person even where nobody tagged them.
 _TELLING = frozenset(
     "email e_mail mail phone phone_number telephone mobile first_name last_name surname full_name street address "
     "birth_date birthdate date_of_birth iban ip ip_address ssn passport".split()
 )
+
+_TYPES = frozenset("null boolean int long float double bytes string record enum array map fixed error".split())
 
 
 class BadSchema(Exception):
@@ -67,69 +73,52 @@ def from_avro(schema: Any, topic: str) -> TopicSchema:
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise BadSchema(f"the schema of {topic} is not an Avro record, and Tableflow needs one")
     try:
-        return TopicSchema(topic, {field.path: field for field in _Walk().below("", schema, "", _is_tagged(schema))})
-    except (KeyError, TypeError, AttributeError) as error:
+        parsed = parse_schema(_unwrapped(schema), expand=True)
+        return TopicSchema(topic, {field.path: field for field in _below("", parsed, _is_tagged(schema))})
+    except (SchemaParseException, KeyError, TypeError, AttributeError) as error:
         raise BadSchema(f"the schema of {topic} is not valid Avro ({type(error).__name__}: {error})") from None
 
 
-class _Walk:
-    """Named types are looked up as Avro says: by full name, or by a name in the namespace around."""
+def _unwrapped(schema: Any) -> Any:
+    """Return the schema as fastavro takes it: Java also takes types and names inside of `{"type": …}`."""
+    if isinstance(schema, list):
+        return [_unwrapped(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = schema["type"]
+    if isinstance(inner, dict | list) or inner not in _TYPES:
+        inner = _unwrapped(inner)
+        return inner | {"confluent:tags": schema["confluent:tags"]} if _is_tagged(schema) and isinstance(inner, dict) else inner
+    whole = schema | {key: _unwrapped(schema[key]) for key in ("items", "values") if key in schema}
+    if inner == "record":
+        whole["fields"] = [field | {"type": _unwrapped(field["type"])} for field in schema["fields"]]
+    return whole
 
-    def __init__(self) -> None:
-        self._named: dict[str, tuple[dict[str, Any], str]] = {}
-        self._open: list[str] = []
 
-    def below(self, path: str, schema: Any, space: str, tagged: bool) -> Iterator[Field]:
-        """The fields inside what stands at `path`."""
-        kind = _kind(schema)
-        if kind == "record":
-            yield from self._record(path, schema, space, tagged)
-        elif kind == "array":
-            yield from self._field(f"{path}[]", schema["items"], space, tagged)
-        elif kind == "map":
-            yield from self._field(f"{path}{{}}", schema["values"], space, tagged)
-        elif kind == "union":
-            for branch in (one for one in schema if one != "null"):
-                yield from self._field(f"{path}.{_branch(branch)}", branch, space, tagged)
-
-    def _record(self, path: str, schema: dict[str, Any], space: str, tagged: bool) -> Iterator[Field]:
-        name, space = self._define(schema, space)
-        if name in self._open:
-            raise BadSchema(f"field {path}: record {name} contains itself, and a table has no recursive types. Flatten it first")
-        self._open.append(name)
+def _below(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
+    """Yield the fields inside what stands at `path`."""
+    kind = _kind(schema)
+    if kind == "record":
         for field in schema["fields"]:
             inner = f"{path}.{field['name']}" if path else field["name"]
-            yield from self._field(inner, field["type"], space, tagged or _is_tagged(field))
-        self._open.pop()
+            yield from _field(inner, field["type"], tagged or _is_tagged(field))
+    elif kind == "array":
+        yield from _field(f"{path}[]", schema["items"], tagged)
+    elif kind == "map":
+        yield from _field(f"{path}{{}}", schema["values"], tagged)
+    elif kind == "union":
+        for branch in (one for one in schema if one != "null"):
+            yield from _field(f"{path}.{_branch(branch)}", branch, tagged)
 
-    def _field(self, path: str, kind: Any, space: str, tagged: bool) -> Iterator[Field]:
-        schema, space = self._resolved(kind, space)
-        own = tagged or _is_tagged(kind) or _is_tagged(schema)
-        yield Field(path, _kind(schema), own)
-        yield from self.below(path, schema, space, own)
 
-    def _resolved(self, schema: Any, space: str) -> tuple[Any, str]:
-        """Without names, without null beside one type, without types inside types; and the namespace it stands in."""
-        if isinstance(schema, list) and len(some := [branch for branch in schema if branch != "null"]) == 1:
-            return self._resolved(some[0], space)
-        if isinstance(schema, dict):
-            inner = schema["type"]
-            if isinstance(inner, dict | list) or self._find(inner, space):
-                return self._resolved(inner, space)
-            if "name" in schema:
-                self._define(schema, space)
-        return (isinstance(schema, str) and self._find(schema, space)) or (schema, space)
-
-    def _define(self, schema: dict[str, Any], space: str) -> tuple[str, str]:
-        """The type's full name, and the namespace of what stands inside it."""
-        own, _, short = schema["name"].rpartition(".")
-        inside = own or schema.get("namespace", space)
-        name = f"{inside}.{short}" if inside else short
-        self._named[name] = (schema, inside)
-        return name, inside
-
-    def _find(self, name: str, space: str) -> tuple[dict[str, Any], str] | None:
-        return self._named.get(name if "." in name or not space else f"{space}.{name}")
+def _field(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
+    if isinstance(schema, list) and len(some := [branch for branch in schema if branch != "null"]) == 1:
+        schema = some[0]
+    if isinstance(schema, str) and schema not in _TYPES:  # all other names are expanded
+        raise BadSchema(f"field {path}: record {schema} contains itself, and a table has no recursive types. Flatten it first")
+    own = tagged or _is_tagged(schema)
+    yield Field(path, _kind(schema), own)
+    yield from _below(path, schema, own)
 
 
 def _is_tagged(schema: Any) -> bool:

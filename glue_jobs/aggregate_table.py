@@ -1,6 +1,6 @@
 """Aggregates kept as an Iceberg table of ours: one row a group and window, and each row says which run published it.
 
-The manifest decides what is visible; the table follows it. A run that died between the two is mended by the next one,
+The manifest decides what is visible; the table follows it. The next run completes what a run that died between the two left,
 and a slow run can't put old rows back: the commit is refused where anybody touched the window since the manifest was read.
 """
 
@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.windows import Window
+from glue_jobs import outcomes
 from glue_jobs.contract import CATALOG
-from glue_jobs.delivery.commit import Manifest, Place
+from glue_jobs.delivery.manifest import Manifest
+from glue_jobs.delivery.publish import WindowLocation
 from glue_jobs.errors import SourceProblem
-from glue_jobs.reading import instant, quoted
+from glue_jobs.source import instant, pin, quoted
 from glue_jobs.store import Services
-from glue_jobs.table_metadata import pin
-from glue_jobs.transforms import fates
 
 _ATTEMPTS = 10
 _TYPES = {"text": "string", "integer": "bigint"}
@@ -41,24 +41,24 @@ class AggregateTable:
     def name(self) -> str:
         return f"{self.database}.{self.contract.name}"
 
-    def holds(self, place: Place, manifest: Manifest) -> bool:
+    def holds(self, location: WindowLocation, manifest: Manifest) -> bool:
         """Whether the table has this window as that manifest's run published it."""
         if not self._exists():
             return False
-        found = self._of_window(place.window).select("run_id").limit(1).collect()
+        found = self._of_window(location.window).select("run_id").limit(1).collect()
         return bool(found[0][0] == manifest["run_id"] if found else manifest["rows"]["rows"] == 0)
 
-    def write(self, place: Place, window: Window, visible: Manifest, groups: DataFrame) -> None:
+    def write(self, location: WindowLocation, window: Window, visible: Manifest, groups: DataFrame) -> None:
         """Brings the window's rows to what `visible` says, unless another run's manifest is visible by now."""
         self._create()
         rows = self._rows(groups, window, visible["run_id"])
         for _ in range(_ATTEMPTS):
             options = self._since_now()
-            current = place.current()
-            if current is None or current[0]["run_id"] != visible["run_id"] or self.holds(place, visible):
+            current = location.current()
+            if current is None or current[0]["run_id"] != visible["run_id"] or self.holds(location, visible):
                 return
             try:
-                rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == place.window)
+                rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == location.window)
             except (PySparkException, Py4JJavaError) as error:  # PySpark passes on what it has no class for
                 if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
                     raise
@@ -84,7 +84,7 @@ class AggregateTable:
         return options
 
     def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
-        shown = groups.filter(F.col(fates.LINE_STATE) == fates.DELIVERED)
+        shown = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
         about: dict[str, Expression] = {
             "window": F.lit(window.label),
             "window_start": instant(window.start),

@@ -1,4 +1,4 @@
-"""The job's command line, read once into a frozen value. All mistakes are told together."""
+"""The job's command line, read once into a frozen value. All mistakes are reported together."""
 
 from __future__ import annotations
 

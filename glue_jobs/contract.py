@@ -6,7 +6,15 @@ Versions are those of AWS Glue 5.1 (Glue release notes: Spark 3.5.6, Iceberg 1.1
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
+
+#: Of this package.
+VERSION: Final = "0.1.0"
 
 GLUE_VERSION: Final = "5.1"
 SPARK_VERSION: Final = "3.5.6"
@@ -94,7 +102,7 @@ SPARK_SETTINGS: Final = {
     "spark.sql.iceberg.executor-cache.enabled": "false",
     # Each manifest is read once for planning and once for reading.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
-    # The same answer in every zone and place; errors instead of nulls and wrapped numbers.
+    # The same answer in every zone and locale; errors instead of nulls and wrapped numbers.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
@@ -125,3 +133,21 @@ SPARK_SETTINGS: Final = {
 def spark_settings(warehouse: str) -> dict[str, str]:
     """`warehouse` (s3://…) is where new tables of ours go."""
     return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
+
+
+@cache
+def code_version() -> str:
+    """Like 0.1.0+4f1c2a9b03d4. The same from a checkout and from the zip that Glue runs."""
+    digest = hashlib.sha256()
+    for package in ("exports", "glue_jobs"):
+        for name, file in sorted(_sources(resources.files(package), package)):
+            digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"{VERSION}+{digest.hexdigest()[:12]}"
+
+
+def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    for item in folder.iterdir():
+        if item.is_dir() and item.name != "__pycache__":
+            yield from _sources(item, f"{path}/{item.name}")
+        elif item.name.endswith(".py"):
+            yield f"{path}/{item.name}", item

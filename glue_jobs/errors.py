@@ -1,4 +1,4 @@
-"""What can go wrong in an export, told once.
+"""Every error of an export, and how exceptions of Spark, Iceberg and executors become one.
 
 ExportError            code, what happened and why, what to do
 ├── BadInput           arguments or contract                        exit code 2
@@ -11,7 +11,13 @@ ExportError            code, what happened and why, what to do
 
 from __future__ import annotations
 
+import logging
+import re
+import traceback
 from typing import ClassVar
+
+_LOG = logging.getLogger("lakeferry.export")
+_JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
 
 
 class ExportError(Exception):
@@ -39,7 +45,7 @@ class DataProblem(ExportError):
 
 
 class Blocked(ExportError):
-    """The file was made, found wanting and kept back."""
+    """A check or the scan for personal data kept the file back."""
 
     exit_code = 7
 
@@ -50,3 +56,112 @@ class StorageProblem(ExportError):
 
 class Inconsistent(ExportError):
     """Counts or checksums that must agree don't, so nothing is published."""
+
+
+#: (pattern in what was thrown, kind, code, what, remedy); the first that fits counts.
+_KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
+    (
+        r"Cannot find snapshot with ID|NotFoundException: Location does not exist|NoSuchKeyException",
+        SourceProblem,
+        "EXP-SNAPSHOT-EXPIRED",
+        "the table's snapshot expired while it was read",
+        "Run again: the next run reads a newer one",
+    ),
+    (
+        r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved",
+        SourceProblem,
+        "EXP-SCHEMA-CHANGED",
+        "an expression of the contract names a field that the table doesn't have",
+        "Correct the expression, or put the field back",
+    ),
+    (
+        r"DATATYPE_MISMATCH|UNSUPPORTED_FEATURE|INCOMPATIBLE",
+        SourceProblem,
+        "EXP-TYPE-CHANGED",
+        "an expression of the contract does not fit the types of the table's fields",
+        "Correct the expression, or the field's type",
+    ),
+    (
+        r"NaN or infinity is no number",
+        DataProblem,
+        "EXP-NOT-A-NUMBER",
+        "a value is NaN or infinite, which no decimal can hold",
+        "Leave such events out by a [[filter]] with isnan(), or correct the source",
+    ),
+    (
+        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal",
+        DataProblem,
+        "EXP-OVERFLOW",
+        "a number is too large for its column's type",
+        "Widen the type in the contract, for instance decimal(18,2) to decimal(24,2)",
+    ),
+    (r"DIVIDE_BY_ZERO", DataProblem, "EXP-DIVISION", "an expression divides by zero", "Use try_divide() or a [[filter]]"),
+    (
+        r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FRACTION|DateTimeException",
+        DataProblem,
+        "EXP-CAST",
+        "a text can't be read as the number or date that an expression wants",
+        "Use try_cast() and treat what can't be read",
+    ),
+    (
+        r"No space left on device|ENOSPC|File too large|Disk quota exceeded",
+        StorageProblem,
+        "EXP-DISK-FULL",
+        "the disk that Spark sorts on is full",
+        "Free space or give larger workers, then run again",
+    ),
+    (
+        r"OutOfMemoryError|Container killed|exit code 137",
+        StorageProblem,
+        "EXP-MEMORY",
+        "the work did not fit into memory",
+        "Give larger or more workers, then run again",
+    ),
+    (
+        r"AccessDenied|S3Exception.*403|Access Denied",
+        StorageProblem,
+        "EXP-AWS-DENIED",
+        "AWS refused a read or a write in a task",
+        "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again",
+    ),
+    (
+        r"botocore\.exceptions|ClientError|SdkClientException|S3Exception|GlueException",
+        StorageProblem,
+        "EXP-AWS-FAILED",
+        "AWS failed a read or a write in a task, also after retries",
+        "Run again; nothing was published",
+    ),
+)
+
+
+def translated(error: BaseException) -> ExportError:
+    """Return what Spark, Iceberg or an executor threw as an ExportError: the cause in a sentence, no value of the data."""
+    if isinstance(error, ExportError):
+        return error
+    text = f"{type(error).__name__}: {error}"
+    for pattern, kind, code, what, remedy in _KNOWN:
+        if re.search(pattern, text):
+            return kind(code, what + _where(text, code), remedy)
+    return Inconsistent(
+        "EXP-UNEXPECTED",
+        f"an unexpected {type(error).__name__} stopped the run",
+        "See the log of the Glue job; on this machine, run again with -v, which shows it. Please report it",
+    )
+
+
+def _where(text: str, code: str) -> str:
+    """The column that Spark names, which is the author's word and no data."""
+    if code == "EXP-SCHEMA-CHANGED" and (
+        name := re.search(r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`", text)
+    ):
+        return f": {(name[1] or name[2]).replace('`', '')}"
+    if code == "EXP-NOT-A-NUMBER" and (name := re.search(r"column (\w+): NaN", text)):
+        return f" (column {name[1]})"
+    return ""
+
+
+def log_cause(error: BaseException) -> None:
+    """Log where an error came from: classes and frames. Its text may quote the rows that it failed on, so it stays out."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    java = list(dict.fromkeys(_JAVA_CLASS.findall(str(error))))
+    _LOG.error("%s from %s\n%s", type(error).__name__, ", ".join(java) or "Python", frames)

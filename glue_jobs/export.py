@@ -5,41 +5,42 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
 from pyspark.sql import SparkSession
 
 from exports import contract as contracts
-from exports.contract import Contract
+from exports.contract import WindowRule
 from exports.toml_model import BadFile
-from exports.windows import Window
-from glue_jobs import arguments, log, planning, runs, session, spark_errors
+from exports.windows import Window, closed_windows
+from glue_jobs import arguments, errors, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
-from glue_jobs.delivery import commit
-from glue_jobs.delivery.commit import Manifest
+from glue_jobs.delivery import cleanup
+from glue_jobs.delivery.manifest import Manifest
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
-from glue_jobs.expression_guard import require_allowed
-from glue_jobs.job import Job
-from glue_jobs.keys import fetch
-from glue_jobs.reading import require_fields, require_same_fields
-from glue_jobs.runs import Clock, Phases, RunRecord
-from glue_jobs.store import Bucket, Services, connect
-from glue_jobs.table_metadata import pin
-from glue_jobs.window_run import run_window
+from glue_jobs.expressions import require_allowed
+from glue_jobs.pseudonyms import fetch_key
+from glue_jobs.runs import Clock, OnPhase, RunRecord
+from glue_jobs.source import pin, require_fields, require_same_fields
+from glue_jobs.store import Bucket, connect
+from glue_jobs.window import RunContext, export_window
 
+_LOG = logging.getLogger("lakeferry.export")
 #: Trouble of one window; the next one is tried nevertheless.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
+_CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; nothing is left half done")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code; 0 also where a window has to wait. The record of the run says what happened."""
-    log.to_stderr()
+    """Return the exit code; 0 also where a window has to wait. The record of the run says what happened."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         record = run(arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now()))
     except ExportError as error:
@@ -48,130 +49,122 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(record)
 
 
-@attrs.frozen
-class Surroundings:
-    """What a run takes from its caller: who hears of its phases, what time it is, a session that already runs."""
-
-    tell: runs.Tell = log.phase
-    clock: Clock = runs.utc_now
-    spark: SparkSession | None = None
+def log_phase(window: str, phase: str) -> None:
+    _LOG.info("%s: %s", window, phase)
 
 
-def run(args: Arguments, around: Surroundings = Surroundings()) -> RunRecord:
-    """Runs an export. Raises ExportError where nothing could be begun; trouble of a window is in the record."""
-    contract = _contract(args.export)
+def run(
+    args: Arguments, *, spark: SparkSession | None = None, on_phase: OnPhase = log_phase, clock: Clock = runs.utc_now
+) -> RunRecord:
+    """Run an export, in `spark` where a session already runs.
+
+    Raises ExportError where nothing could be begun; trouble of a window is in the record.
+    """
+    try:
+        contract = contracts.load(args.export)
+    except BadFile as bad:
+        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` tells the same") from None
     services = connect()
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, around.clock)
+    record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock)
     try:
-        job = _job(args, contract, services=services, bucket=bucket, record=record, around=around)
-        _windows(job, args)
+        get_spark = (lambda: spark) if spark else session.start_in_background(args.warehouse)
+        table = pin(services, args.database, args.table or contract.source.topic)
+        require_fields(contract, table)
+        keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
+        context = RunContext(
+            spark=get_spark,
+            contract=contract,
+            table=table,
+            key=fetch_key(services, args.pseudonym_secret) if contract.hashed else None,
+            bucket=bucket,
+            record=record,
+            clock=clock,
+            on_phase=on_phase,
+            aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database) if keeps_table else None,
+            dry_run=args.dry_run,
+            accept_fewer_events=args.accept_fewer_events,
+        )
+        _export_windows(context, args)
     except BaseException as thrown:
-        error = spark_errors.told(thrown) if isinstance(thrown, Exception) else _CANCELLED
+        error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # what went wrong first is what counts
-            _end(record, bucket, around.clock, error)
+            _end(record, bucket, clock, error)
         if error is _CANCELLED or error is thrown:
             raise
-        log.cause(thrown)
+        errors.log_cause(thrown)
         raise error from None
-    _end(record, bucket, around.clock, None)
+    _end(record, bucket, clock, None)
     return record
 
 
-_CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; nothing is left half done")
-
-
 def exit_code(record: RunRecord) -> int:
-    """The worst of what happened to the windows."""
+    """Return the worst of what happened to the windows."""
     return max((window.get("exit_code", 0) for window in record.windows), default=0)
 
 
-def _contract(name: str) -> Contract:
-    try:
-        return contracts.load(name)
-    except BadFile as bad:
-        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` tells the same") from None
+@attrs.frozen
+class Plan:
+    """`windows` in the order in which to work on them; `left` is how many missing ones this run does not try."""
+
+    windows: list[Window]
+    left: int
 
 
-def _job(
-    args: Arguments, contract: Contract, *, services: Services, bucket: Bucket, record: RunRecord, around: Surroundings
-) -> Job:
-    starting = _Starting(around.spark, args.warehouse)
-    table = pin(services, args.database, args.table or contract.source.topic)
-    require_fields(contract, table)
-    key = fetch(services, args.pseudonym_secret) if contract.hashed else None
-    keeps = contract.aggregate is not None and contract.aggregate.keep_as_table
-    return Job(
-        spark=starting.session,
-        contract=contract,
-        table=table,
-        key=key,
-        bucket=bucket,
-        record=record,
-        phases=Phases(record, around.tell),
-        clock=around.clock,
-        aggregates=AggregateTable(services, starting.session, contract, args.aggregates_database) if keeps else None,
-        dry_run=args.dry_run,
-        accept_fewer_events=args.accept_fewer_events,
-    )
+def plan(
+    rule: WindowRule, as_of: datetime, *, published: Container[str], skipped: Container[str], tried: Mapping[str, str]
+) -> Plan:
+    """The window that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
+    published ones that late events may still change; and missing ones that an earlier run tried in vain.
+
+    `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
+    id of the last run that tried a window. `catch_up` limits missing windows that are new, and separately those that were
+    tried before, least recently tried first: a window that fails in each run takes no other window's turn.
+    """
+    closed = list(closed_windows(rule, as_of))
+    last, earlier = closed[-1:], closed[:-1]
+    missing = [window for window in earlier if window.label not in published and window.label not in skipped]
+    new = [window for window in missing if window.label not in tried][: rule.catch_up]
+    retried = sorted((window for window in missing if window.label in tried), key=lambda window: tried[window.label])
+    retried = retried[: rule.catch_up]
+    done = [window for window in (*last, *earlier) if window.label in published or window.label in skipped]
+    again = [window for window in done if as_of < window.end + timedelta(days=rule.restate_for_days)]
+    first = [window for window in last if window not in done or window in again]
+    again = [window for window in again if window not in first]
+    return Plan([*first, *new, *again, *retried], len(missing) - len(new) - len(retried))
 
 
-class _Starting:
-    """A session that starts in the background while the run reads what it needs to plan."""
-
-    def __init__(self, running: SparkSession | None, warehouse: str) -> None:
-        self._session = running
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._start, args=(warehouse,), daemon=True)
-        if running is None:
-            self._thread.start()
-
-    def session(self) -> SparkSession:
-        if self._session is None:
-            self._thread.join()
-        if self._session is None:
-            raise self._error or RuntimeError("the session did not start")
-        return self._session
-
-    def _start(self, warehouse: str) -> None:
-        try:
-            self._session = session.start(warehouse)
-        except BaseException as error:  # told to whoever asks for the session
-            self._error = error
-
-
-def _windows(job: Job, args: Arguments) -> None:
-    earlier = runs.latest(job.bucket, job.contract.name, job.record.id)
-    commit.sweep(job.bucket, job.contract.name, job.record.id, earlier, job.clock())
-    published, skipped = (_labels(job.bucket, f"{job.contract.name}/{folder}/") for folder in ("manifests", "skipped"))
-    rule = job.contract.window
-    rule = attrs.evolve(rule, first=args.first_day or rule.first)
-    plan = planning.plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
-    job.record.windows_left = plan.left
-    if plan.windows:
-        require_same_fields(require_allowed(job.spark(), job.contract), job.contract, job.table)
-    for window in plan.windows:
-        job.record.working_on = window.label
-        job.record.save(job.bucket)
-        document = _one_window(job, window)
-        job.record.windows.append(document)
-        job.record.working_on = None
+def _export_windows(run: RunContext, args: Arguments) -> None:
+    contract, record = run.contract, run.record
+    earlier = runs.latest(run.bucket, contract.name, record.id)
+    cleanup.clean_up_dead_runs(run.bucket, contract.name, record.id, earlier, run.clock())
+    published, skipped = (_labels(run.bucket, f"{contract.name}/{folder}/") for folder in ("manifests", "skipped"))
+    rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
+    planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
+    record.windows_left = planned.left
+    if planned.windows:
+        require_same_fields(require_allowed(run.spark(), contract), contract, run.table)
+    for window in planned.windows:
+        record.working_on = window.label
+        record.save(run.bucket)
+        document = _export_or_explain(run, window)
+        record.windows.append(document)
+        record.working_on = None
         if document.get("stops"):
             break
 
 
-def _one_window(job: Job, window: Window) -> dict[str, Any]:
-    """The window's document, also where it failed."""
+def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
+    """Return the window's document, also where it failed."""
     try:
-        return run_window(job, window, _before(job, window))
-    except Exception as thrown:  # Spark and boto3 throw many kinds; told() names them
-        error = spark_errors.told(thrown)
-        state = "blocked" if isinstance(error, Blocked) else "failed"
+        return export_window(run, window, _manifest_before(run, window))
+    except Exception as thrown:  # Spark and boto3 throw many kinds
+        error = errors.translated(thrown)
         if error is not thrown:
-            log.cause(thrown)
+            errors.log_cause(thrown)
         return {
             "window": window.label,
-            "state": state,
+            "state": "blocked" if isinstance(error, Blocked) else "failed",
             "code": error.code,
             "reason": error.what,
             "remedy": error.remedy,
@@ -180,10 +173,11 @@ def _one_window(job: Job, window: Window) -> dict[str, Any]:
         }
 
 
-def _before(job: Job, window: Window) -> Manifest | None:
-    """The manifest of the latest published window before this one."""
-    earlier = [label for label in _labels(job.bucket, f"{job.contract.name}/manifests/") if label < window.label]
-    found = job.bucket.read_json(f"{job.contract.name}/manifests/{max(earlier)}.json") if earlier else None
+def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
+    """Return the manifest of the latest published window before this one."""
+    folder = f"{run.contract.name}/manifests/"
+    earlier = [label for label in _labels(run.bucket, folder) if label < window.label]
+    found = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
     return found[0] if found else None
 
 

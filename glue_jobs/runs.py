@@ -19,11 +19,13 @@ from typing import Any
 
 import attrs
 
+from glue_jobs.contract import code_version
 from glue_jobs.errors import ExportError
 from glue_jobs.store import Bucket
-from glue_jobs.version import code_version
 
-_DIED = ExportError("EXP-DIED", "the run's process ended without a word", "Nothing: a later run removed what it left")
+_DIED = ExportError(
+    "EXP-DIED", "the run's process ended without saying why", "Nothing to do: a later run removed the files it left"
+)
 #: A dead run is found by the next one or, if its time limit hasn't passed then, by one soon after.
 _LATEST = 20
 #: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
@@ -31,8 +33,8 @@ _LATEST = 20
 _GRACE = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
-#: Hears (window, phase) when a phase begins.
-Tell = Callable[[str, str], None]
+#: Is called with (window, phase) when a phase begins.
+OnPhase = Callable[[str, str], None]
 
 
 def utc_now() -> datetime:
@@ -83,6 +85,15 @@ class RunRecord:
                 "Run again: it carries on where this one stopped. If it takes as long again, raise --time-limit-minutes",
             )
 
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time that the block takes to the phase."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phases[name] = round(self.phases.get(name, 0.0) + time.monotonic() - started, 3)
+
     def save(self, bucket: Bucket) -> None:
         bucket.write(self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json")
 
@@ -125,8 +136,8 @@ def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
     return [record[0] for record in found if record]
 
 
-def died(records: list[dict[str, Any]], now: datetime) -> list[str]:
-    """Which runs are dead though their records say that they run."""
+def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
+    """Return the runs that are dead though their records say that they run."""
     return [record["id"] for record in records if record["state"] == "running" and _is_over(record, now)]
 
 
@@ -139,8 +150,8 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
     return last
 
 
-def bury(bucket: Bucket, export: str, run_id: str) -> None:
-    """Writes into a dead run's record what it couldn't."""
+def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
+    """Write the end into the record of a dead run."""
     key = run_key(export, run_id)
     if found := bucket.read_json(key):
         bucket.write(key, _json(found[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
@@ -154,24 +165,6 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-class Phases:
-    """Measures what a run spends its time on, and tells who listens."""
-
-    def __init__(self, record: RunRecord, tell: Tell) -> None:
-        self._record = record
-        self._tell = tell
-
-    @contextmanager
-    def phase(self, window: str, name: str) -> Iterator[None]:
-        self._tell(window, name)
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            spent = time.monotonic() - started
-            self._record.phases[name] = round(self._record.phases.get(name, 0.0) + spent, 3)
 
 
 def _json(document: dict[str, Any]) -> bytes:

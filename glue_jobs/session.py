@@ -1,9 +1,13 @@
-"""The Spark session: one function, the same under Glue and on a laptop.
+"""The Spark session: the same under Glue and on a laptop.
 
 What differs between the two (master, jars, memory, endpoints) comes from the environment that starts the process.
 """
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
@@ -11,8 +15,23 @@ from glue_jobs.contract import spark_settings
 
 
 def start(warehouse: str) -> SparkSession:
-    """Starts the session, or returns the one that runs. What a JVM reads when it starts must come through `--conf`."""
+    """Start the session, or return the one that runs. What a JVM reads when it starts must come through `--conf`."""
     builder = SparkSession.builder.appName("lakeferry-export")
     for name, value in spark_settings(warehouse).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def start_in_background(warehouse: str) -> Callable[[], SparkSession]:
+    """Start the session while the run reads what it needs to plan. The function waits for it, and raises what went wrong."""
+    started: Future[SparkSession] = Future()
+
+    def run() -> None:
+        try:
+            started.set_result(start(warehouse))
+        except BaseException as error:  # raised again where the session is asked for
+            started.set_exception(error)
+
+    # A daemon, so that a run which fails before it needs Spark does not wait for it.
+    threading.Thread(target=run, daemon=True).start()
+    return started.result

@@ -53,7 +53,7 @@ _CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard
 def connect() -> Services:
     """Clients from the environment's credentials, region and endpoints. Raises StorageProblem where there is no region."""
     session = boto3.session.Session()
-    with told("connecting to AWS"):
+    with aws_errors("connecting to AWS"):
         return Services(
             s3=session.client("s3", config=_CONFIG),
             glue=session.client("glue", config=_CONFIG),
@@ -69,12 +69,12 @@ def connect_s3() -> S3Client:
 def read_location(services: Services, location: str) -> bytes:
     """The object at an s3:// address."""
     bucket, _, key = location.split("://", 1)[-1].partition("/")
-    with told(f"reading {location}"):
+    with aws_errors(f"reading {location}"):
         return services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
+def aws_errors(doing: str) -> Iterator[None]:
     """Turns what AWS answers into one sentence. Conflicts pass through for the caller to decide."""
     try:
         yield
@@ -101,7 +101,7 @@ def _remedy(code: str) -> str:
 
 @attrs.frozen
 class Bucket:
-    """One bucket below one prefix. Keys here are relative to the prefix."""
+    """One bucket below one prefix. Keys are relative to the prefix."""
 
     s3: S3Client
     name: str
@@ -113,7 +113,7 @@ class Bucket:
     def read(self, relative: str) -> tuple[bytes, str] | None:
         """Content and ETag, or None where there is no such object."""
         try:
-            with told(f"reading s3://{self.name}/{self.key(relative)}"):
+            with aws_errors(f"reading s3://{self.name}/{self.key(relative)}"):
                 answer = self.s3.get_object(Bucket=self.name, Key=self.key(relative))
                 return answer["Body"].read(), answer["ETag"]
         except Gone:
@@ -124,7 +124,7 @@ class Bucket:
         return (json.loads(found[0]), found[1]) if found else None
 
     def write(self, relative: str, content: bytes, content_type: str) -> None:
-        with told(f"writing s3://{self.name}/{self.key(relative)}"):
+        with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
             self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type)
 
     def write_if(self, relative: str, content: bytes, content_type: str, *, etag: str | None) -> None:
@@ -136,7 +136,7 @@ class Bucket:
     def size(self, relative: str) -> int | None:
         """Bytes of the object, or None where there is none."""
         try:
-            with told(f"asking for s3://{self.name}/{self.key(relative)}"):
+            with aws_errors(f"asking for s3://{self.name}/{self.key(relative)}"):
                 return self.s3.head_object(Bucket=self.name, Key=self.key(relative))["ContentLength"]
         except Gone:
             return None
@@ -148,7 +148,7 @@ class Bucket:
     def keys(self, below: str) -> Iterator[str]:
         """Relative keys below `below`, in order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.key(below))
-        with told(f"listing s3://{self.name}/{self.key(below)}"):
+        with aws_errors(f"listing s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Contents", []):
                     yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else "")
@@ -156,7 +156,7 @@ class Bucket:
     def uploads(self, below: str) -> Iterator[tuple[str, str]]:
         """(relative key, upload id) of multipart uploads that were begun and not ended."""
         pages = self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=self.key(below))
-        with told(f"listing uploads of s3://{self.name}/{self.key(below)}"):
+        with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Uploads", []):
                     yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else ""), item["UploadId"]
@@ -164,7 +164,7 @@ class Bucket:
     def delete(self, relative_keys: list[str]) -> None:
         for start in range(0, len(relative_keys), 1000):
             objects = [{"Key": self.key(one)} for one in relative_keys[start : start + 1000]]
-            with told(f"deleting below s3://{self.name}/{self.prefix}"):
+            with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
             for error in answer.get("Errors", []):  # the call itself succeeds where some objects stay
                 code = error.get("Code", "unknown")
@@ -172,7 +172,7 @@ class Bucket:
                 raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code))
 
     def abort(self, relative: str, upload_id: str) -> None:
-        with suppress(Gone), told(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):
+        with suppress(Gone), aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):
             self.s3.abort_multipart_upload(Bucket=self.name, Key=self.key(relative), UploadId=upload_id)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
-from glue_jobs.store import Bucket, told
+from glue_jobs.store import Bucket, aws_errors
 from lakeferry import class_archive, local_spark
 from lakeferry.console import CommandFailed, Voice
 from lakeferry.world import World
@@ -82,7 +82,7 @@ def run(voice: Voice, world: World, words: list[str], title: str, session: Spark
     try:
         args = arguments.parse([*world.arguments(), *words], now=runs.utc_now())
         with _progress(voice, title) as tell:
-            return export.run(args, export.Surroundings(tell=tell, spark=session))
+            return export.run(args, on_phase=tell, spark=session)
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
@@ -106,7 +106,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
     targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
     for key, target, _ in targets:
-        with told(f"reading s3://{bucket.name}/{key}"):
+        with aws_errors(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
     data = [target for _, target, is_data in targets if is_data]
     for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):

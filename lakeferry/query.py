@@ -18,7 +18,7 @@ import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 
 from glue_jobs.errors import ExportError
-from glue_jobs.store import told
+from glue_jobs.store import aws_errors
 from lakeferry import tableflow_catalog, tables
 from lakeferry.console import CommandFailed, Voice
 from lakeferry.tableflow_catalog import TableflowKey
@@ -117,7 +117,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _listed(world: World) -> list[tuple[str, str, str]]:
     try:
-        with told("asking Glue for the tables"):
+        with aws_errors("asking Glue for the tables"):
             return list(_tables(world))
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None

@@ -81,12 +81,11 @@ class Lake:
         return self._logs.setdefault(topic.name, Log(topic.name, 3)).append(sent)
 
     def export(self, contract: str, *words: str, as_of: datetime = AS_OF, **around: Any) -> Run:
-        """Runs a shipped contract by its name, or one by its text. `around` goes to export.Surroundings. Raises ExportError."""
+        """Runs a shipped contract by its name, or one by its text. `around` goes to export.run. Raises ExportError."""
         name = self.write_contract(contract) if "\n" in contract else contract
         args = ["--export", name, "--as-of", as_of.isoformat(), *self.world.arguments(), *words]
-        surroundings = export.Surroundings(**{"spark": self.spark, "tell": _silent} | around)
         parsed = arguments.parse(args, now=max(as_of, runs.utc_now()))
-        return Run(self, export.run(parsed, surroundings))
+        return Run(self, export.run(parsed, **{"spark": self.spark, "on_phase": _silent} | around))
 
     def write_contract(self, text: str) -> str:
         """The path under which the job finds it."""

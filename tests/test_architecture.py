@@ -30,7 +30,7 @@ def test_nobody_imports_what_the_table_forbids():
     assert house_rules.wrong_imports(ROOT) == []
 
 
-def test_transforms_know_no_clock_and_no_environment():
+def test_what_decides_rows_knows_no_clock_and_no_environment():
     assert house_rules.clock_and_environment(ROOT) == []
 
 
@@ -72,7 +72,7 @@ def test_forbidden_imports_are_found_wherever_they_hide(tmp_path):
         "exports/windows.py": "from glue_jobs.errors import BadInput",
         "lambdas/snowflake/client.py": "try:\n    import boto3\nexcept ImportError:\n    pass",
         "lambdas/unheard_of.py": "import json",
-        "glue_jobs/transforms/flatten.py": "from .. import store",
+        "glue_jobs/delivery/csv.py": "from ..store import connect\nimport stacks.assets",
         "simulators/tableflow.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lambdas.shared import http",
         "attic/old.py": "import json",
     }
@@ -83,9 +83,9 @@ def test_forbidden_imports_are_found_wherever_they_hide(tmp_path):
     assert sorted(one.partition(":")[0] for one in house_rules.wrong_imports(tmp_path)) == sorted(forbidden)
 
 
-def test_a_transform_with_a_clock_or_an_environment_is_found(tmp_path):
-    plant(tmp_path, "glue_jobs/transforms/flatten.py", "from datetime import datetime; datetime.now()")
-    plant(tmp_path, "glue_jobs/transforms/order.py", "import os; key = os.environ['KEY']")
+def test_a_clock_and_an_environment_where_rows_are_decided_are_found(tmp_path):
+    plant(tmp_path, "glue_jobs/rows.py", "from datetime import datetime; datetime.now()")
+    plant(tmp_path, "glue_jobs/delivery/csv.py", "import os; key = os.environ['KEY']")
     assert len(house_rules.clock_and_environment(tmp_path)) == 2
 
 

@@ -20,7 +20,7 @@ from deployments.check import load_stage
 from exports import check, topic_schema
 from exports import contract as contracts
 from exports.toml_model import BadFile
-from glue_jobs.delivery import csv_line
+from glue_jobs.delivery import csv
 from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
 from lakeferry.planning import telling
 from lambdas import contract
@@ -85,7 +85,7 @@ def test_a_key_without_a_meaning_stops_the_making():
         documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
-@pytest.mark.parametrize(("file", "function"), [("export.py", "_one_window"), ("window_run.py", "_late")])
+@pytest.mark.parametrize(("file", "function"), [("export.py", "_export_or_explain"), ("window.py", "_incomplete_document")])
 def test_keys_of_a_window_that_was_not_published_are_described(file, function):
     """They stand in the sources as literals; every one of them has its meaning on the page."""
     tree = ast.parse((ROOT / "glue_jobs" / file).read_text())
@@ -241,7 +241,7 @@ def test_the_tutorial_fits_together(tmp_path):
     rules = check.rules(topic_schema.from_avro(avro, "deliveries"))
     contract = contracts.parse(only(TUTORIAL, "toml"), name="mine", more_rules=rules)
     assert [column.name for column in contract.hashed] == ["recipient"]
-    assert csv_line.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
+    assert csv.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
 
 
 def test_the_tutorial_shows_the_real_refusal():
@@ -256,7 +256,7 @@ def test_the_tutorial_shows_the_real_refusal():
 def test_the_result_can_be_read_as_shown(tmp_path, monkeypatch, capsys):
     sales = contracts.load("weekly_sales")
     cells = {column.name: _cell(column) for column in sales.columns}
-    header = csv_line.header(sales.columns, sales.delivery)
+    header = csv.header(sales.columns, sales.delivery)
     rows = [",".join((cells | {"line_total": total}).values()) for total in ("0.10", "0.20")]
     file = tmp_path / "out" / "weekly_sales" / "2026-W46" / "weekly_sales_2026-W46.csv"
     file.parent.mkdir(parents=True)

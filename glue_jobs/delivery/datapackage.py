@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from exports.contract import Column, Contract
-from glue_jobs.delivery import csv_line
-from glue_jobs.delivery.manifest import Delivered, File, window_document
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.manifest import File, WindowResult, window_document
 
 #: How values of a type are written, in the words of the Table Schema; what no entry says is its default.
 _TYPES: dict[str, dict[str, Any]] = {
@@ -22,9 +22,9 @@ _TYPES: dict[str, dict[str, Any]] = {
 }
 
 
-def data_package(delivered: Delivered) -> dict[str, Any]:
+def data_package(result: WindowResult) -> dict[str, Any]:
     """Paths are relative to the folder in which the package lies."""
-    contract = delivered.contract
+    contract = result.contract
     return {
         "profile": "tabular-data-package",
         "name": contract.name.replace("_", "-"),
@@ -32,22 +32,22 @@ def data_package(delivered: Delivered) -> dict[str, Any]:
         "description": contract.description,
         "version": str(contract.version),
         "contributors": [{"title": contract.owner, "role": "publisher"}],
-        "sources": [{"title": f"topic {contract.source.topic}, table {delivered.table.database}.{delivered.table.name}"}],
-        "lakeferry": _provenance(delivered),
-        "resources": [_resource(contract, file) for file in delivered.files if file.role == "data"],
+        "sources": [{"title": f"topic {contract.source.topic}, table {result.table.database}.{result.table.name}"}],
+        "lakeferry": _provenance(result),
+        "resources": [_resource(contract, file) for file in result.files if file.role == "data"],
     }
 
 
-def _provenance(delivered: Delivered) -> dict[str, Any]:
-    contract = delivered.contract
+def _provenance(result: WindowResult) -> dict[str, Any]:
+    contract = result.contract
     return {
         "grain": contract.grain,
-        "status": delivered.status,
-        "window": window_document(delivered.window, contract),
-        "run_id": delivered.run_id,
-        "snapshot_id": delivered.table.snapshot_id,
+        "status": result.status,
+        "window": window_document(result.window, contract),
+        "run_id": result.run_id,
+        "snapshot_id": result.table.snapshot_id,
         "contract_sha256": contract.sha256,
-        "key_version": delivered.key_version,
+        "key_version": result.key_version,
         "order_by": contract.delivery.order_by,
         "filters": [{"where": one.where, "reason": one.reason} for one in contract.filter],
         "not_delivered": [_left_out(column) for column in contract.column if not column.delivered],
@@ -90,8 +90,8 @@ def _field(column: Column, null_text: str) -> dict[str, Any]:
     extras: dict[str, Any] = {"unit": column.unit, "per": column.per, "example": column.example, "source": column.field}
     extras |= {"formula": column.expression or column.measure, "storage": column.type, "nullable": column.nullable}
     extras |= {"personal": _personal(column)}
-    told = {name: value for name, value in extras.items() if value is not None}
-    return field | ({"constraints": constraints} if constraints else {}) | told
+    extras = {name: value for name, value in extras.items() if value is not None}
+    return field | ({"constraints": constraints} if constraints else {}) | extras
 
 
 def _constraints(column: Column, null_text: str) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _never_reads_as_missing(column: Column, null_text: str) -> bool:
 def _as_read(column: Column, value: str) -> str | int | bool:
     """The value as the file's reader gets it; a decimal as text, for JSON has none."""
     if column.type == "text":
-        return csv_line.guarded(value)
+        return csv.guarded(value)
     if column.type == "integer":
         return int(value)
     return value == "true" if column.type == "boolean" else value

@@ -11,10 +11,11 @@ import attrs
 
 from exports.contract import Contract
 from exports.windows import Window
-from glue_jobs.delivery.commit import Fence, Manifest
-from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.table_metadata import PinnedTable
-from glue_jobs.version import code_version
+from glue_jobs.contract import code_version
+from glue_jobs.delivery.verify import FileStats
+from glue_jobs.source import PinnedTable
+
+Manifest = dict[str, Any]
 
 FORMAT = 1
 #: Excel shows no more rows of a sheet than this, the header among them.
@@ -48,7 +49,7 @@ class CheckResult:
 
 
 @attrs.frozen
-class Delivered:
+class WindowResult:
     """Everything a run knows about a window once the file is finished and was read back."""
 
     contract: Contract
@@ -56,9 +57,9 @@ class Delivered:
     table: PinnedTable
     run_id: str
     status: str
-    books: dict[str, Any]
+    counts: dict[str, Any]
     offsets: dict[str, list[int]]
-    inspection: Inspection
+    stats: FileStats
     checks: list[CheckResult]
     notes: list[str]
     files: list[File]
@@ -67,28 +68,66 @@ class Delivered:
     aggregate_table: str | None
 
 
-def manifest(delivered: Delivered, current: Manifest | None, *, fence: Fence, now: datetime) -> Manifest:
-    """`current` is the manifest that this one would replace."""
+@attrs.frozen(order=True)
+class Fence:
+    """A fencing token: the newer view of the source wins, then the later start."""
+
+    source_since: datetime
+    started_at: datetime
+    run_id: str
+
+    def document(self) -> list[str]:
+        return [self.source_since.isoformat(), self.started_at.isoformat(), self.run_id]
+
+
+def fence_of(manifest: Manifest) -> Fence:
+    since, started, run_id = manifest["fence"]
+    return Fence(datetime.fromisoformat(since), datetime.fromisoformat(started), run_id)
+
+
+def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
+    """Return the manifest of a window that nobody published before."""
+    contract = result.contract
+    return next_generation(
+        {
+            "format": FORMAT,
+            "export": contract.name,
+            "title": contract.title,
+            "status": result.status,
+            "run_id": result.run_id,
+            "contract": {"version": contract.version, "sha256": contract.sha256},
+            "code_version": code_version(),
+            "generation": 0,
+            "generations": [],
+            "published_at": None,
+            "window": window_document(result.window, contract),
+            "source": _source(result),
+            "rows": result.counts,
+            "files": [attrs.asdict(file) for file in result.files],
+            "content_sha256": result.stats.content_sha256,
+            "form": {name: getattr(contract.delivery, name) for name in ("dialect", "delimiter", "gzip", "null_text")},
+            "headline": headline(result),
+            "totals": totals_document(result.stats),
+            "checks": [attrs.asdict(check) | {"passed": check.passed} for check in result.checks],
+            "notes": result.notes,
+            "pseudonyms": {"key_version": result.key_version} if result.key_version else None,
+            "previous_window": result.previous_window,
+            "aggregate_table": result.aggregate_table,
+            "fence": fence.document(),
+        },
+        None,
+        now,
+    )
+
+
+def next_generation(manifest: Manifest, current: Manifest | None, now: datetime) -> Manifest:
+    """Return `manifest` as the generation after `current`, the manifest that it would replace."""
     generation = current["generation"] + 1 if current else 1
-    mine = {"generation": generation, "run_id": delivered.run_id, "published_at": now.isoformat()}
-    return _head(delivered) | {
+    mine = {"generation": generation, "run_id": manifest["run_id"], "published_at": now.isoformat()}
+    return manifest | {
         "generation": generation,
         "generations": [*(current["generations"] if current else []), mine],
         "published_at": now.isoformat(),
-        "window": window_document(delivered.window, delivered.contract),
-        "source": _source(delivered),
-        "rows": delivered.books,
-        "files": [attrs.asdict(file) for file in delivered.files],
-        "content_sha256": delivered.inspection.content_sha256,
-        "form": _form(delivered.contract),
-        "headline": headline(delivered),
-        "totals": totals_document(delivered.inspection),
-        "checks": [attrs.asdict(check) | {"passed": check.passed} for check in delivered.checks],
-        "notes": delivered.notes,
-        "pseudonyms": {"key_version": delivered.key_version} if delivered.key_version else None,
-        "previous_window": delivered.previous_window,
-        "aggregate_table": delivered.aggregate_table,
-        "fence": fence.document(),
     }
 
 
@@ -96,32 +135,32 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def is_settled(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
+def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
     """Whether the same code already made this window from the same snapshot, contract and key: the same file again."""
     pseudonyms = current["pseudonyms"] or {"key_version": None}
     source = current["source"]
-    made_of = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
+    published_from = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
     mine = (table.uuid, table.snapshot_id, contract.sha256, key_version)
-    return made_of == mine and current["code_version"] == code_version()
+    return published_from == mine and current["code_version"] == code_version()
 
 
-def lost_events(current: Manifest, delivered: Delivered) -> bool:
+def lost_events(current: Manifest, result: WindowResult) -> bool:
     """Whether events that the published generation was made of are no longer in the table, as after Tableflow's retention.
 
     A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
     rows are replaced by key, or the contract has another version, the two can't be compared.
     """
-    before, now = current["rows"]["events"], delivered.books["events"]
-    version = delivered.contract.version
-    if before is None or now is None or delivered.table.upserts or current["contract"]["version"] != version:
+    before, now = current["rows"]["events"], result.counts["events"]
+    version = result.contract.version
+    if before is None or now is None or result.table.upserts or current["contract"]["version"] != version:
         return False
     names = ["kept", "duplicates", "filtered"]
-    if delivered.contract.window.applies == "after_deduplication":
+    if result.contract.window.applies == "after_deduplication":
         names.append("outside_window")
     fewer = sum(now[name] for name in names) < sum(before[name] for name in names)
     firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
     return fewer or any(
-        partition not in delivered.offsets or delivered.offsets[partition][0] > first for partition, first in firsts.items()
+        partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()
     )
 
 
@@ -135,16 +174,16 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
     }
 
 
-def totals_document(inspection: Inspection) -> dict[str, dict[str, str | None]]:
+def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
     """Numbers as text: JSON has no decimals. A column whose unit varies has a sum for each unit, and no other total."""
     whole = {
         name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
-        for name, total in inspection.totals.items()
-        if name not in inspection.units
+        for name, total in stats.totals.items()
+        if name not in stats.units
     }
     return whole | {
         _of_unit(name, unit): {"sum": f"{total:f}"}
-        for name, sums in inspection.units.items()
+        for name, sums in stats.units.items()
         for unit, total in sorted(sums.items(), key=lambda item: item[0] or "")
     }
 
@@ -178,69 +217,50 @@ def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
     return {name: value for name, value in before.items() if name != "last_with_rows"}
 
 
-def notes(contract: Contract, inspection: Inspection, cut: int, replaced: int) -> list[str]:
+def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
     """Sentences for the reader about what a file can't say itself."""
-    told = []
-    if contract.delivery.dialect == "excel" and inspection.rows >= EXCEL_ROWS:
-        told.append(f"The file has {inspection.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
-    if contract.delivery.dialect == "excel" and _many_digits(inspection):
-        told.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
+    lines = []
+    if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
+        lines.append(f"The file has {stats.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
+    if contract.delivery.dialect == "excel" and _many_digits(stats):
+        lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
-        told.append(f"{_counted(cut, 'text was', 'texts were')} longer than 32,767 characters, Excel's limit, and cut to it.")
+        lines.append(f"{_counted(cut, 'text was', 'texts were')} longer than 32,767 characters, Excel's limit, and cut to it.")
     if replaced:
-        told.append(f"{_counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
-    return told
+        lines.append(f"{_counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
+    return lines
 
 
 def _counted(amount: int, one: str, more: str) -> str:
     return f"{amount:,} {one if amount == 1 else more}"
 
 
-def _many_digits(inspection: Inspection) -> bool:
-    values = [value for total in inspection.totals.values() for value in (total["min"], total["max"]) if value is not None]
+def _many_digits(stats: FileStats) -> bool:
+    values = [value for total in stats.totals.values() for value in (total["min"], total["max"]) if value is not None]
     return any(len(Decimal(value).as_tuple().digits) > 15 for value in values)
 
 
-def _head(delivered: Delivered) -> dict[str, Any]:
-    contract = delivered.contract
-    return {
-        "format": FORMAT,
-        "export": contract.name,
-        "title": contract.title,
-        "status": delivered.status,
-        "run_id": delivered.run_id,
-        "contract": {"version": contract.version, "sha256": contract.sha256},
-        "code_version": code_version(),
-    }
-
-
-def _form(contract: Contract) -> dict[str, Any]:
-    """What the bytes depend on beside the rows."""
-    delivery = contract.delivery
-    return {name: getattr(delivery, name) for name in ("dialect", "delimiter", "files", "gzip", "null_text")}
-
-
-def headline(delivered: Delivered) -> list[dict[str, Any]]:
+def headline(result: WindowResult) -> list[dict[str, Any]]:
     """Totals in the contract's order, those of a column whose unit varies by unit."""
-    columns = {column.name: column for column in delivered.contract.columns}
+    columns = {column.name: column for column in result.contract.columns}
     found: list[dict[str, Any]] = []
-    for name in delivered.contract.report.headline:
+    for name in result.contract.report.headline:
         column = columns[name]
-        by_unit: dict[str | None, Decimal | None] = {column.unit: delivered.inspection.totals[name]["sum"]}
+        by_unit: dict[str | None, Decimal | None] = {column.unit: result.stats.totals[name]["sum"]}
         if column.per:
-            by_unit = dict(delivered.inspection.units[name])
+            by_unit = dict(result.stats.units[name])
         about = {"column": name, "title": column.title, "per": column.per}
         ordered = sorted(by_unit.items(), key=lambda item: item[0] or "")
         found += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
     return found
 
 
-def _source(delivered: Delivered) -> dict[str, Any]:
-    table = delivered.table
+def _source(result: WindowResult) -> dict[str, Any]:
+    table = result.table
     # The offsets of a window bound the count of its events, so they are withheld with it.
-    offsets = {} if delivered.books["withheld"] else delivered.offsets
+    offsets = {} if result.counts["withheld"] else result.offsets
     return {
-        "topic": delivered.contract.source.topic,
+        "topic": result.contract.source.topic,
         "table": f"{table.database}.{table.name}",
         "table_uuid": table.uuid,
         "snapshot_id": table.snapshot_id,

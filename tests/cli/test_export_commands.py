@@ -13,7 +13,7 @@ from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 from promises import promised
 from typer.testing import CliRunner
 
-from glue_jobs import log, spark_errors
+from glue_jobs import errors
 from lakeferry import exporting
 from lakeferry.__main__ import app
 from lakeferry.console import CommandFailed, Voice
@@ -132,8 +132,8 @@ def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsy
         raise LookupError(value)
     except LookupError as error:
         with exporting.logged(Voice(verbose=verbose)):
-            log.cause(error)
-        failure = spark_errors.told(error)
+            errors.log_cause(error)
+        failure = errors.translated(error)
     shown = capsys.readouterr()
     assert ("LookupError from Python" in shown.err) == verbose
     assert value not in shown.out + shown.err

@@ -95,9 +95,8 @@ def _outcome(name: str, place: str, spark) -> str:
         "--pseudonym-secret",
         "lakeferry/pseudonyms",
     ]
-    around = export.Surroundings(spark=spark, tell=lambda *_: None)
     try:
-        (window,) = export.run(arguments.parse(words, now=runs.utc_now()), around).windows
+        (window,) = export.run(arguments.parse(words, now=runs.utc_now()), spark=spark, on_phase=lambda *_: None).windows
     except ExportError as error:
         return error.code
     return window.get("code") or window["state"]

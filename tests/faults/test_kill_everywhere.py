@@ -7,11 +7,9 @@ import json
 import job_process
 import pytest
 from lake import AS_OF, WEEK
-from things import LINES, TOPIC, counts, events, files_of, uploads_of
+from things import LINES, LONG_TEXT, TOPIC, counts, events, files_of, uploads_of
 
-MEGABYTE = 1_000_000
-#: So long that executors upload parts.
-LONG = ("things", LINES, [*events(14, text="x" * MEGABYTE)])
+LONG = ("things", LINES, [*events(14, text=LONG_TEXT)])
 KEPT = ("counts", counts(), [*events(30)])
 
 

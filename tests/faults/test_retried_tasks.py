@@ -7,17 +7,16 @@ import os
 
 import job_process
 import pytest
-from lake import AS_OF, WEEK, column, contract
-from things import PEOPLE, TOPIC, events, files_of, uploads_of
+from lake import AS_OF, WEEK
+from things import LINES, LONG_TEXT, TOPIC, events, files_of, uploads_of
 
-#: Each task completes an object of its own.
-PARTS = contract(column("id"), column("who", personal=PEOPLE), column("text"), delivery={"files": "parts"})
-#: The answer to the task's last call: what it asked for is done, and a refusal isn't asked again by the client.
+#: The answer to the task's last call, the upload of its part (the first is the driver's): what it asked for is done, and
+#: the client doesn't retry a refusal.
 REFUSED_TOO_LATE = {
     "fault": "effect_then_error",
-    "method": "POST",
+    "method": "PUT",
     "path": "/lake-*/*/data/*.csv",
-    "query": {"uploadId": "*"},
+    "query": {"partNumber": "2"},
     "shape": "s3",
     "status": 403,
 }
@@ -26,17 +25,17 @@ REFUSED_TOO_LATE = {
 @pytest.fixture(scope="module")
 def stocked(lakes):
     lake = lakes()
-    lake.commit(TOPIC, *events(30), at=AS_OF)
+    lake.commit(TOPIC, *events(14, text=LONG_TEXT), at=AS_OF)
     return lake
 
 
 def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, nemesis):
-    undisturbed = stocked.export(PARTS).csv()
+    undisturbed = stocked.export(LINES).csv()
     nemesis.rule(REFUSED_TOO_LATE)
     options = os.environ["PYSPARK_SUBMIT_ARGS"].replace("local[2]", "local[2,4]")
     assert "local[2,4]" in options
     job = job_process.start(
-        stocked, stocked.write_contract(PARTS), "--prefix", "retried", environment={"PYSPARK_SUBMIT_ARGS": options}
+        stocked, stocked.write_contract(LINES), "--prefix", "retried", environment={"PYSPARK_SUBMIT_ARGS": options}
     )
     while not job.ended():
         pass
@@ -44,7 +43,7 @@ def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, nemesis):
     assert job.process.returncode == 0, job.output()
     manifest = json.loads(stocked.read(f"retried/things/manifests/{WEEK}.json"))
     (data,) = [file for file in manifest["files"] if file["role"] == "data"]
-    assert (manifest["generation"], data["rows"]) == (1, 30)
+    assert (manifest["generation"], data["rows"]) == (1, 14)
     assert stocked.read(data["key"]) == undisturbed
     assert files_of(stocked, "retried") == {file["key"] for file in manifest["files"]}
     assert uploads_of(stocked, "retried") == set()

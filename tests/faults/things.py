@@ -11,6 +11,8 @@ from job_process import LOOK
 from lake import MONDAY, column, contract, topic_of
 
 TOPIC = topic_of(("who", "string"), ("text", "string"), ("kind", "string"))
+#: A few of these make a partition so long that its executor uploads a part.
+LONG_TEXT = "x" * 1_000_000
 PEOPLE = {"treatment": "hash", "kind": "email"}
 
 #: One row a thing. Its file is made of parts where the texts are long.

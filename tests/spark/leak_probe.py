@@ -22,10 +22,10 @@ from exports import contract as contracts
 from exports.windows import window_of
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
-from glue_jobs.keys import fetch
-from glue_jobs.pipeline import Pipeline
+from glue_jobs.pseudonyms import fetch_key
+from glue_jobs.rows import WindowQuery
+from glue_jobs.source import pin
 from glue_jobs.store import connect
-from glue_jobs.table_metadata import pin
 from lakeferry import local_spark
 
 PAGES = ["jobs", "stages", "storage", "environment", "executors", "SQL"]
@@ -62,7 +62,7 @@ def main() -> None:
     os.environ["PYSPARK_SUBMIT_ARGS"] = os.environ["PYSPARK_SUBMIT_ARGS"].replace("pyspark-shell", f"{options} pyspark-shell")
     spark = session.start("s3://warehouse/warehouse")
     args = arguments.parse(words, now=runs.utc_now())
-    record = export.run(args, export.Surroundings(spark=spark))
+    record = export.run(args, spark=spark)
     plant(spark, bytes.fromhex(mark))
     explain(spark, args, shown)
     browse(spark, shown)
@@ -79,14 +79,14 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     """All plans of the rows and their generated code: of native pseudonyms, and of those that go through Python."""
     contract, services = contracts.load(args.export), connect()
     table = pin(services, args.database, contract.source.topic)
-    key = fetch(services, args.pseudonym_secret).value
+    key = fetch_key(services, args.pseudonym_secret).value
     window = window_of(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
-    for any_text in (False, True):
-        rows = Pipeline(spark, contract, table, window, key, services.s3).rows(any_text=any_text)
+    for allow_non_ascii in (False, True):
+        rows = WindowQuery(spark, contract, table, window, key, services.s3).rows(allow_non_ascii=allow_non_ascii)
         for mode in ("extended", "codegen"):
             plan = utils.explainString(rows.frame._jdf.queryExecution(), mode)
-            shown.keep(f"plan {any_text} {mode}", plan)
+            shown.keep(f"plan {allow_non_ascii} {mode}", plan)
 
 
 def browse(spark: SparkSession, shown: Shown) -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from lake import MONDAY, column, contract, topic_of
 
+from glue_jobs.source import pin
 from glue_jobs.store import connect
-from glue_jobs.table_metadata import pin
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
@@ -148,7 +148,7 @@ def test_what_is_committed_during_a_run_counts_in_the_next_one(lake):
         lake.flow.compact("things")
         lake.commit(THINGS, thing("a", 3), thing("c", 3), at=MONDAY + timedelta(hours=2))
 
-    run = lake.export(contract(*LINES), tell=meanwhile(AT_COMPUTE, change))
+    run = lake.export(contract(*LINES), on_phase=meanwhile(AT_COMPUTE, change))
     assert numbers(run) == {"a": 2, "b": 1}
     assert numbers(lake.export(contract(*LINES))) == {"a": 3, "b": 1, "c": 3}
 
@@ -161,7 +161,7 @@ def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds
         lake.flow.compact("things")
         lake.flow.expire("things", keep=1)
 
-    run = lake.export(contract(*LINES), tell=meanwhile(AT_COMPUTE, expire))
+    run = lake.export(contract(*LINES), on_phase=meanwhile(AT_COMPUTE, expire))
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-SNAPSHOT-EXPIRED")
     assert lake.published() == lake.keys("exports/things/data/") == []
     assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1}
@@ -178,7 +178,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     rule = {"applies": "after_deduplication"}
     run = lake.export(contract(*LINES, window=rule))
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-COUNTS")
-    assert run.window()["reason"] == "events in the table and events that met a fate differ: 3 and 2"
+    assert run.window()["reason"] == "events in the table and events with an outcome differ: 3 and 2"
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
@@ -194,6 +194,6 @@ def test_a_file_that_is_not_what_was_written_stops_the_run(lake, damaged, code):
         (key,) = lake.keys("exports/things/data/")
         lake.s3.put_object(Bucket=lake.world.bucket, Key=key, Body=damaged(lake.read(key)))
 
-    run = lake.export(contract(*LINES), tell=meanwhile(AT_VERIFY, damage))
+    run = lake.export(contract(*LINES), on_phase=meanwhile(AT_VERIFY, damage))
     assert (run.state(), run.window()["code"]) == ("failed", code)
     assert lake.published() == lake.keys("exports/things/data/") == []

@@ -10,7 +10,7 @@ import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
-from glue_jobs import layout
+from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
 
 THINGS = topic_of(("n", "int"))
@@ -130,10 +130,10 @@ def test_a_key_with_bytes_that_are_no_text_is_delivered(lake):
 
 
 def test_rows_that_no_sample_describes_are_not_put_into_one_partition():
-    assert layout.plan(100_000_000, [], 8) is None
-    assert layout.plan(100_000_000, [None, None], 8) is None
-    assert layout.plan(5, [], 8) == layout.Layout(1, ())
-    assert layout.plan(100_000_000, list(range(1_000)), 8).partitions == 100
+    assert ranges.plan(100_000_000, [], 8) is None
+    assert ranges.plan(100_000_000, [None, None], 8) is None
+    assert ranges.plan(5, [], 8) == ranges.Layout(1, ())
+    assert ranges.plan(100_000_000, list(range(1_000)), 8).partitions == 100
 
 
 #: Names that the job gives to columns of its own would be free for others if they began like this.
@@ -250,7 +250,7 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     }
     filled = [columns.get(field.name, pa.nulls(count, field.type)) for field in seed.schema]
     table.append(pa.Table.from_arrays([a.cast(f.type) for a, f in zip(filled, seed.schema, strict=True)], schema=seed.schema))
-    assert layout.wanted(count, lake.spark.sparkContext.defaultParallelism) == 2
+    assert ranges.wanted(count, lake.spark.sparkContext.defaultParallelism) == 2
     run = lake.export(contract(*LINES))
     expected = [(f"k{n:06}", n) for n in range(0, count, 10)] + [("most", count - 1)]
     assert pairs(run) == expected

@@ -9,7 +9,7 @@ from lake import MONDAY, column, contract, topic_of
 
 from exports.contract import parse
 from glue_jobs.errors import BadInput
-from glue_jobs.expression_guard import require_allowed
+from glue_jobs.expressions import require_allowed
 
 REFUSED = {
     "(SELECT max(amount) FROM other)": "a subquery is not allowed",

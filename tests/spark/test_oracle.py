@@ -15,7 +15,7 @@ import pytest
 from lake import AS_OF, ROOT, SALES
 from pyarrow import csv as arrow_csv
 
-from glue_jobs.delivery.csv_line import unguarded
+from glue_jobs.delivery.csv import unguarded
 from simulators.events import read_json_lines, to_records
 from simulators.generators import SalesMix, sales_orders
 

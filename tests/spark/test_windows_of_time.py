@@ -10,8 +10,8 @@ import pytest
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
+from glue_jobs.source import pin
 from glue_jobs.store import connect
-from glue_jobs.table_metadata import pin
 from simulators.kafka import partition_of
 
 THINGS = topic_of(("n", "int"))
@@ -291,7 +291,7 @@ def test_a_run_publishes_nothing_after_its_time_limit(lake):
         now[0] += timedelta(hours=1) * (phase == "publish")
 
     weeks = contract(*LINES, window={"from": MONDAY.date() - WEEK_LENGTH})
-    run = lake.export(weeks, tell=sleep, clock=lambda: now[0])
+    run = lake.export(weeks, on_phase=sleep, clock=lambda: now[0])
     assert (run.window(WEEK)["code"], run.window(WEEK)["stops"], run.record.state) == ("EXP-TIME-LIMIT", True, "failed")
     assert lake.published() == lake.keys("exports/things/data/") == []
     assert lake.export(weeks).state(WEEK) == "published"

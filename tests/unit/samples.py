@@ -1,4 +1,4 @@
-"""Delivered windows that look real: rows made up here, written as CSV, and read back by the code that reads real files."""
+"""WindowResult windows that look real: rows made up here, written as CSV, and read back by the code that reads real files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 from exports import contract as contracts
 from exports.contract import Check, Contract
 from exports.windows import Window, window_of
-from glue_jobs.delivery import csv_line, manifest
-from glue_jobs.delivery.inspect import Inspection, Object, inspect
-from glue_jobs.delivery.manifest import CheckResult, Delivered, File
-from glue_jobs.delivery.sinks import Part
-from glue_jobs.making import implied_checks
-from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.delivery import csv, manifest
+from glue_jobs.delivery.manifest import CheckResult, File, WindowResult
+from glue_jobs.delivery.verify import FileStats, Part, verify_file
+from glue_jobs.source import PinnedTable
+from glue_jobs.window import implied_checks
 
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"
@@ -69,7 +68,6 @@ nullable = true
 order_by = ["hour"]
 null_text = "NULL"
 gzip = true
-files = "parts"
 [report]
 headline = ["amount"]
 [[report.chart]]
@@ -92,34 +90,34 @@ def csv_bytes(rows_of: Contract, rows: list[dict]) -> bytes:
     """The file as the job writes it, without compression."""
     columns, null_text = rows_of.columns, rows_of.delivery.null_text
     lines = [",".join(_cell(row[column.name], null_text) for column in columns) + "\r\n" for row in rows]
-    return csv_line.header(columns, rows_of.delivery) + "".join(lines).encode()
+    return csv.header(columns, rows_of.delivery) + "".join(lines).encode()
 
 
-def inspected(rows_of: Contract, content: bytes) -> Inspection:
-    header = csv_line.header(rows_of.columns, rows_of.delivery)
+def inspected(rows_of: Contract, content: bytes) -> FileStats:
+    header = csv.header(rows_of.columns, rows_of.delivery)
     stored = gzip.compress(content, mtime=0) if rows_of.delivery.gzip else content
     part = Part(1, "etag", len(stored), hashlib.sha256(stored).hexdigest())
-    return inspect([Object("exports/file.csv", io.BytesIO(stored), [part])], rows_of, header)
+    return verify_file("exports/file.csv", io.BytesIO(stored), [part], rows_of, header)
 
 
-def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **changes) -> Delivered:
+def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **changes) -> WindowResult:
     """A window with these rows, of which every event was kept; `changes` replace parts of it."""
     window = window_of(day, rows_of.window)
-    inspection = inspected(rows_of, csv_bytes(rows_of, rows))
+    stats = inspected(rows_of, csv_bytes(rows_of, rows))
     ending = ".csv.gz" if rows_of.delivery.gzip else ".csv"
     key = f"exports/{rows_of.name}/data/{window.label}/{RUN}/{rows_of.name}_{window.label}{ending}"
-    made = Delivered(
+    made = WindowResult(
         contract=rows_of,
         window=window,
         table=pinned(window, rows_of.source.topic),
         run_id=RUN,
         status="complete" if rows else "empty",
-        books=books(len(rows), aggregated=rows_of.aggregate is not None),
+        counts=counts(len(rows), aggregated=rows_of.aggregate is not None),
         offsets={"0": [100, 100 + len(rows)]},
-        inspection=inspection,
-        checks=[*implied_checks(rows_of, inspection), *map(passed, rows_of.check)],
-        notes=manifest.notes(rows_of, inspection, 0, 0),
-        files=[File("data", key, one.size, one.sha256, one.rows) for one in inspection.files],
+        stats=stats,
+        checks=[*implied_checks(rows_of, stats), *map(passed, rows_of.check)],
+        notes=manifest.notes(rows_of, stats, 0, 0),
+        files=[File("data", key, stats.size, stats.sha256, stats.rows)],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
         previous_window=None,
         aggregate_table=None,
@@ -132,11 +130,11 @@ def pinned(window: Window, name: str) -> PinnedTable:
     return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, committed, committed, committed, 51_204, False, {}, {})
 
 
-def books(kept: int, *, aggregated: bool = False, **events: int) -> dict:
-    """Rows by fate; other events than those kept are named."""
-    fates = {"duplicates": 0, "outside_window": 0, "filtered": 0, "undated": 0, "unkeyed": 0, "kept": kept} | events
+def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
+    """Counts by outcome; other events than those kept are named."""
+    all_events = {"duplicates": 0, "outside_window": 0, "filtered": 0, "undated": 0, "unkeyed": 0, "kept": kept} | events
     return {
-        "events": {"in_table": sum(fates.values()), **fates},
+        "events": {"in_table": sum(all_events.values()), **all_events},
         "lines": {"of_kept_events": kept, "filtered": 0, "suppressed": 0, "delivered": kept},
         "groups": {"shown": kept, "suppressed": 0} if aggregated else None,
         "rows": kept,
@@ -144,37 +142,37 @@ def books(kept: int, *, aggregated: bool = False, **events: int) -> dict:
     }
 
 
-def weekly_sales(orders: int = 400, **changes) -> Delivered:
+def weekly_sales(orders: int = 400, **changes) -> WindowResult:
     """A week of the export that ships, with something of everything that happens to rows."""
     rows = sales_rows(orders)
-    fates = books(orders, duplicates=61, outside_window=50_633, filtered=23, undated=2, unkeyed=1)
-    fates["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
+    counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, undated=2, unkeyed=1)
+    counted["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
-        "books": fates,
+        "counts": counted,
         "previous_window": previous("2026-W45", 1_154, **{"line_total EUR": "61274.20", "quantity": "3411"}),
     }
     return delivered(contracts.load("weekly_sales"), rows, **known | changes)
 
 
-def sales_by_region(**changes) -> Delivered:
+def sales_by_region(**changes) -> WindowResult:
     """An aggregate of which two groups were suppressed."""
-    fates = books(1_500, aggregated=True)
-    fates["lines"] |= {"of_kept_events": 3_200, "delivered": 3_162, "suppressed": 38}
-    fates["groups"] = {"shown": 12, "suppressed": 2}
+    counted = counts(1_500, aggregated=True)
+    counted["lines"] |= {"of_kept_events": 3_200, "delivered": 3_162, "suppressed": 38}
+    counted["groups"] = {"shown": 12, "suppressed": 2}
     before = previous("2026-W45", 12, **{"sales EUR": "118290.42", "pieces": "0", "discounted_lines": "1"})
     return delivered(
-        contracts.load("weekly_sales_by_region"), region_rows(), **{"books": fates, "previous_window": before} | changes
+        contracts.load("weekly_sales_by_region"), region_rows(), **{"counts": counted, "previous_window": before} | changes
     )
 
 
-def daily_trades(**changes) -> Delivered:
+def daily_trades(**changes) -> WindowResult:
     """An aggregate without people, also kept as a table; the market was closed for two hours."""
     rows = symbol_rows()
-    known = {"books": books(len(rows), aggregated=True), "aggregate_table": "lakeferry.daily_trades"}
+    known = {"counts": counts(len(rows), aggregated=True), "aggregate_table": "lakeferry.daily_trades"}
     return delivered(contracts.load("daily_trades"), rows, **known | changes)
 
 
-def trades(**changes) -> Delivered:
+def trades(**changes) -> WindowResult:
     return delivered(contract(TRADES), trade_rows(), **changes)
 
 
@@ -196,6 +194,6 @@ def _cell(value: object, null_text: str) -> str:
         return str(value).lower()
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    guarded = csv_line.guarded(value)
+    guarded = csv.guarded(value)
     quotes = re.search(r'[",\r\n]|^ | $', guarded) or guarded in ("", null_text)
     return '"' + guarded.replace('"', '""') + '"' if quotes else guarded

@@ -298,7 +298,7 @@ def test_personal_data_is_found_in_whatever_it_is_put(expression, carried):
 
 def of_no_text(source: str) -> list[tuple[str, str]]:
     """What is wrong with it whether or not it is personal."""
-    message = "c is a record, array, map or union; name a field inside it, or unfold an array with [explode]"
+    message = "c is a record, array, map or union; name a field inside it, or explode an array with [explode]"
     return [("column[1]", message)] if source in ("customer", "line", "contacts") else []
 
 

@@ -17,7 +17,7 @@ import samples
 from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
 from glue_jobs.delivery.datapackage import data_package
-from glue_jobs.delivery.manifest import Delivered, File
+from glue_jobs.delivery.manifest import File, WindowResult
 
 # Frictionless leaves the file under a gzip stream open.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -99,13 +99,13 @@ def rows() -> list[dict]:
     return [{"word": word} | dict(zip(names, ends[place % 2], strict=True)) for place, word in enumerate(WORDS)]
 
 
-def every_type(**delivery) -> tuple[Delivered, bytes]:
+def every_type(**delivery) -> tuple[WindowResult, bytes]:
     contract = samples.contract(EVERY_TYPE)
     contract = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, **delivery))
     return samples.delivered(contract, rows()), samples.csv_bytes(contract, rows())
 
 
-def written(folder: Path, delivered: Delivered, *contents: bytes) -> frictionless.Package:
+def written(folder: Path, delivered: WindowResult, *contents: bytes) -> frictionless.Package:
     """The package in a folder, beside its files."""
     for file, content in zip(delivered.files, contents, strict=True):
         stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
@@ -118,7 +118,7 @@ def problems(package: frictionless.Package) -> list[list]:
     return package.validate().flatten(["type", "rowNumber", "fieldName"])
 
 
-def described(content: bytes, delivered: Delivered) -> Delivered:
+def described(content: bytes, delivered: WindowResult) -> WindowResult:
     """As if these bytes were what was delivered."""
     stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
     return attrs.evolve(
@@ -168,15 +168,6 @@ def test_a_file_without_rows_is_valid(tmp_path, dialect, compressed):
     package = written(tmp_path, samples.delivered(filled.contract, []), samples.csv_bytes(filled.contract, []))
     assert problems(package) == []
     assert package.resources[0].read_rows() == []
-
-
-def test_parts_are_resources_of_their_own(tmp_path):
-    delivered, content = every_type(files="parts")
-    one = delivered.files[0]
-    parts = [attrs.evolve(one, key=one.key.replace(".csv", f".part-{number:04}.csv")) for number in (1, 2)]
-    package = written(tmp_path, attrs.evolve(delivered, files=parts), content, content)
-    assert problems(package) == []
-    assert package.resource_names == ["every-type-2026-11-09.part-0001", "every-type-2026-11-09.part-0002"]
 
 
 def test_only_data_is_a_resource():

@@ -16,20 +16,17 @@ from sample_rows import region_rows, sales_rows, trade_rows
 
 from exports.contract import Contract
 from glue_jobs.delivery import manifest, report
-from glue_jobs.delivery.commit import Fence, Manifest
-from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.delivery.manifest import CheckResult, Delivered
-from glue_jobs.reconcile import Read, books
-from glue_jobs.transforms import fates
+from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
+from glue_jobs.delivery.manifest import CheckResult, Fence, Manifest, WindowResult
+from glue_jobs.delivery.verify import FileStats
 
 SHIPPED = ROOT / "exports" / "weekly_sales.toml"
 NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
 
 
-def made(delivered: Delivered, current: Manifest | None = None) -> Manifest:
+def made(delivered: WindowResult, current: Manifest | None = None) -> Manifest:
     fence = Fence(delivered.table.current_since, NOW, delivered.run_id)
-    document = manifest.manifest(delivered, current, fence=fence, now=NOW)
+    document = manifest.next_generation(manifest.first_generation(delivered, fence, NOW), current, NOW)
     assert json.loads(json.dumps(document)) == document
     return document
 
@@ -80,15 +77,13 @@ def test_a_generation_counts_up_and_keeps_the_book_of_those_before():
 
 
 def test_totals_are_plain_text():
-    found = Inspection(totals={"a": {"sum": Decimal("1E+3"), "min": Decimal("1E-8"), "max": None}})
+    found = FileStats(totals={"a": {"sum": Decimal("1E+3"), "min": Decimal("1E-8"), "max": None}})
     assert manifest.totals_document(found) == {"a": {"sum": "1000", "min": "0.00000001", "max": None}}
 
 
 def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all():
     whole = {"sum": Decimal("9.00"), "min": Decimal(1), "max": Decimal(5)}
-    found = Inspection(
-        totals={"a": whole, "n": whole}, units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}}
-    )
+    found = FileStats(totals={"a": whole, "n": whole}, units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}})
     assert manifest.totals_document(found) == {
         "n": {"sum": "9.00", "min": "1", "max": "5"},
         "a ": {"sum": "3"},
@@ -160,26 +155,26 @@ def test_nothing_but_empty_windows_have_no_last_one_with_rows():
         {"code_version": "0.0.1+000000000000"},
     ],
 )
-def test_a_window_is_settled_only_if_everything_it_is_made_of_is_the_same(change):
+def test_a_window_is_up_to_date_only_if_everything_it_is_made_of_is_the_same(change):
     delivered = samples.weekly_sales()
     document, key = made(delivered), delivered.key_version
-    assert manifest.is_settled(document, delivered.contract, delivered.table, key)
+    assert manifest.is_up_to_date(document, delivered.contract, delivered.table, key)
     name, value = next(iter(change.items()))
     other = document | {name: document[name] | value if isinstance(value, dict) else value}
-    assert not manifest.is_settled(other, delivered.contract, delivered.table, key)
+    assert not manifest.is_up_to_date(other, delivered.contract, delivered.table, key)
 
 
-def test_a_window_without_pseudonyms_is_settled_without_a_key():
+def test_a_window_without_pseudonyms_is_up_to_date_without_a_key():
     delivered = samples.daily_trades()
     assert made(delivered)["pseudonyms"] is None
-    assert manifest.is_settled(made(delivered), delivered.contract, delivered.table, None)
-    assert not manifest.is_settled(made(delivered), delivered.contract, delivered.table, "1")
+    assert manifest.is_up_to_date(made(delivered), delivered.contract, delivered.table, None)
+    assert not manifest.is_up_to_date(made(delivered), delivered.contract, delivered.table, "1")
 
 
 def test_notes_tell_what_the_file_can_not_say():
     excel = samples.contract(samples.TRADES)
     machine = attrs.evolve(excel, delivery=attrs.evolve(excel.delivery, dialect="machine"))
-    long = Inspection(rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}})
+    long = FileStats(rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}})
     told = manifest.notes(excel, long, cut=1_200, replaced=3)
     assert told[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert told[1].startswith("Some numbers have more than 15 digits")
@@ -188,22 +183,22 @@ def test_notes_tell_what_the_file_can_not_say():
         "3 bytes that are not valid text became the character \ufffd.",
     ]
     assert manifest.notes(machine, long, 0, 0) == []
-    fits = Inspection(rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}})
+    fits = FileStats(rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}})
     assert manifest.notes(excel, fits, 0, 0) == []
 
 
-def one_group_alone(contract: Contract) -> Delivered:
+def one_group_alone(contract: Contract) -> WindowResult:
     """A window whose only group has 7 lines of 4 orders, and 3 duplicates: too few people to be shown."""
     counted = PartitionReport(
-        events={str(fates.KEPT): 4, str(fates.DUPLICATE): 3},
+        events={"kept": 4, "duplicates": 3},
         items=7,
-        lines={str(fates.SUPPRESSED): 7},
-        rows={str(fates.SUPPRESSED): 1},
+        lines={"suppressed": 7},
+        rows={"suppressed": 1},
     )
-    read = Read(in_table=7, inside=7, undated=0, undated_received=0, unkeyed=0, whole_table=False)
+    read = ReadCounts(in_table=7, inside=7, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False)
     empty = samples.delivered(contract, [])
     return attrs.evolve(
-        empty, books=books(read, counted, empty.inspection, aggregated=True), offsets={"0": [41, 47]}, previous_window=None
+        empty, counts=reconcile(read, counted, empty.stats, aggregated=True), offsets={"0": [41, 47]}, previous_window=None
     )
 
 
@@ -224,7 +219,7 @@ def test_one_small_group_alone_does_not_reveal_its_size():
         "lines": None,
         "groups": {"shown": 0, "suppressed": 1},
         "rows": 0,
-        "withheld": delivered.books["withheld"],
+        "withheld": delivered.counts["withheld"],
     }
     assert "withheld" in document["rows"]["withheld"]
     assert document["source"]["offsets"] == {}
@@ -273,8 +268,8 @@ def published(offsets: dict[str, list[int]], **changes) -> Manifest:
 def test_events_of_the_published_file_that_the_table_no_longer_has_are_noticed(offsets, changes, lost):
     current = published({"0": [100, 400], "1": [7, 90]})
     delivered = samples.weekly_sales(offsets=offsets)
-    events = delivered.books["events"] | changes
-    delivered = attrs.evolve(delivered, books=delivered.books | {"events": events})
+    events = delivered.counts["events"] | changes
+    delivered = attrs.evolve(delivered, counts=delivered.counts | {"events": events})
     assert manifest.lost_events(current, delivered) == lost
 
 
@@ -284,7 +279,7 @@ def test_events_are_not_compared_where_they_may_rightly_be_fewer():
     assert manifest.lost_events(current, fewer)
     upserts = attrs.evolve(fewer, table=attrs.evolve(fewer.table, upserts=True))
     other = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, version=2))
-    withheld = attrs.evolve(fewer, books=fewer.books | {"events": None})
+    withheld = attrs.evolve(fewer, counts=fewer.counts | {"events": None})
     assert [manifest.lost_events(current, each) for each in (upserts, other, withheld)] == [False, False, False]
     hidden = current | {"rows": current["rows"] | {"events": None}}
     assert not manifest.lost_events(hidden, fewer)

@@ -118,7 +118,7 @@ def test_the_first_rows_are_those_of_the_file():
     assert [head.text for head in grid.one("thead").all("th")] == ["Row", *[column.name for column in made.contract.columns]]
     rows = grid.rows()
     assert len(rows) == 20
-    wanted = [["“”" if cell == "" else "empty" if cell is None else cell for cell in row] for row in made.inspection.first_rows]
+    wanted = [["“”" if cell == "" else "empty" if cell is None else cell for cell in row] for row in made.stats.first_rows]
     assert [row[1:] for row in rows] == wanted
     assert "The first 20 of 798 rows" in grid.text
 
@@ -177,7 +177,7 @@ def test_tells_what_it_was_made_from_and_whom_to_ask():
         made.contract.sha256,
         made.run_id,
         made.files[0].sha256,
-        made.inspection.content_sha256,
+        made.stats.content_sha256,
         "from 2026-11-09 05:00 UTC to before 2026-11-10 05:00 UTC, 1 day, by kafka_timestamp",
         "table lakeferry.daily_trades",
         "Ask market-data team.",
@@ -202,5 +202,5 @@ def test_draws_the_charts_of_the_contract():
 def test_a_cell_without_a_value_is_not_an_empty_text():
     made = samples.weekly_sales(1)
     row = [("" if column.name == "product" else None) for column in made.contract.columns]
-    cells = page(attrs.evolve(made, inspection=attrs.evolve(made.inspection, first_rows=[row]))).one("div", id="first").rows()[0]
+    cells = page(attrs.evolve(made, stats=attrs.evolve(made.stats, first_rows=[row]))).one("div", id="first").rows()[0]
     assert [cell for cell in cells[1:] if cell != "empty"] == ["“”"]

@@ -110,8 +110,8 @@ def test_decimals_of_the_first_rows_have_no_exponents():
 
 def test_is_the_same_for_the_same_input_in_another_order():
     made = samples.weekly_sales()
-    turned = [dict(reversed(series.items())) for series in made.inspection.series]
-    other = attrs.evolve(made, inspection=attrs.evolve(made.inspection, series=turned))
+    turned = [dict(reversed(series.items())) for series in made.stats.series]
+    other = attrs.evolve(made, stats=attrs.evolve(made.stats, series=turned))
     assert report.html(other) == report.html(made)
 
 
@@ -185,8 +185,8 @@ def test_texts_can_not_break_out():
 def test_lone_surrogates_do_not_stop_it():
     made = samples.weekly_sales(2)
     cells = ["\udc80" if column.type == "text" else None for column in made.contract.columns]
-    broken = attrs.evolve(made.inspection, first_rows=[cells], series=[{"\udc80": Decimal(1)}] * 3)
-    assert "‹U+DC80›" in report.html(attrs.evolve(made, inspection=broken)).encode().decode()
+    broken = attrs.evolve(made.stats, first_rows=[cells], series=[{"\udc80": Decimal(1)}] * 3)
+    assert "‹U+DC80›" in report.html(attrs.evolve(made, stats=broken)).encode().decode()
 
 
 @pytest.mark.parametrize(

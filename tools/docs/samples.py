@@ -12,16 +12,13 @@ import attrs
 from exports import contract as contracts
 from exports.contract import Contract
 from exports.windows import window_of
-from glue_jobs import reconcile, window_run
-from glue_jobs.delivery import manifest
-from glue_jobs.delivery.commit import Fence
-from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
-from glue_jobs.delivery.manifest import CheckResult, Delivered, File
-from glue_jobs.reconcile import Read
+from glue_jobs.delivery import counts, manifest
+from glue_jobs.delivery.counts import PartitionReport, ReadCounts
+from glue_jobs.delivery.manifest import CheckResult, Fence, File, WindowResult
+from glue_jobs.delivery.verify import FileStats
 from glue_jobs.runs import RunRecord
-from glue_jobs.table_metadata import PinnedTable
-from glue_jobs.transforms import fates
+from glue_jobs.source import PinnedTable
+from glue_jobs.window import _document
 
 _MONDAY = date(2026, 11, 9)
 _RUN = "20261116T060009Z-5a0c9e12"
@@ -47,7 +44,7 @@ def run_record() -> dict[str, Any]:
     window = window_of(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
-        window_run._document(window, "published", manifests()[0]),
+        _document(window, "published", manifests()[0]),
         {"window": "2026-W47", "state": "late", "reason": waiting},
         _BLOCKED,
     ]
@@ -73,31 +70,30 @@ def _contract(name: str) -> Contract:
 
 
 def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] | None) -> dict[str, Any]:
-    made = manifest.manifest(
-        _delivered(contract, day, rows, manifest.previous_document(before) if before else None),
-        None,
-        fence=Fence(_COMMITTED, _STARTED, _RUN),
-        now=_STARTED + timedelta(seconds=55),
+    made = manifest.first_generation(
+        _result(contract, day, rows, manifest.previous_document(before) if before else None),
+        Fence(_COMMITTED, _STARTED, _RUN),
+        _STARTED + timedelta(seconds=55),
     )
     return dict(json.loads(json.dumps(made | {"code_version": _CODE})))
 
 
-def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> Delivered:
+def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:
     totals: dict[str, Decimal | None] = {"sum": Decimal("1142546.38"), "min": Decimal("0.96"), "max": Decimal("1204.50")}
     columns = {column.name: totals for column in contract.columns if column.numeric}
     by_currency: dict[str | None, Decimal] = {"EUR": Decimal("574011.92"), "USD": Decimal("568534.46")}
     units = {column.name: by_currency for column in contract.columns if column.per}
-    inspection = Inspection(content_sha256=_SHA256, rows=rows, totals=columns, units=units)
+    stats = FileStats(content_sha256=_SHA256, rows=rows, totals=columns, units=units)
     check = contract.check[0]
-    return Delivered(
+    return WindowResult(
         contract=contract,
         window=window_of(day, contract.window),
         table=_table(),
         run_id=_RUN,
         status="complete" if rows else "empty",
-        books=_books(contract, inspection),
+        counts=_counts(contract, stats),
         offsets={"0": [1097, 2380]},
-        inspection=inspection,
+        stats=stats,
         checks=[CheckResult(check.id, check.severity, check.message, 0)],
         notes=["2 texts were longer than 32,767 characters, Excel's limit, and cut to it."],
         files=[File("data", f"{_FOLDER}weekly_sales_2026-W46.csv", 4985960, _SHA256, rows)],
@@ -107,17 +103,17 @@ def _delivered(contract: Contract, day: date, rows: int, previous: dict[str, Any
     )
 
 
-def _books(contract: Contract, inspection: Inspection) -> dict[str, Any]:
-    rows = {str(fates.DELIVERED): inspection.rows} | ({str(fates.SUPPRESSED): 20} if contract.aggregate else {})
+def _counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
+    rows = {"delivered": stats.rows} | ({"suppressed": 20} if contract.aggregate else {})
     counted = PartitionReport(
-        records=inspection.rows,
-        events={str(fates.KEPT): 5858, str(fates.DUPLICATE): 874, str(fates.FILTERED): 181},
+        records=stats.rows,
+        events={"kept": 5858, "duplicates": 874, "filtered": 181},
         items=15249,
-        lines={str(fates.DELIVERED): 15249},
+        lines={"delivered": 15249},
         rows=rows,
     )
-    read = Read(in_table=13696, inside=6913, undated=0, undated_received=0, unkeyed=0, whole_table=False)
-    return reconcile.books(read, counted, inspection, aggregated=contract.aggregate is not None)
+    read = ReadCounts(in_table=13696, inside=6913, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False)
+    return counts.reconcile(read, counted, stats, aggregated=contract.aggregate is not None)
 
 
 def _table() -> PinnedTable:

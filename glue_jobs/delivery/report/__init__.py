@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from glue_jobs.delivery.manifest import Delivered
+from glue_jobs.delivery.manifest import WindowResult
 from glue_jobs.delivery.report import contents, origin, summary
 from glue_jobs.delivery.report.markup import Html
 from glue_jobs.delivery.report.page import Limits, Section, document
@@ -21,7 +21,7 @@ _LADDER = (
 _Part = TypeVar("_Part", Html, Section | None)
 
 #: Each section with its share of the page in bytes, in the order of reading.
-_SECTIONS: Final[tuple[tuple[Callable[[Delivered, Limits], Section | None], int], ...]] = (
+_SECTIONS: Final[tuple[tuple[Callable[[WindowResult, Limits], Section | None], int], ...]] = (
     (summary.numbers, 8_000),
     (summary.notes, 12_000),
     (contents.drawn, 60_000),
@@ -35,16 +35,16 @@ _SECTIONS: Final[tuple[tuple[Callable[[Delivered, Limits], Section | None], int]
 )
 
 
-def html(delivered: Delivered) -> str:
+def html(result: WindowResult) -> str:
     """The same for the same input."""
-    header = _fitting(summary.header, delivered, 6_000)
-    sections = [_fitting(section, delivered, share) for section, share in _SECTIONS]
-    return document(summary.title(delivered), header, [section for section in sections if section])
+    header = _fitting(summary.header, result, 6_000)
+    sections = [_fitting(section, result, share) for section, share in _SECTIONS]
+    return document(summary.title(result), header, [section for section in sections if section])
 
 
-def _fitting(part: Callable[[Delivered, Limits], _Part], delivered: Delivered, share: int) -> _Part:
+def _fitting(part: Callable[[WindowResult, Limits], _Part], result: WindowResult, share: int) -> _Part:
     for limits in _LADDER:
-        drawn = part(delivered, limits)
+        drawn = part(result, limits)
         if _size(drawn) <= share:
             break
     return drawn

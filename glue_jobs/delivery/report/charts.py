@@ -1,4 +1,4 @@
-"""A chart of the contract: what of its series is drawn, told in words, and listed."""
+"""A chart of the contract: what of its series is drawn, in words, and listed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from itertools import pairwise
 import attrs
 
 from exports.contract import Chart, Column, Contract
-from glue_jobs.delivery.decimals import EXACT
-from glue_jobs.delivery.inspect import Inspection
 from glue_jobs.delivery.report import drawing, wording
 from glue_jobs.delivery.report.axes import Axis, axis_of
 from glue_jobs.delivery.report.drawing import Bar, Point
 from glue_jobs.delivery.report.markup import Html, joined, named, prose, said, table, tag, verbatim
+from glue_jobs.delivery.verify import EXACT, FileStats
 
 #: Categories that get a bar of their own, and values of an axis with an order that are drawn as bars.
 _CATEGORIES = 12
@@ -26,7 +25,7 @@ _NONE = "none"
 
 @attrs.frozen
 class Series:
-    """What a chart is drawn from. `rest` is what the series doesn't hold of the whole: inspection keeps no end of values."""
+    """What a chart is drawn from. `rest` is what the series doesn't hold of the whole: it stops after so many labels."""
 
     chart: Chart
     axis: Axis
@@ -49,9 +48,9 @@ class Series:
         return self.chart.kind == "bar" and not (self.ordered and len(self.values) > _ORDERED_BARS)
 
 
-def figure(place: int, contract: Contract, inspection: Inspection, items: int) -> Html:
+def figure(place: int, contract: Contract, stats: FileStats, items: int) -> Html:
     """The contract's chart at `place`. At most `items` values are listed."""
-    series = _series(contract.report.chart[place], inspection.series[place], contract, inspection)
+    series = _series(contract.report.chart[place], stats.series[place], contract, stats)
     name = f"chart-{place + 1}"
     title = tag("figcaption", tag("h3", prose(series.chart.title, 120)), tag("p", _subject(series)))
     if not series.values and series.without is None:
@@ -60,14 +59,14 @@ def figure(place: int, contract: Contract, inspection: Inspection, items: int) -
     return tag("figure", title, *(_as_bars if as_bars else _as_line)(series, name, items))
 
 
-def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, inspection: Inspection) -> Series:
+def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> Series:
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
     if y and chart.only is not None:
-        whole = inspection.units[y.name].get(chart.only)
+        whole = stats.units[y.name].get(chart.only)
         y = attrs.evolve(y, unit=chart.only)
     else:
-        whole = inspection.totals[y.name]["sum"] if y else Decimal(inspection.rows)
+        whole = stats.totals[y.name]["sum"] if y else Decimal(stats.rows)
     known = {label: value for label, value in values.items() if label is not None}
     axis = axis_of(columns[chart.x], known)
     rest = EXACT.subtract(whole or Decimal(0), _sum(values.values()))

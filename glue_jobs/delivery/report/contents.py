@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import compress
 
 from exports.contract import Column, Personal
-from glue_jobs.delivery.manifest import CheckResult, Delivered
+from glue_jobs.delivery.manifest import CheckResult, WindowResult
 from glue_jobs.delivery.report import charts, wording
 from glue_jobs.delivery.report.markup import LINE_BREAK, Html, joined, prose, said, table, tag, verbatim
 from glue_jobs.delivery.report.page import Limits, Section, more
@@ -18,18 +18,18 @@ _ON_PAPER = 7
 _DICTIONARY = "datapackage.json, beside this report,"
 
 
-def drawn(delivered: Delivered, limits: Limits) -> Section | None:
-    contract = delivered.contract
+def drawn(result: WindowResult, limits: Limits) -> Section | None:
+    contract = result.contract
     amount = len(contract.report.chart)
-    figures = [charts.figure(place, contract, delivered.inspection, limits.items) for place in range(min(amount, _CHARTS))]
+    figures = [charts.figure(place, contract, result.stats, limits.items) for place in range(min(amount, _CHARTS))]
     left = more(len(figures), amount, "charts", "the contract")
     return Section("charts", "Charts", [tag("div", *figures, class_="charts"), left]) if figures else None
 
 
-def checks(delivered: Delivered, limits: Limits) -> Section:
-    results = sorted(delivered.checks, key=_urgency)
+def checks(result: WindowResult, limits: Limits) -> Section:
+    results = sorted(result.checks, key=_urgency)
     failed = [check for check in results if not check.passed]
-    written = {check.id for check in delivered.contract.check}
+    written = {check.id for check in result.contract.check}
     matters = [not check.passed or check.id in written for check in results]
     shown = list(compress(results, matters))
     rest = [check for check, told in zip(results, matters, strict=True) if not told]
@@ -49,21 +49,21 @@ def checks(delivered: Delivered, limits: Limits) -> Section:
     return Section("checks", "Checks", body)
 
 
-def first_rows(delivered: Delivered, limits: Limits) -> Section:
-    columns, rows = delivered.contract.columns, delivered.inspection.first_rows[: limits.rows]
+def first_rows(result: WindowResult, limits: Limits) -> Section:
+    columns, rows = result.contract.columns, result.stats.first_rows[: limits.rows]
     if not rows:
         return Section("rows", "First rows", [tag("p", prose("The file has no rows."))])
     shown = columns[: limits.columns]
     lines = [[prose(str(place)), *_cells(row, shown, limits)] for place, row in enumerate(rows, 1)]
     numeric = {0, *(place for place, column in enumerate(shown, 1) if column.numeric)}
-    grid = table("first", prose(_first_caption(delivered, len(rows), limits)), ["Row", *[c.name for c in shown]], lines, numeric)
+    grid = table("first", prose(_first_caption(result, len(rows), limits)), ["Row", *[c.name for c in shown]], lines, numeric)
     paper = f"Paper has room for the first {_ON_PAPER} of {len(columns)} columns."
     on_paper = [tag("p", prose(paper), class_="paper aside")] if len(shown) > _ON_PAPER else []
     return Section("rows", "First rows", [grid, *on_paper, more(len(shown), len(columns), "columns", "the file")])
 
 
-def dictionary(delivered: Delivered, limits: Limits) -> Section:
-    columns = delivered.contract.columns
+def dictionary(result: WindowResult, limits: Limits) -> Section:
+    columns = result.contract.columns
     rows = [_entry(column, limits.text) for column in columns[: limits.items]]
     heads = ["Column", "Meaning", "Type and unit", "May be empty", "Personal data", "Comes from"]
     caption = f"The {wording.count(len(columns), 'column')} of the file, in order"
@@ -93,8 +93,8 @@ def _result(check: CheckResult, text: int) -> list[Html]:
     return [prose(check.message, text), result, prose(where), prose(weight)]
 
 
-def _first_caption(delivered: Delivered, amount: int, limits: Limits) -> str:
-    all_rows = delivered.inspection.rows
+def _first_caption(result: WindowResult, amount: int, limits: Limits) -> str:
+    all_rows = result.stats.rows
     told = f"The first {amount} of {all_rows:,} rows" if amount < all_rows else f"All {wording.count(all_rows, 'row')}"
     here = f"texts longer than {limits.cell} signs are cut here, line breaks show as {LINE_BREAK}"
     return f"{told}, as they stand in the file; {here}"

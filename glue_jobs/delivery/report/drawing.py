@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import attrs
 
-from glue_jobs.delivery.decimals import EXACT
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.markup import Html, joined, tag, verbatim
+from glue_jobs.delivery.verify import EXACT
 
 _BAR_STEP = 38
 #: How many letters fit beside each other on the narrowest screen.

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from exports.contract import Column, Contract, Filter
-from glue_jobs.delivery.manifest import Delivered, File
+from glue_jobs.contract import code_version
+from glue_jobs.delivery.manifest import File, WindowResult
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.markup import Html, bullets, joined, prose, said, table, tag, verbatim
 from glue_jobs.delivery.report.page import Limits, Section, more
 from glue_jobs.delivery.report.summary import until
-from glue_jobs.version import code_version
 
 
-def left_out(delivered: Delivered, limits: Limits) -> Section:
-    contract, text = delivered.contract, limits.text
+def left_out(result: WindowResult, limits: Limits) -> Section:
+    contract, text = result.contract, limits.text
     dropped = [column for column in contract.column if not column.delivered]
     columns = [_dropped(column, text) for column in dropped[: limits.items]]
     filters = [_filter(one, text) for one in contract.filter[: limits.items]]
-    body = [_heading("Rows"), *_rows_by_fate(delivered, text)]
-    if delivered.books["groups"]:
-        body.append(_groups(delivered, text))
+    body = [_heading("Rows"), *_rows_by_outcome(result, text)]
+    if result.counts["groups"]:
+        body.append(_groups(result, text))
     if filters:
         body += [_heading("Filters"), bullets(filters), more(len(filters), len(contract.filter), "filters", "the contract")]
     body.append(_heading("Columns"))
@@ -30,32 +30,32 @@ def left_out(delivered: Delivered, limits: Limits) -> Section:
     return Section("left-out", "What was left out on purpose", body)
 
 
-def opening(delivered: Delivered, limits: Limits) -> Section:
-    delivery = delivered.contract.delivery
-    files = sum(file.role == "data" for file in delivered.files)
+def opening(result: WindowResult, limits: Limits) -> Section:
+    delivery = result.contract.delivery
     separator = _SEPARATORS[delivery.delimiter]
-    steps = [_excel(separator) if delivery.dialect == "excel" else _machine(separator), *_packing(delivery.gzip, files)]
+    steps = [_excel(separator) if delivery.dialect == "excel" else _machine(separator)]
+    steps += [prose(_PACKED)] if delivery.gzip else []
     steps += [prose(f"Columns are separated by {separator}s, decimals have a point, and no number has thousands separators.")]
     steps += [prose("Days are written as 2026-11-09 and times as 2026-11-09T13:05:00.000000Z, where Z means UTC.")]
-    steps += [_missing(delivery.null_text), _guard(), _order(delivered.contract, limits)]
+    steps += [_missing(delivery.null_text), _guard(), _order(result.contract, limits)]
     return Section("opening", "How to open the file", [bullets(steps)])
 
 
-def making(delivered: Delivered, limits: Limits) -> Section:
-    files = [_file(file) for file in delivered.files[: limits.items]]
+def making(result: WindowResult, limits: Limits) -> Section:
+    files = [_file(file) for file in result.files[: limits.items]]
     grid = table("files", prose("Files and their checksums"), ["File", "Size", "Rows", "SHA-256"], files, numeric={1, 2})
-    facts = [part for name, value in _facts(delivered, limits.text) for part in (tag("dt", prose(name)), tag("dd", value))]
-    body = [tag("dl", *facts, class_="facts"), grid, more(len(files), len(delivered.files), "files", "the manifest")]
+    facts = [part for name, value in _facts(result, limits.text) for part in (tag("dt", prose(name)), tag("dd", value))]
+    body = [tag("dl", *facts, class_="facts"), grid, more(len(files), len(result.files), "files", "the manifest")]
     return Section("making", "How this was made", body)
 
 
-def asking(delivered: Delivered, limits: Limits) -> Section:
+def asking(result: WindowResult, limits: Limits) -> Section:
     sentence = said(
         "Ask {owner}. Say that it is about the export {export}, window {window}, run {run}.",
-        owner=tag("bdi", prose(delivered.contract.owner, limits.text)),
-        export=tag("code", prose(delivered.contract.name)),
-        window=tag("code", prose(delivered.window.label)),
-        run=tag("code", prose(delivered.run_id)),
+        owner=tag("bdi", prose(result.contract.owner, limits.text)),
+        export=tag("code", prose(result.contract.name)),
+        window=tag("code", prose(result.window.label)),
+        run=tag("code", prose(result.run_id)),
     )
     offline = prose("This page is complete in itself: it works offline and loads nothing from anywhere.")
     return Section("asking", "Whom to ask", [tag("p", sentence), tag("p", offline, class_="soft")])
@@ -73,39 +73,39 @@ def _heading(text: str) -> Html:
     return tag("h3", prose(text))
 
 
-def _rows_by_fate(delivered: Delivered, text: int) -> list[Html]:
-    if withheld := delivered.books["withheld"]:
+def _rows_by_outcome(result: WindowResult, text: int) -> list[Html]:
+    if withheld := result.counts["withheld"]:
         return [tag("p", prose(withheld))]
-    by_line = delivered.contract.explode or delivered.contract.aggregate
-    return [_events_by_fate(delivered, text), *([_lines_by_fate(delivered, text)] if by_line else [])]
+    by_line = result.contract.explode or result.contract.aggregate
+    return [_events_by_outcome(result, text), *([_lines_by_outcome(result, text)] if by_line else [])]
 
 
-def _events_by_fate(delivered: Delivered, text: int) -> Html:
-    contract, events = delivered.contract, delivered.books["events"]
-    fates = [("outside_window", prose("happened outside this window"))]
+def _events_by_outcome(result: WindowResult, text: int) -> Html:
+    contract, events = result.contract, result.counts["events"]
+    outcomes = [("outside_window", prose("happened outside this window"))]
     if rule := contract.deduplicate:
         key = prose(", ".join(rule.key), text)
         which = prose("later" if rule.keep == "latest" else "earlier")
-        fates.append(("duplicates", said("gave way to a {which} event of the same {key}", which=which, key=key)))
-        fates.append(("unkeyed", said("had no value for {key}", key=key)))
-    fates.append(("undated", prose(f"had no credible time (none, before {contract.source.earliest}, or in the future)")))
-    fates.append(("filtered", prose("were left out by a filter")))
-    fates.append(("kept", prose("were kept for this file")))
+        outcomes.append(("duplicates", said("gave way to a {which} event of the same {key}", which=which, key=key)))
+        outcomes.append(("unkeyed", said("had no value for {key}", key=key)))
+    outcomes.append(("undated", prose(f"had no credible time (none, before {contract.source.earliest}, or in the future)")))
+    outcomes.append(("filtered", prose("were left out by a filter")))
+    outcomes.append(("kept", prose("were kept for this file")))
     caption = f"What became of the {wording.count(events['in_table'], 'event')} in the source table"
-    rows = [[what, prose(wording.number(events[fate]))] for fate, what in fates]
+    rows = [[what, prose(wording.number(events[name]))] for name, what in outcomes]
     return table("events", prose(caption), ["Events that", "Count"], rows, numeric={1})
 
 
-def _lines_by_fate(delivered: Delivered, text: int) -> Html:
-    contract, lines = delivered.contract, delivered.books["lines"]
+def _lines_by_outcome(result: WindowResult, text: int) -> Html:
+    contract, lines = result.contract, result.counts["lines"]
     array = prose(contract.explode.array, text) if contract.explode else None
-    unfolded = said("Each item of {array} is a line.", array=array) if array else Html("")
-    fates = [("filtered", "were left out by a filter")]
+    how = said("Each item of {array} is a line.", array=array) if array else Html("")
+    outcomes = [("filtered", "were left out by a filter")]
     if contract.aggregate and contract.aggregate.people:
-        fates.append(("suppressed", "belong to groups that are too small to be shown"))
-    fates.append(("delivered", "count in the groups of the file" if contract.aggregate else "are rows of the file"))
-    caption = said("What became of the {amount} of these events. {how}", amount=prose(_lines(lines)), how=unfolded)
-    rows = [[prose(what), prose(wording.number(lines[fate]))] for fate, what in fates]
+        outcomes.append(("suppressed", "belong to groups that are too small to be shown"))
+    outcomes.append(("delivered", "count in the groups of the file" if contract.aggregate else "are rows of the file"))
+    caption = said("What became of the {amount} of these events. {how}", amount=prose(_lines(lines)), how=how)
+    rows = [[prose(what), prose(wording.number(lines[name]))] for name, what in outcomes]
     return table("lines", caption, ["Lines that", "Count"], rows, numeric={1})
 
 
@@ -113,8 +113,8 @@ def _lines(lines: dict[str, Any]) -> str:
     return wording.count(lines["of_kept_events"], "line")
 
 
-def _groups(delivered: Delivered, text: int) -> Html:
-    groups, rule = delivered.books["groups"], delivered.contract.aggregate
+def _groups(result: WindowResult, text: int) -> Html:
+    groups, rule = result.counts["groups"], result.contract.aggregate
     if rule is None or rule.people is None:
         why = (rule.without_people if rule else "") or ""
         return tag("p", said("No group was left out: {why}", why=prose(why, text)))
@@ -141,13 +141,7 @@ def _machine(separator: str) -> Html:
     )
 
 
-def _packing(gzip: bool, files: int) -> list[Html]:
-    told = []
-    if gzip:
-        told.append("It is compressed with gzip. Unpack it first (7-Zip on Windows, a double click on a Mac, gunzip elsewhere).")
-    if files > 1:
-        told.append(f"The rows are in {wording.count(files, 'file')}, in order; each begins with the same header.")
-    return [prose(sentence) for sentence in told]
+_PACKED = "It is compressed with gzip. Unpack it first (7-Zip on Windows, a double click on a Mac, gunzip elsewhere)."
 
 
 def _missing(null_text: str) -> Html:
@@ -173,46 +167,46 @@ def _order(contract: Contract, limits: Limits) -> Html:
     return said("Rows are ordered by {by}, then by the other columns.", by=prose(by, limits.text))
 
 
-def _facts(delivered: Delivered, text: int) -> list[tuple[str, Html]]:
-    contract, pinned = delivered.contract, delivered.table
+def _facts(result: WindowResult, text: int) -> list[tuple[str, Html]]:
+    contract, pinned = result.contract, result.table
     topic, name = prose(contract.source.topic), tag("code", prose(f"{pinned.database}.{pinned.name}", text))
     version = said("{name}, version {version}", name=tag("code", prose(contract.name)), version=prose(str(contract.version)))
     facts = [
         ("Source", said("topic {topic}, table {name}", topic=topic, name=name)),
         ("Snapshot", prose(f"{pinned.snapshot_id}, written on {wording.instant(pinned.committed_at, 'UTC')}")),
-        ("Window", _bounds(delivered, text)),
+        ("Window", _bounds(result, text)),
         ("Contract", version),
         ("Contract's SHA-256", tag("code", prose(contract.sha256))),
         ("Code", tag("code", prose(code_version()))),
-        ("Run", tag("code", prose(delivered.run_id))),
-        ("Content's SHA-256", tag("code", prose(delivered.inspection.content_sha256))),
+        ("Run", tag("code", prose(result.run_id))),
+        ("Content's SHA-256", tag("code", prose(result.stats.content_sha256))),
     ]
-    return facts + _more_facts(delivered, text)
+    return facts + _more_facts(result, text)
 
 
-def _bounds(delivered: Delivered, text: int) -> Html:
-    window = delivered.window
+def _bounds(result: WindowResult, text: int) -> Html:
+    window = result.window
     hours = (window.end - window.start).total_seconds() / 3600
     # A window of odd hours is one in which clocks changed.
     length = f"{hours:g} hours" if hours % 24 else wording.count(int(hours / 24), "day")
     bounds = f"from {window.start:%Y-%m-%d %H:%M} UTC to before {window.end:%Y-%m-%d %H:%M} UTC, {length}"
-    field = tag("code", prose(delivered.contract.source.event_time, text))
+    field = tag("code", prose(result.contract.source.event_time, text))
     return said("{bounds}, by {field}", bounds=prose(bounds), field=field)
 
 
-def _more_facts(delivered: Delivered, text: int) -> list[tuple[str, Html]]:
+def _more_facts(result: WindowResult, text: int) -> list[tuple[str, Html]]:
     """Those that not every file has."""
     facts = []
-    if limit := until(delivered):
+    if limit := until(result):
         facts.append(("May change until", prose(limit)))
-    if delivered.key_version:
-        key = tag("code", verbatim(delivered.key_version, text))
+    if result.key_version:
+        key = tag("code", verbatim(result.key_version, text))
         facts.append(("Pseudonyms", said("HMAC-SHA-256 with the secret key of version {key}", key=key)))
-    if before := delivered.previous_window:
+    if before := result.previous_window:
         run = tag("code", prose(before["run_id"]))
         facts.append(("Compared with", said("{window}, run {run}", window=prose(wording.label(before["window"])), run=run)))
-    if delivered.aggregate_table:
-        facts.append(("Also kept as", said("table {name}", name=tag("code", prose(delivered.aggregate_table, text)))))
+    if result.aggregate_table:
+        facts.append(("Also kept as", said("table {name}", name=tag("code", prose(result.aggregate_table, text)))))
     return facts
 
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from exports.contract import WindowRule
 from exports.windows import Window, next_window
-from glue_jobs.delivery.decimals import EXACT
+from glue_jobs.delivery.verify import EXACT
 
 # Names of our own: strftime's depend on the machine's locale.
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()

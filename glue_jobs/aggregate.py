@@ -1,6 +1,6 @@
 """Groups instead of lines, none of them so small that it speaks of single people.
 
-Events travel along: every event's fate becomes part of a group of its own kind, so that counts still add up at the end.
+Events are grouped too, by outcome, so that counts still add up at the end.
 """
 
 from __future__ import annotations
@@ -11,36 +11,37 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from exports.contract import Aggregate, Contract
-from glue_jobs.transforms import fates
+from glue_jobs import outcomes
 
 _IS_EVENT = "$is_event"
 _PEOPLE = "$people"
-_FOREIGN = "$foreign"
-FOREIGN_FOUND = "$foreign_found"
+_NON_ASCII = "$non_ascii"
+HAS_NON_ASCII = "$has_non_ascii"
 
 
-def lines_and_events(lines: DataFrame, *, foreign: Column) -> DataFrame:
-    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no fate.
+def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
+    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no outcome.
 
-    `foreign` is true for lines of which a value could not be hashed.
+    `non_ascii` is true for lines of which a value could not be hashed.
     """
-    both = F.when(F.col(fates.FATE).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
+    both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
-    items = F.col(fates.ITEMS) if fates.ITEMS in lines.columns else (F.col(fates.FATE) == fates.KEPT).cast("bigint")
+    is_kept = (F.col(outcomes.OUTCOME) == outcomes.KEPT).cast("bigint")
+    items = F.col(outcomes.ITEMS) if outcomes.ITEMS in lines.columns else is_kept
     about = {
-        fates.FATE: F.when(event, F.col(fates.FATE)),
-        fates.PARTITION: F.when(event, F.col(fates.PARTITION)),
-        fates.ITEMS: F.when(event, items),
-        fates.LINE_STATE: F.when(~event, F.col(fates.LINE_STATE)),
-        _FOREIGN: ~event & foreign,
+        outcomes.OUTCOME: F.when(event, F.col(outcomes.OUTCOME)),
+        outcomes.PARTITION: F.when(event, F.col(outcomes.PARTITION)),
+        outcomes.ITEMS: F.when(event, items),
+        outcomes.LINE_STATE: F.when(~event, F.col(outcomes.LINE_STATE)),
+        _NON_ASCII: ~event & non_ascii,
     }
-    return rows.withColumns(about).filter(event | F.col(fates.LINE_STATE).isNotNull())
+    return rows.withColumns(about).filter(event | F.col(outcomes.LINE_STATE).isNotNull())
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
     """One row a group of delivered lines, and rows that count events and lines left out."""
-    delivered = F.col(fates.LINE_STATE) == fates.DELIVERED
+    delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     people = contract.aggregate.people if contract.aggregate else None
     counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")
     # Keys and measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
@@ -49,14 +50,14 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     return (
         rows.withColumns(guarded)
         .withColumns({f"$key_{name}": value for name, value in keys.items()})
-        .groupBy(fates.FATE, fates.PARTITION, fates.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
+        .groupBy(outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
         .agg(
-            F.count_if(is_event).alias(fates.EVENTS),
-            F.count_if(~is_event).alias(fates.LINES),
-            F.sum(fates.ITEMS).alias(fates.ITEMS),
-            F.min(F.when(is_event, F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MIN),
-            F.max(F.when(is_event, F.col(fates.OFFSET_MIN))).alias(fates.OFFSET_MAX),
-            F.bool_or(_FOREIGN).alias(FOREIGN_FOUND),
+            F.count_if(is_event).alias(outcomes.EVENTS),
+            F.count_if(~is_event).alias(outcomes.LINES),
+            F.sum(outcomes.ITEMS).alias(outcomes.ITEMS),
+            F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
+            F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
+            F.bool_or(_NON_ASCII).alias(HAS_NON_ASCII),
             counted.alias(_PEOPLE),
             *[value.alias(name) for name, value in measures.items()],
         )
@@ -70,12 +71,12 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
     """
     if rule.people is None:
         return groups.drop(_PEOPLE)
-    shown = F.col(fates.LINE_STATE) == fates.DELIVERED
+    shown = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     small = shown & (F.col(_PEOPLE) < rule.smallest_group)
     if groups.filter(small).limit(2).count() == 1:
         small = small | _next_smallest(groups, shown & ~small, keys)
-    state = F.when(small, fates.SUPPRESSED).otherwise(F.col(fates.LINE_STATE))
-    return groups.withColumn(fates.LINE_STATE, state).drop(_PEOPLE)
+    state = F.when(small, outcomes.SUPPRESSED).otherwise(F.col(outcomes.LINE_STATE))
+    return groups.withColumn(outcomes.LINE_STATE, state).drop(_PEOPLE)
 
 
 def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:

@@ -1,4 +1,4 @@
-"""The finished file, read back once: what is in it is told from its own bytes, not from what was meant to be written.
+"""The finished file, read back once: what is in it comes from its own bytes, not from what was meant to be written.
 
 One pass gives checksums, the count of records, totals, what charts show, the first rows, and finds what looks like
 personal data where the contract promised that none is left.
@@ -6,26 +6,30 @@ personal data where the contract promised that none is left.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
-from typing import Any
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any, Protocol
 
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
 from exports.contract import Chart, Column, Contract, decimal_type
-from glue_jobs.delivery.csv_line import RECORD_END, guarded
-from glue_jobs.delivery.decimals import EXACT, plain, zero
-from glue_jobs.delivery.readback import AGAIN, CHUNK, Checked, Readable
-from glue_jobs.delivery.sinks import Part
+from glue_jobs.delivery.csv import RECORD_END, guarded
 from glue_jobs.errors import Inconsistent
+
+#: Bytes that are read at a time.
+_CHUNK = 8 << 20
+_REMEDY = "Nothing was published; run again, and report it if it stays so"
+#: Wide enough for sums and differences of the longest decimals; Python's own context rounds to 28 digits.
+EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
 _END = RECORD_END.encode()
 _FIRST_ROWS = 20
@@ -39,26 +43,22 @@ _SERIES_LIMIT = 5_000
 _NARROW = 30
 
 
-@attrs.frozen
-class FileFound:
-    """`size` and `sha256` are of the object as stored."""
-
-    key: str
-    size: int
-    sha256: str
-    rows: int
+class Readable(Protocol):
+    def read(self, amt: int) -> bytes: ...
 
 
 @attrs.define
-class Inspection:
-    """`content_sha256` is of header and records, whatever their compression and in however many files.
+class FileStats:
+    """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
 
     `totals` has sum, min and max of each numeric column, `units` the sums by unit of those whose unit varies; `nulls` counts
     empty cells and `disallowed` values that the contract doesn't list, by column; `series` the value of each chart by the
     text of its axis.
     """
 
-    files: list[FileFound] = attrs.field(factory=list)
+    key: str = ""
+    size: int = 0
+    sha256: str = ""
     content_sha256: str = ""
     rows: int = 0
     totals: dict[str, dict[str, Decimal | None]] = attrs.field(factory=dict)
@@ -71,37 +71,40 @@ class Inspection:
 
 
 @attrs.frozen
-class Object:
-    """One file to read back: its bytes as stored, and the parts it was written in."""
+class Part:
+    """A part of the object as it was uploaded; `sha256` in hex."""
 
-    key: str
-    body: Readable
-    parts: list[Part]
+    number: int
+    etag: str
+    size: int
+    sha256: str
+
+    @property
+    def checksum(self) -> str:
+        """As S3 writes it."""
+        return base64.b64encode(bytes.fromhex(self.sha256)).decode()
 
 
-def inspect(objects: Iterable[Object], contract: Contract, header: bytes) -> Inspection:
-    """The objects together are the file. Raises Inconsistent where they are not what was written, or not CSV."""
+def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes) -> FileStats:
+    """Read the file back: its bytes as stored, and the parts it was written in.
+
+    Raises Inconsistent where the object is not what was written, or not CSV.
+    """
     content = hashlib.sha256(header)
-    found = _nothing_yet(contract)
-    for one in objects:
-        stored = Checked(one.body, one.parts)
-        text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
-        before = found.rows
-        with _unpacked():
-            for block in _records(text, header):
-                content.update(block)
-                _take(block, contract, found)
-        found.files.append(FileFound(one.key, stored.size, stored.finish(), found.rows - before))
-    found.content_sha256 = content.hexdigest()
-    return found
-
-
-def _nothing_yet(contract: Contract) -> Inspection:
-    return Inspection(
+    found = FileStats(
+        key=key,
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
         units={c.name: {} for c in contract.columns if c.per},
         series=[{} for _ in contract.report.chart],
     )
+    stored = _CheckedBody(body, parts)
+    text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
+    with _unpacked():
+        for block in _records(text, header):
+            content.update(block)
+            _take(block, contract, found)
+    found.size, found.sha256, found.content_sha256 = stored.size, stored.finish(), content.hexdigest()
+    return found
 
 
 @contextmanager
@@ -109,28 +112,28 @@ def _unpacked() -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", AGAIN) from None
+        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", _REMEDY) from None
 
 
 def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
     """Blocks of whole records, without the header."""
-    rest = stream.read(CHUNK)
-    while len(rest) < len(header) and (more := stream.read(CHUNK)):
+    rest = stream.read(_CHUNK)
+    while len(rest) < len(header) and (more := stream.read(_CHUNK)):
         rest += more
     if not rest.startswith(header):
-        raise Inconsistent("EXP-HEADER", "the file does not begin with its header", AGAIN)
+        raise Inconsistent("EXP-HEADER", "the file does not begin with its header", _REMEDY)
     rest = rest[len(header) :]
     while True:
         cut = _last_end(rest)
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
-        more = stream.read(CHUNK)
+        more = stream.read(_CHUNK)
         if not more:
             break
         rest += more
     if rest:
-        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", AGAIN)
+        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", _REMEDY)
 
 
 def _last_end(data: bytes) -> int:
@@ -144,7 +147,7 @@ def _last_end(data: bytes) -> int:
     return 0
 
 
-def _take(block: bytes, contract: Contract, found: Inspection) -> None:
+def _take(block: bytes, contract: Contract, found: FileStats) -> None:
     table = _table(block, contract)
     found.rows += table.num_rows
     for column in contract.columns:
@@ -166,22 +169,22 @@ def _take(block: bytes, contract: Contract, found: Inspection) -> None:
 
 def _table(block: bytes, contract: Contract) -> pa.Table:
     null_text = contract.delivery.null_text
-    options = csv.ConvertOptions(
+    options = arrow_csv.ConvertOptions(
         column_types={column.name: _arrow_type(column) for column in contract.columns},
         null_values=[null_text],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
     names = [column.name for column in contract.columns]
-    read = csv.ReadOptions(column_names=names, block_size=len(block) + 1)
+    read = arrow_csv.ReadOptions(column_names=names, block_size=len(block) + 1)
     try:
         # A file of one column has an empty line for a missing value.
-        parse = csv.ParseOptions(
+        parse = arrow_csv.ParseOptions(
             delimiter=contract.delivery.delimiter, newlines_in_values=b'"' in block, ignore_empty_lines=False
         )
-        return csv.read_csv(pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options)
+        return arrow_csv.read_csv(pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options)
     except pa.ArrowInvalid as error:
-        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", AGAIN) from None
+        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", _REMEDY) from None
 
 
 def _short(error: Exception) -> str:
@@ -236,8 +239,8 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
         return
     for what, (telling, pattern) in _DETECTORS.items():
         if telling in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
-            place = f"{column.name}: {what}"
-            personal[place] = personal.get(place, 0) + hits
+            what_and_where = f"{column.name}: {what}"
+            personal[what_and_where] = personal.get(what_and_where, 0) + hits
 
 
 def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
@@ -261,3 +264,67 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
         text, value = None if label is None else plain(label), values[label]
         if text in series or len(series) < _SERIES_LIMIT:
             series[text] = EXACT.add(series.get(text, nothing), Decimal(value or 0))
+
+
+def zero(scale: int) -> Decimal:
+    """0 with as many decimal places as the numbers beside it."""
+    return Decimal((0, (0,), -scale))
+
+
+def plain(value: Any) -> str:
+    """The value as the file shows it: str() of a small decimal would be 1E-8."""
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+class _CheckedBody(io.RawIOBase):
+    """An object as it comes back from S3, hashed as a whole and part by part while it is read.
+
+    Raises Inconsistent, while it is read or in `finish`, where the bytes are not those of the parts."""
+
+    def __init__(self, body: Readable, parts: list[Part]) -> None:
+        self._body = body
+        self._parts = iter(parts)
+        self._part: Part | None = None
+        self._left = 0
+        self._of_part = hashlib.sha256()
+        self._whole = hashlib.sha256()
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, amount: int = -1) -> bytes:
+        data = self._body.read(amount if amount > 0 else _CHUNK)
+        self._whole.update(data)
+        self.size += len(data)
+        view = memoryview(data)
+        while view:
+            if not self._left:
+                self._next_part()
+            taken, view = view[: self._left], view[self._left :]
+            self._of_part.update(taken)
+            self._left -= len(taken)
+        return data
+
+    def finish(self) -> str:
+        """The SHA-256 of the whole."""
+        if self._left or next(self._parts, None) is not None:
+            raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written", _REMEDY)
+        self._verify()
+        return self._whole.hexdigest()
+
+    def _next_part(self) -> None:
+        self._verify()
+        self._part = next(self._parts, None)
+        if self._part is None:
+            raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written", _REMEDY)
+        self._left, self._of_part = self._part.size, hashlib.sha256()
+
+    def _verify(self) -> None:
+        if self._part is not None and self._of_part.hexdigest() != self._part.sha256:
+            raise Inconsistent("EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way", _REMEDY)

@@ -5,41 +5,39 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from glue_jobs.delivery.encode import PartitionReport
-from glue_jobs.delivery.inspect import Inspection
+from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile, require_valid
+from glue_jobs.delivery.verify import FileStats
 from glue_jobs.errors import Blocked, Inconsistent
-from glue_jobs.reconcile import Read, books, require_valid
-from glue_jobs.transforms import fates
 
 #: 1,000 events in the table, of which 12 files with 200 events were opened: 100 of them in the window.
-READ = Read(in_table=1_000, inside=100, undated=3, undated_received=1, unkeyed=2, whole_table=False)
+READ = ReadCounts(in_table=1_000, inside=100, invalid_time=3, invalid_time_received=1, null_key=2, whole_table=False)
 
 
 def report(**changes) -> PartitionReport:
-    """98 events that met a fate: 60 kept with 150 items, of which 140 are delivered."""
+    """98 events with an outcome: 60 kept with 150 items, of which 140 are delivered."""
     known = PartitionReport(
         records=140,
-        events={str(fates.KEPT): 60, str(fates.DUPLICATE): 25, str(fates.FILTERED): 13},
+        events={"kept": 60, "duplicates": 25, "filtered": 13},
         items=150,
-        lines={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 10},
-        rows={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 10},
+        lines={"delivered": 140, "filtered": 10},
+        rows={"delivered": 140, "filtered": 10},
     )
     return attrs.evolve(known, **changes)
 
 
 def groups(**changes) -> PartitionReport:
     """The same lines in 9 groups, of which 2 are suppressed with 15 lines."""
-    states = {str(fates.DELIVERED): 125, str(fates.SUPPRESSED): 15, str(fates.LEFT_OUT): 10}
-    rows = {str(fates.DELIVERED): 7, str(fates.SUPPRESSED): 2, str(fates.LEFT_OUT): 1}
+    states = {"delivered": 125, "suppressed": 15, "filtered": 10}
+    rows = {"delivered": 7, "suppressed": 2, "filtered": 1}
     return attrs.evolve(report(records=7, lines=states, rows=rows), **changes)
 
 
-def inspection(rows: int) -> Inspection:
-    return Inspection(rows=rows)
+def stats(rows: int) -> FileStats:
+    return FileStats(rows=rows)
 
 
-def test_books_of_lines():
-    assert books(READ, report(), inspection(140), aggregated=False) == {
+def test_counts_of_lines():
+    assert reconcile(READ, report(), stats(140), aggregated=False) == {
         "events": {
             "in_table": 1_000,
             "duplicates": 25,
@@ -56,31 +54,31 @@ def test_books_of_lines():
     }
 
 
-def test_books_of_groups():
-    found = books(READ, groups(), inspection(7), aggregated=True)
+def test_counts_of_groups():
+    found = reconcile(READ, groups(), stats(7), aggregated=True)
     assert found["lines"] == {"of_kept_events": 150, "filtered": 10, "suppressed": 15, "delivered": 125}
     assert found["groups"] == {"shown": 7, "suppressed": 2}
     assert found["rows"] == 7
     assert found["withheld"] is None
 
 
-def test_books_of_a_whole_table():
+def test_counts_of_a_whole_table():
     """Where the window comes after deduplication, every event was read, and those outside met that fate one by one."""
-    read = Read(in_table=103, inside=100, undated=3, undated_received=3, unkeyed=2, whole_table=True)
-    counted = report(events={str(fates.KEPT): 60, str(fates.DUPLICATE): 25, str(fates.OUTSIDE): 13})
-    found = books(read, counted, inspection(140), aggregated=False)["events"]
+    read = ReadCounts(in_table=103, inside=100, invalid_time=3, invalid_time_received=3, null_key=2, whole_table=True)
+    counted = report(events={"kept": 60, "duplicates": 25, "outside_window": 13})
+    found = reconcile(read, counted, stats(140), aggregated=False)["events"]
     assert (found["outside_window"], found["filtered"]) == (13, 0)
     assert sum(found[name] for name in found if name != "in_table") == found["in_table"] == 103
 
 
-def test_an_empty_table_has_empty_books():
-    found = books(Read(0, 0, 0, 0, 0, False), PartitionReport(), inspection(0), aggregated=False)
+def test_an_empty_table_has_empty_reconcile():
+    found = reconcile(ReadCounts(0, 0, 0, 0, 0, False), PartitionReport(), stats(0), aggregated=False)
     assert set(found["events"].values()) | set(found["lines"].values()) == {0}
 
 
-def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = False) -> str:
+def refusal(read: ReadCounts, counted: PartitionReport, rows: int, *, aggregated: bool = False) -> str:
     with pytest.raises(Inconsistent) as wrong:
-        books(read, counted, inspection(rows), aggregated=aggregated)
+        reconcile(read, counted, stats(rows), aggregated=aggregated)
     assert wrong.value.code == "EXP-COUNTS"
     assert wrong.value.remedy.startswith("Nothing was published")
     return wrong.value.what
@@ -89,25 +87,25 @@ def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = 
 @pytest.mark.parametrize(
     ("read", "counted", "rows", "what"),
     [
-        (attrs.evolve(READ, inside=101), report(), 140, "events read and events that met a fate differ: 99 and 98"),
-        (attrs.evolve(READ, unkeyed=1), report(), 140, "events read and events that met a fate differ: 99 and 98"),
+        (attrs.evolve(READ, inside=101), report(), 140, "events read and events with an outcome differ: 99 and 98"),
+        (attrs.evolve(READ, null_key=1), report(), 140, "events read and events with an outcome differ: 99 and 98"),
         (
             READ,
-            report(events={str(fates.KEPT): 59, str(fates.DUPLICATE): 25, str(fates.FILTERED): 13}),
+            report(events={"kept": 59, "duplicates": 25, "filtered": 13}),
             140,
-            "events read and events that met a fate differ: 98 and 97",
+            "events read and events with an outcome differ: 98 and 97",
         ),
         (READ, report(items=151), 140, "items of the kept events and lines differ: 151 and 150"),
         (
             READ,
-            report(lines={str(fates.DELIVERED): 140, str(fates.LEFT_OUT): 9}),
+            report(lines={"delivered": 140, "filtered": 9}),
             140,
             "items of the kept events and lines differ: 150 and 149",
         ),
         (READ, report(), 139, "rows written and rows in the finished file differ: 140 and 139"),
         (
             READ,
-            report(rows={str(fates.DELIVERED): 141}),
+            report(rows={"delivered": 141}),
             140,
             "delivered lines and rows written differ: 141 and 140",
         ),
@@ -116,35 +114,35 @@ def told(read: Read, counted: PartitionReport, rows: int, *, aggregated: bool = 
             attrs.evolve(READ, whole_table=True),
             report(),
             140,
-            "events in the table and events that met a fate differ: 1000 and 103",
+            "events in the table and events with an outcome differ: 1000 and 103",
         ),
     ],
 )
 def test_each_equation_that_does_not_hold_stops_the_run(read, counted, rows, what):
-    assert told(read, counted, rows) == what
+    assert refusal(read, counted, rows) == what
 
 
 def test_groups_must_add_up_too():
-    assert told(READ, groups(rows={str(fates.DELIVERED): 8}), 7, aggregated=True) == (
+    assert refusal(READ, groups(rows={"delivered": 8}), 7, aggregated=True) == (
         "delivered groups and rows written differ: 8 and 7"
     )
-    lost = {str(fates.DELIVERED): 125, str(fates.SUPPRESSED): 14, str(fates.LEFT_OUT): 10}
-    assert told(READ, groups(lines=lost), 7, aggregated=True) == "items of the kept events and lines differ: 150 and 149"
+    lost = {"delivered": 125, "suppressed": 14, "filtered": 10}
+    assert refusal(READ, groups(lines=lost), 7, aggregated=True) == "items of the kept events and lines differ: 150 and 149"
 
 
 @pytest.mark.parametrize(
     ("shown", "suppressed", "is_withheld"), [(0, 1, True), (0, 2, False), (0, 0, False), (3, 2, False), (1, 0, False)]
 )
 def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, suppressed, is_withheld):
-    lines = {str(fates.DELIVERED): 100 * bool(shown), str(fates.SUPPRESSED): 50 * bool(suppressed)}
+    lines = {"delivered": 100 * bool(shown), "suppressed": 50 * bool(suppressed)}
     counted = PartitionReport(
         records=shown,
-        events={str(fates.KEPT): 98},
+        events={"kept": 98},
         items=sum(lines.values()),
         lines=lines,
-        rows={str(fates.DELIVERED): shown, str(fates.SUPPRESSED): suppressed},
+        rows={"delivered": shown, "suppressed": suppressed},
     )
-    found = books(READ, counted, inspection(shown), aggregated=True)
+    found = reconcile(READ, counted, stats(shown), aggregated=True)
     assert found["groups"] == {"shown": shown, "suppressed": suppressed}
     assert (found["events"] is None, found["lines"] is None, bool(found["withheld"])) == (is_withheld,) * 3
 
@@ -153,18 +151,18 @@ def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, sup
     ("counts", "limit", "kept_back"),
     [
         ({}, 1, False),
-        ({"undated": 10, "undated_received": 0}, 1, False),
-        ({"undated": 11, "undated_received": 0}, 1, True),  # all of the table's history, received at another time
-        ({"undated": 2, "undated_received": 2}, 1, True),  # of one week among many
-        ({"unkeyed": 1}, 1, False),
-        ({"unkeyed": 2}, 1, True),
-        ({"unkeyed": 1}, 0, True),
-        ({"undated": 1_000, "undated_received": 900, "inside": 0}, 100, False),
+        ({"invalid_time": 10, "invalid_time_received": 0}, 1, False),
+        ({"invalid_time": 11, "invalid_time_received": 0}, 1, True),  # all of the table's history, received at another time
+        ({"invalid_time": 2, "invalid_time_received": 2}, 1, True),  # of one week among many
+        ({"null_key": 1}, 1, False),
+        ({"null_key": 2}, 1, True),
+        ({"null_key": 1}, 0, True),
+        ({"invalid_time": 1_000, "invalid_time_received": 900, "inside": 0}, 100, False),
         ({"in_table": 0, "inside": 0}, 0, False),
     ],
 )
 def test_too_many_events_that_can_not_be_used_keep_the_file_back(counts, limit, kept_back):
-    read = attrs.evolve(attrs.evolve(READ, undated=0, undated_received=0, unkeyed=0), **counts)
+    read = attrs.evolve(attrs.evolve(READ, invalid_time=0, invalid_time_received=0, null_key=0), **counts)
     if not kept_back:
         require_valid(read, limit, "2026-W46")
         return

@@ -1,4 +1,4 @@
-"""The job's own check of a contract's expressions, by Spark's parser: a contract may come from anybody.
+"""The job's own check of a contract's expressions, by Spark's parser: anybody may write a contract.
 
 `exports.check` finds more, and earlier; this one decides, because it asks the engine that will run them. What the parser
 makes of an expression must consist of known kinds of nodes only, so that a way to call code which is not listed is refused.
@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbidden
+from glue_jobs import columns
 from glue_jobs.errors import BadInput
-from glue_jobs.transforms import columns
 
 #: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
 #: and the functions that have a syntax of their own.
@@ -50,15 +50,15 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
     """
     fields: list[str] = []
     mistakes: list[str] = []
-    for place, text, measure in _expressions(contract):
+    for key, text, measure in _expressions(contract):
         try:
             tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
         except ParseException as error:
-            mistakes.append(f"{place}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
+            mistakes.append(f"{key}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
             continue
         nodes = json.loads(tree.toJSON())
-        mistakes += [f"{place}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
-        if not place.startswith("check "):  # checks see the columns of the file
+        mistakes += [f"{key}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
+        if not key.startswith("check "):  # checks see the columns of the file
             fields += [".".join(_names(node)) for node in nodes if _kind(node) == "UnresolvedAttribute"]
     if mistakes:
         raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract")
@@ -69,7 +69,7 @@ def require_no_clock(contract: Contract, lines: DataFrame) -> None:
     """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
 
     It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
-    unfolded events before any filter.
+    exploded events before any filter.
     """
     if keys := [key for key, frame in _analysed(contract, lines) if _reads_clock(frame)]:
         raise BadInput(
@@ -118,7 +118,7 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
 def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataFrame]]:
     """A frame for each expression, with the contract's key. Checks see the file: of each row its cells, or the totals."""
     one_row = lines.sparkSession.range(1)
-    cells = one_row.select([columns.in_type(F.lit(None), column.type).alias(column.name) for column in contract.columns])
+    cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
     numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
     totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
     for key, text, measure in _expressions(contract):

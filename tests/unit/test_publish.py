@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -12,8 +14,9 @@ import boto3
 import pytest
 
 from glue_jobs import runs
-from glue_jobs.delivery import commit
-from glue_jobs.delivery.commit import PUBLISHED, SUPERSEDED, UNCHANGED, Fence, Place, fence_of, publish
+from glue_jobs.delivery import cleanup
+from glue_jobs.delivery.manifest import Fence, Manifest, fence_of
+from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Outcome, WindowLocation, may_be_written, publish
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.nemesis import NemesisClient
@@ -27,42 +30,56 @@ def fence(run: str, since: int = 0, started: int = 0) -> Fence:
     return Fence(T0 + since * HOUR, T0 + started * HOUR, run)
 
 
-def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1"):
-    def make(current):
-        generation = current["generation"] + 1 if current else 1
-        before = current["generations"] if current else []
-        return {
-            "run_id": mine.run_id,
-            "content_sha256": content,
-            "form": form,
-            "contract": {"version": 1, "sha256": contract},
-            "status": status,
-            "generation": generation,
-            "generations": [*before, {"generation": generation, "run_id": mine.run_id}],
-            "fence": mine.document(),
-            "files": [],
-        }
+def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1") -> Manifest:
+    return {
+        "run_id": mine.run_id,
+        "content_sha256": content,
+        "form": form,
+        "contract": {"version": 1, "sha256": contract},
+        "status": status,
+        "fence": mine.document(),
+        "files": [],
+    }
 
-    return make
+
+def attempt(location: WindowLocation, mine: Fence, content: str, **changes: str) -> Outcome:
+    """What becomes of a run's manifest with this content, published at T0 by a run that has an hour to go."""
+    record = runs.RunRecord(mine.run_id, location.export, T0, mine.started_at, T0 + HOUR)
+    return publish(location, draft(content, mine, **changes), record, lambda: T0)
+
+
+@contextmanager
+def before_each_write(location: WindowLocation, act: Callable[[], object]) -> Iterator[None]:
+    """Acts between the look at the manifest and the conditional write."""
+    events = location.bucket.s3.meta.events
+
+    def call(**_):
+        act()
+
+    events.register("before-call.s3.PutObject", call)
+    try:
+        yield
+    finally:
+        events.unregister("before-call.s3.PutObject", call)
 
 
 @pytest.fixture
-def place(bucket) -> Place:
-    return Place(bucket, "weekly_sales", "2026-W46")
+def place(bucket) -> WindowLocation:
+    return WindowLocation(bucket, "weekly_sales", "2026-W46")
 
 
-def of_another_client(place: Place) -> Place:
+def of_another_client(place: WindowLocation) -> WindowLocation:
     """As another process sees it."""
     return attrs.evolve(place, bucket=Bucket(boto3.client("s3"), place.bucket.name, place.bucket.prefix))
 
 
 def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
     assert place.current() is None
-    first = publish(place, fence("a"), draft("x", fence("a")))
+    first = attempt(place, fence("a"), "x")
     assert (first.state, first.manifest["generation"]) == (PUBLISHED, 1)
     found, etag = place.current()
     assert found == first.manifest
-    again = publish(place, fence("b", 5, 5), draft("x", fence("b", 5, 5)))
+    again = attempt(place, fence("b", 5, 5), "x")
     assert (again.state, again.manifest) == (UNCHANGED, first.manifest)
     assert place.current() == (found, etag)
     assert list(place.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
@@ -70,8 +87,8 @@ def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
 
 @pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "late"}, {"contract": "2"}])
 def test_a_restatement_gets_a_generation(place, change):
-    publish(place, fence("a"), draft("x", fence("a")))
-    outcome = publish(place, fence("b", 1), draft(**{"content": "x", "mine": fence("b", 1)} | change))
+    attempt(place, fence("a"), "x")
+    outcome = attempt(place, fence("b", 1), **{"content": "x"} | change)
     assert outcome.state == PUBLISHED
     assert [one["run_id"] for one in place.current()[0]["generations"]] == ["a", "b"]
 
@@ -85,12 +102,12 @@ def test_a_restatement_gets_a_generation(place, change):
     ],
 )
 def test_an_older_view_never_replaces_a_newer_one(place, newer, older):
-    publish(place, newer, draft("new", newer))
-    late = publish(place, older, draft("old", older))
+    attempt(place, newer, "new")
+    late = attempt(place, older, "old")
     assert (late.state, late.manifest["content_sha256"]) == (SUPERSEDED, "new")
     assert place.current()[0]["content_sha256"] == "new"
     newest = attrs.evolve(newer, started_at=newer.started_at + HOUR, run_id="c")
-    assert publish(place, newest, draft("newer", newest)).state == PUBLISHED
+    assert attempt(place, newest, "newer").state == PUBLISHED
 
 
 def test_a_fence_survives_its_manifest():
@@ -99,50 +116,43 @@ def test_a_fence_survives_its_manifest():
     assert fence("a", since=1) > fence("z", since=0, started=9)
 
 
-def test_a_run_that_is_overtaken_while_it_decides_looks_again(place):
-    other, mine, seen = of_another_client(place), fence("a", 5), []
+def test_a_run_that_is_overtaken_before_it_writes_looks_again(place):
+    other, rivals = of_another_client(place), iter("b")
 
-    def overtaken(current):
-        if not seen:
-            publish(other, fence("b"), draft("y", fence("b")))
-        seen.append(current and current["run_id"])
-        return draft("x", mine)(current)
+    def overtake():
+        if (name := next(rivals, None)) is not None:
+            attempt(other, fence(name), "y")
 
-    outcome = publish(place, mine, overtaken)
-    assert seen == [None, "b"]
+    with before_each_write(place, overtake):
+        outcome = attempt(place, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 2)
+    assert [one["run_id"] for one in outcome.manifest["generations"]] == ["b", "a"]
 
 
 def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(place):
-    other, mine = of_another_client(place), fence("a", 5)
-
-    def overtaken(current):
-        if current is None:
-            publish(other, fence("b"), draft("x", fence("b")))
-        return draft("x", mine)(current)
-
-    outcome = publish(place, mine, overtaken)
+    other = of_another_client(place)
+    with before_each_write(place, lambda: attempt(other, fence("b"), "x")):
+        outcome = attempt(place, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["run_id"]) == (UNCHANGED, "b")
 
 
 def test_a_manifest_that_changes_between_look_and_write_is_not_lost(place):
-    publish(place, fence("a"), draft("1", fence("a")))
-    other, mine, rounds = of_another_client(place), fence("z", 9), iter("234")
+    attempt(place, fence("a"), "1")
+    other, rounds = of_another_client(place), iter("234")
 
-    def overtaken(current):
+    def overtake():
         if (content := next(rounds, None)) is not None:
-            run = fence(f"r{content}", int(content))
-            publish(other, run, draft(content, run))
-        return draft("mine", mine)(current)
+            attempt(other, fence(f"r{content}", int(content)), content)
 
-    outcome = publish(place, mine, overtaken)
+    with before_each_write(place, overtake):
+        outcome = attempt(place, fence("z", 9), "mine")
     assert [one["run_id"] for one in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
 
 
 def test_of_many_runs_at_once_with_the_same_rows_one_publishes(place):
     def one(number: int) -> str:
         mine = fence(f"run-{number}", number)
-        return publish(of_another_client(place), mine, draft("x", mine)).state
+        return attempt(of_another_client(place), mine, "x").state
 
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(one, range(6)))
@@ -153,7 +163,7 @@ def test_of_many_runs_at_once_with_the_same_rows_one_publishes(place):
 def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_none_is_lost(place):
     def one(number: int) -> str:
         mine = fence(f"run-{number}", number)
-        return publish(of_another_client(place), mine, draft(str(number), mine)).state
+        return attempt(of_another_client(place), mine, str(number)).state
 
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(one, range(6)))
@@ -171,12 +181,12 @@ def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_n
 def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault, before):
     """The client sends it again and is told that it is too late. Taken for another run's, it would cost the files."""
     if before:
-        publish(place, fence(before), draft("x", fence(before)))
+        attempt(place, fence(before), "x")
     mine, patient = fence("mine", 1), attrs.evolve(place, bucket=attrs.evolve(place.bucket, s3=connect_s3()))
     nemesis = NemesisClient(lake_aws.url)
     nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
-        outcome = publish(patient, mine, draft("y", mine))
+        outcome = attempt(patient, mine, "y")
         assert [rule["hits"] for rule in nemesis.state()["rules"]] == [1]
     finally:
         nemesis.clear()
@@ -197,18 +207,19 @@ def test_it_is_known_whether_a_failed_write_may_have_made_the_window_visible(lak
     nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
     try:
         with pytest.raises(StorageProblem) as failed:
-            publish(place, fence("mine"), draft("x", fence("mine")))
+            attempt(place, fence("mine"), "x")
     finally:
         nemesis.clear()
-    assert (failed.value.code, commit.may_be_written(failed.value)) == (code, open_)
+    assert (failed.value.code, may_be_written(failed.value)) == (code, open_)
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
     nemesis, pauses = NemesisClient(lake_aws.url), []
+    record = runs.RunRecord("mine", place.export, T0, T0, T0 + HOUR)
     nemesis.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
     try:
         with pytest.raises(StorageProblem) as busy:
-            publish(place, fence("mine"), draft("x", fence("mine")), pause=pauses.append)
+            publish(place, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
     finally:
         nemesis.clear()
     assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
@@ -245,21 +256,21 @@ def test_a_conditional_write_leaves_no_condition_behind(bucket):
     assert bucket.read("a")[0] == b"4"
 
 
-def run(place: Place, run_id: str, *, state: str = "running", **changes) -> str:
+def run(place: WindowLocation, run_id: str, *, state: str = "running", **changes) -> str:
     """A run's record, begun an hour ago by this process with an hour to go."""
     record = runs.RunRecord(run_id, place.export, T0, T0 - HOUR, T0 + HOUR, state)
     attrs.evolve(record, **changes).save(place.bucket)
     return run_id
 
 
-def leave(place: Place, run_id: str) -> None:
+def leave(place: WindowLocation, run_id: str) -> None:
     """A file, and an upload that was begun."""
     place.bucket.write(f"{place.run_folder(run_id)}file.csv", b"x", "text/csv")
     key = place.bucket.key(f"{place.run_folder(run_id)}more.csv")
     place.bucket.s3.create_multipart_upload(Bucket=place.bucket.name, Key=key)
 
 
-def left(place: Place) -> set[str]:
+def left(place: WindowLocation) -> set[str]:
     """Runs that have something in the window."""
     found = [*place.bucket.keys(place.data), *(key for key, _ in place.bucket.uploads(place.data))]
     return {key.removeprefix(place.data).partition("/")[0] for key in found}
@@ -273,7 +284,7 @@ def ended_process() -> int:
 
 def test_what_dead_runs_left_is_removed_and_nothing_else(place):
     mine = fence("published")
-    publish(place, mine, draft("x", mine))
+    attempt(place, mine, "x")
     elsewhere = {"host": "another/boot"}
     alive = {
         run(place, "own", expires_at=T0),  # whoever cleans up is at work, also beyond its time
@@ -292,11 +303,11 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
         leave(place, one)
     neighbour = attrs.evolve(place, window="2026-W45")
     leave(neighbour, "never-told")
-    assert commit.clean(place, "own", T0) == sorted(dead)
+    assert cleanup.clean_window(place, "own", T0) == sorted(dead)
     assert left(place) == alive
     assert left(neighbour) == {"never-told"}
     assert place.current() is not None
-    assert commit.clean(place, "own", T0) == []
+    assert cleanup.clean_window(place, "own", T0) == []
 
 
 def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
@@ -306,19 +317,15 @@ def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
     leave(place, "slow")
 
     def awake(now):
-        def draft_in_time(current):
-            record.require_time(now)
-            return draft("x", fence("slow"))(current)
+        return publish(place, draft("x", fence("slow")), record, lambda: now)
 
-        return draft_in_time
-
-    assert commit.clean(place, "other", T0 + 10 * MINUTE) == ["slow"]
+    assert cleanup.clean_window(place, "other", T0 + 10 * MINUTE) == ["slow"]
     with pytest.raises(ExportError) as late:
-        publish(place, fence("slow"), awake(T0 + 10 * MINUTE))
+        awake(T0 + 10 * MINUTE)
     assert (late.value.code, place.current()) == ("EXP-TIME-LIMIT", None)
     with pytest.raises(ExportError):
-        publish(place, fence("slow"), awake(T0))
-    assert publish(place, fence("slow"), awake(T0 - MINUTE)).state == PUBLISHED
+        awake(T0)
+    assert awake(T0 - MINUTE).state == PUBLISHED
 
 
 def test_files_of_a_window_without_its_manifest_stay(place):
@@ -327,7 +334,7 @@ def test_files_of_a_window_without_its_manifest_stay(place):
     for name, windows in (("first", of_window), ("second", of_window), ("failed", [{"window": place.window, "state": "failed"}])):
         run(place, name, state="done", windows=windows)
         leave(place, name)
-    assert commit.clean(place, "own", T0) == ["failed"]
+    assert cleanup.clean_window(place, "own", T0) == ["failed"]
     assert left(place) == {"first", "second"}
 
 
@@ -343,21 +350,21 @@ def test_windows_that_failed_or_ended_their_run_were_tried(place):
 def test_files_of_earlier_generations_stay(place):
     for number, name in enumerate("abc"):
         leave(place, name)
-        publish(place, fence(name, number), draft(name, fence(name, number)))
-    assert commit.clean(place, "own", T0) == []
+        attempt(place, fence(name, number), name)
+    assert cleanup.clean_window(place, "own", T0) == []
     assert left(place) == {"a", "b", "c"}
 
 
 def test_the_first_clean_up_of_a_window_finds_nothing(place):
-    assert commit.clean(place, "own", T0) == []
+    assert cleanup.clean_window(place, "own", T0) == []
 
 
 def test_a_run_takes_back_what_it_wrote_and_only_that(place):
     leave(place, "mine")
     leave(place, "mine-too")
-    commit.withdraw(place, "mine")
+    cleanup.discard_files(place, "mine")
     assert left(place) == {"mine-too"}
-    commit.withdraw(place, "mine")
+    cleanup.discard_files(place, "mine")
 
 
 def test_a_window_that_is_passed_over_is_marked(place):
@@ -366,7 +373,7 @@ def test_a_window_that_is_passed_over_is_marked(place):
 
 
 def test_an_upload_that_is_gone_can_be_removed_again(place):
-    commit.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
+    cleanup.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
 
 
 def test_more_objects_than_one_call_deletes(place):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
 from exports.contract import Column, Delivery, Personal, decimal_type
-from glue_jobs.delivery import csv_line
+from glue_jobs.delivery import csv as csv_line
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Signs that mean something to readers, spreadsheets or encodings.

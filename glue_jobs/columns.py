@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from exports.contract import Column, Personal, decimal_type
-from glue_jobs.transforms.pseudonymise import normal, pseudonym
+from glue_jobs.pseudonyms import pseudonym
 
 _NESTED = (StructType, ArrayType, MapType)
 
@@ -32,27 +32,26 @@ def raw(column: Column) -> Expression:
     return F.col(column.field or column.name)
 
 
-def misfits(columns: list[Column], found: StructType) -> list[str]:
-    """Columns whose value can't be had in the contract's type, in words. `found` is what Spark's analyser says of `raw`."""
+def type_mismatches(columns: list[Column], found: StructType) -> list[str]:
+    """Return, in words, columns whose value does not fit the contract's type. `found` is what Spark says of `raw`."""
     problems = []
     for column in columns:
-        if wrong := _misfit(column, found[column.name].dataType):
+        if wrong := _mismatch(column, found[column.name].dataType):
             problems.append(f"{column.name} {wrong}")
     return problems
 
 
-def treated(column: Column, found: DataType, *, any_text: bool) -> Expression:
+def treated(column: Column, found: DataType, *, allow_non_ascii: bool) -> Expression:
     """The value as it may leave, in the contract's type."""
     value = _finite(raw(column), column, found)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
-        return in_type(value, column.type)
+        return cast_to(value, column.type)
     if personal.treatment == "hash":
-        kind = personal.kind or "text"
-        return pseudonym(value, normal(value, kind, any_text=any_text), kind)
+        return pseudonym(value, personal.kind or "text", allow_non_ascii=allow_non_ascii)
     if personal.treatment == "mask":
         return _masked(value, personal.visible or 0)
-    return in_type(_generalised(value, personal), column.type)
+    return cast_to(_generalised(value, personal), column.type)
 
 
 def may_fail(column: Column, found: DataType) -> bool:
@@ -61,7 +60,7 @@ def may_fail(column: Column, found: DataType) -> bool:
     return column.expression is not None or narrows
 
 
-def in_type(value: Expression, type_: str) -> Expression:
+def cast_to(value: Expression, type_: str) -> Expression:
     """Cast under ANSI rules: what doesn't fit is an error, not a null."""
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
 
@@ -93,15 +92,15 @@ def _generalised(value: Expression, personal: Personal) -> Expression:
     return value - F.pmod(value, F.lit(size))
 
 
-def _misfit(column: Column, found: DataType) -> str | None:
+def _mismatch(column: Column, found: DataType) -> str | None:
     name = found.simpleString()
     if isinstance(found, _NESTED):
-        return f"is {found.typeName()} in the table; name a field inside it, or unfold an array with [explode]"
+        return f"is {found.typeName()} in the table; name a field inside it, or explode an array with [explode]"
     personal = column.personal
     if personal and personal.treatment in ("hash", "mask"):
         return None if isinstance(found, StringType) else f"is {name} in the table; {personal.treatment} needs text: cast it"
     if personal and personal.treatment == "generalise":
-        return _generalise_misfit(personal, found)
+        return _generalise_mismatch(personal, found)
     if _fits(column, found):
         return None
     if isinstance(found, DoubleType) and column.measure:
@@ -109,7 +108,7 @@ def _misfit(column: Column, found: DataType) -> str | None:
     return f"is {name} in the table, {column.type} in the contract"
 
 
-def _generalise_misfit(personal: Personal, found: DataType) -> str | None:
+def _generalise_mismatch(personal: Personal, found: DataType) -> str | None:
     fits = {
         "year": isinstance(found, DateType | TimestampType),
         "month": isinstance(found, DateType | TimestampType),

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from exports.contract import WindowRule
-from glue_jobs.planning import plan
+from glue_jobs.export import plan
 
 DAY = timedelta(days=1)
 FIRST = date(2026, 11, 1)

@@ -16,25 +16,23 @@ import pytest
 import samples
 
 from exports.contract import Delivery
-from glue_jobs import layout
-from glue_jobs.delivery import csv_line, upload
-from glue_jobs.delivery.encode import Form, PartitionReport, counted, encoder, read_report
-from glue_jobs.delivery.inspect import Object, inspect
-from glue_jobs.delivery.sinks import (
+from glue_jobs import outcomes, ranges
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.counts import PartitionReport, count
+from glue_jobs.delivery.multipart import (
     LEAST_PART,
-    MAX_PARTS,
-    OwnObject,
-    Part,
-    SharedObject,
-    Target,
+    CsvFormat,
+    PartitionSink,
+    Upload,
     begin,
     complete,
-    part_key,
+    encoder,
+    fill_gaps,
     upload_part,
 )
-from glue_jobs.transforms import fates
+from glue_jobs.delivery.verify import Part
 
-FORM = Form(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
+FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
 #: How much a partition may be told to write, around every border there is.
 BORDERS = [0, 1, LEAST_PART - 1, LEAST_PART, 2 * LEAST_PART - 1, 2 * LEAST_PART]
 
@@ -43,25 +41,25 @@ def noise(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(min(size, 1 << 16)).ljust(size, bytes([seed % 251]))
 
 
-def begun(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Target:
-    return begin(bucket.s3, Target(bucket.name, bucket.key(key), "", MAX_PARTS // (partitions + 1)), content_type)
+def begun(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Upload:
+    return begin(bucket.s3, bucket.name, bucket.key(key), content_type, partitions)
 
 
 def stored(bucket, key: str) -> bytes:
     return bucket.s3.get_object(Bucket=bucket.name, Key=key)["Body"].read()
 
 
-def shared(bucket, pieces: list[list[bytes]], form: Form = FORM) -> tuple[bytes, list[Part]]:
+def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[bytes, list[Part]]:
     """What partitions with these pieces become together, and the parts it was stored in."""
     target = begun(bucket, "file.csv", len(pieces))
     results = []
     for index, ones in enumerate(pieces):
-        sink = SharedObject(target, index)
+        sink = PartitionSink(target, index)
         for piece in ones:
             sink.add(piece)
         head = sink.close()
         results.append((index, PartitionReport(parts=sink.parts), head))
-    parts = upload._fill_gaps(bucket, target, form, results, len(pieces))
+    parts = fill_gaps(bucket.s3, target, form.stored_header, results, len(pieces))
     complete(bucket.s3, target, parts)
     return stored(bucket, target.key), parts
 
@@ -97,7 +95,7 @@ def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
 @pytest.mark.parametrize("rows", [0, 99_999, 40_000_000, 10_000_000_000])
 def test_what_all_partitions_hand_to_the_driver_is_less_than_spark_lets_it_collect(rows):
     """spark.driver.maxResultSize is 1 GiB; a partition keeps its first two smallest parts at most."""
-    partitions = layout.wanted(rows, parallelism=800)
+    partitions = ranges.wanted(rows, parallelism=800)
     assert partitions >= 1
     assert partitions * 2 * LEAST_PART < 1 << 30
 
@@ -109,7 +107,7 @@ def test_no_rows_are_a_header(bucket):
 
 
 def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
-    sink = SharedObject(begun(bucket, "file.csv", 1), 0)
+    sink = PartitionSink(begun(bucket, "file.csv", 1), 0)
     sink.add(noise(32 << 20, 1))
     head = LEAST_PART
     assert (32 << 20) - sum(part.size for part in sink.parts) - head == LEAST_PART
@@ -117,7 +115,7 @@ def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
 
 def test_more_parts_than_numbers_is_told_and_not_written_over_another_partition(bucket):
     target = attrs.evolve(begun(bucket, "file.csv", 1), stride=2)
-    sink = SharedObject(target, 3)
+    sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))
     assert [part.number for part in sink.parts] == [8]
     with pytest.raises(OverflowError, match="more partitions are needed"):
@@ -136,35 +134,6 @@ def test_a_part_that_changed_on_the_way_is_refused(bucket):
             upload_part(bucket.s3, target, 1, b"written")
     finally:
         bucket.s3.meta.events.unregister("before-call.s3.UploadPart", change)
-
-
-def test_objects_of_their_own_have_a_header_each_and_exist_only_where_there_are_lines(bucket):
-    target = Target(bucket.name, bucket.key("folder.v1/file_2026-W46.csv"), "", MAX_PARTS)
-    sinks = [OwnObject(target, index, b"header\r\n") for index in range(3)]
-    sinks[0].add(b"one\r\n")
-    sinks[0].add(b"two\r\n")
-    long = noise(16 << 20, 5)
-    sinks[2].add(b"")
-    sinks[2].add(long)
-    sinks[2].add(b"end\r\n")
-    assert [sink.close() for sink in sinks] == [b"", b"", b""]
-    assert sorted(bucket.keys("")) == [f"folder.v1/file_2026-W46.part-000{number}.csv" for number in (1, 3)]
-    assert stored(bucket, sinks[0].key) == b"header\r\none\r\ntwo\r\n"
-    assert stored(bucket, sinks[2].key) == b"header\r\n" + long + b"end\r\n"
-    assert sinks[1].parts == []
-    assert list(bucket.uploads("")) == []
-
-
-@pytest.mark.parametrize(
-    ("key", "index", "name"),
-    [
-        ("a/b.csv", 0, "a/b.part-0001.csv"),
-        ("a.b/c.csv.gz", 9_999, "a.b/c.part-10000.csv.gz"),
-        ("c", 1, "c.part-0002"),
-    ],
-)
-def test_names_of_parts(key, index, name):
-    assert part_key(key, index) == name
 
 
 def test_a_checksum_is_written_as_s3_writes_it():
@@ -186,36 +155,40 @@ def batch(lines: list[tuple]) -> pa.RecordBatch:
         "side": side,
         "amount": amount,
         "settled": [True] * size,
-        fates.FATE: fate,
-        fates.PARTITION: [3] * size,
-        fates.OFFSET_MIN: list(range(100, 100 + size)),
-        fates.LINE_STATE: state,
-        f"{fates.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
+        outcomes.OUTCOME: fate,
+        outcomes.PARTITION: [3] * size,
+        outcomes.OFFSET_MIN: list(range(100, 100 + size)),
+        outcomes.LINE_STATE: state,
+        f"{outcomes.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
     }
-    more = {name: pa.int32() for name in (fates.FATE, fates.PARTITION, fates.LINE_STATE)}
-    types = TYPES | more | {fates.OFFSET_MIN: pa.int64(), f"{fates.FLAGS}0": pa.int64()}
+    more = {name: pa.int32() for name in (outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE)}
+    types = TYPES | more | {outcomes.OFFSET_MIN: pa.int64(), f"{outcomes.FLAGS}0": pa.int64()}
     return pa.RecordBatch.from_arrays([pa.array(values[name], types[name]) for name in values], list(values))
 
 
 BATCHES = [
-    [(fates.KEPT, fates.DELIVERED, "BUY", 1), (fates.DUPLICATE, None, "SELL", 2), (fates.KEPT, fates.DELIVERED, "SELL", 3)],
-    [(fates.OUTSIDE, None, None, None), (fates.FILTERED, None, None, None)],
-    [(fates.KEPT, fates.LEFT_OUT, "BUY", 4), (fates.KEPT, fates.DELIVERED, "=x", 5)],
+    [
+        (outcomes.KEPT, outcomes.DELIVERED, "BUY", 1),
+        (outcomes.DUPLICATE, None, "SELL", 2),
+        (outcomes.KEPT, outcomes.DELIVERED, "SELL", 3),
+    ],
+    [(outcomes.OUTSIDE, None, None, None), (outcomes.FILTERED, None, None, None)],
+    [(outcomes.KEPT, outcomes.FILTERED_LINE, "BUY", 4), (outcomes.KEPT, outcomes.DELIVERED, "=x", 5)],
 ]
 
 
-def encoded(target: Target, form: Form, batches: list[list[tuple]]) -> tuple[PartitionReport, bytes]:
+def encoded(target: Upload, form: CsvFormat, batches: list[list[tuple]]) -> tuple[PartitionReport, bytes]:
     (answer,) = encoder(target, form)([batch(lines) for lines in batches])
     row = answer.to_pylist()[0]
     assert row["partition"] == 0
     assert json.loads(row["report"])
-    return read_report(row["report"]), row["head"]
+    return PartitionReport.from_json(row["report"]), row["head"]
 
 
 def text_of(batches: list[list[tuple]]) -> bytes:
-    lines = [line for lines in batches for line in lines if line[1] == fates.DELIVERED]
+    lines = [line for lines in batches for line in lines if line[1] == outcomes.DELIVERED]
     return b"".join(
-        f"2026-11-09T13:00:00.000000Z,{csv_line.guarded(side)},{amount}.0000,true\r\n".encode() for _, _, side, amount in lines
+        f"2026-11-09T13:00:00.000000Z,{csv.guarded(side)},{amount}.0000,true\r\n".encode() for _, _, side, amount in lines
     )
 
 
@@ -223,8 +196,13 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     report, head = encoded(begun(bucket, "file.csv", 1), FORM, BATCHES)
     assert head == text_of(BATCHES)
     assert report.records == 3
-    assert report.events == {str(fates.KEPT): 4, str(fates.DUPLICATE): 1, str(fates.OUTSIDE): 1, str(fates.FILTERED): 1}
-    assert report.lines == report.rows == {str(fates.DELIVERED): 3, str(fates.LEFT_OUT): 1}
+    assert report.events == {
+        "kept": 4,
+        "duplicates": 1,
+        "outside_window": 1,
+        "filtered": 1,
+    }
+    assert report.lines == report.rows == {"delivered": 3, "filtered": 1}
     assert (report.items, report.offsets) == (4, {"3": [100, 102]})
     assert report.flagged == {"1": 2}
 
@@ -241,19 +219,6 @@ def test_compressed_lines_are_the_same_bytes_each_time_and_the_same_lines(bucket
     assert first == second
     assert gzip.decompress(form.stored_header + first) == form.header + text_of(BATCHES * 50)
     assert first[4:8] == b"\0\0\0\0", "a time of writing would make each run another file"
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_an_object_of_its_own_is_what_inspection_expects(bucket, compressed):
-    contract = samples.contract(samples.TRADES)
-    of = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, gzip=compressed, files="parts"))
-    form = Form(of.columns, of.delivery)
-    report, head = encoded(Target(bucket.name, bucket.key("f.csv"), "", MAX_PARTS), form, BATCHES)
-    body = bucket.s3.get_object(Bucket=bucket.name, Key=report.key)["Body"]
-    found = inspect([Object(report.key, body, report.parts)], of, form.header)
-    assert (head, found.rows, report.records) == (b"", 3, 3)
-    assert str(found.totals["amount"]["sum"]) == "9.0000"
-    assert found.disallowed == {"side": 1}
 
 
 def test_reports_add_up():
@@ -277,19 +242,19 @@ def test_rows_of_groups_count_what_they_stand_for():
     """Of groups, a row stands for many events of a fate, or for many lines."""
     table = pa.table(
         {
-            fates.FATE: pa.array([fates.KEPT, fates.DUPLICATE, None, None], pa.int32()),
-            fates.PARTITION: pa.array([0, 1, None, None], pa.int32()),
-            fates.OFFSET_MIN: pa.array([10, 4, None, None], pa.int64()),
-            fates.OFFSET_MAX: pa.array([90, 8, None, None], pa.int64()),
-            fates.EVENTS: pa.array([40, 3, 0, 0], pa.int64()),
-            fates.ITEMS: pa.array([55, None, None, None], pa.int64()),
-            fates.LINE_STATE: pa.array([None, None, fates.DELIVERED, fates.SUPPRESSED], pa.int32()),
-            fates.LINES: pa.array([0, 0, 50, 5], pa.int64()),
+            outcomes.OUTCOME: pa.array([outcomes.KEPT, outcomes.DUPLICATE, None, None], pa.int32()),
+            outcomes.PARTITION: pa.array([0, 1, None, None], pa.int32()),
+            outcomes.OFFSET_MIN: pa.array([10, 4, None, None], pa.int64()),
+            outcomes.OFFSET_MAX: pa.array([90, 8, None, None], pa.int64()),
+            outcomes.EVENTS: pa.array([40, 3, 0, 0], pa.int64()),
+            outcomes.ITEMS: pa.array([55, None, None, None], pa.int64()),
+            outcomes.LINE_STATE: pa.array([None, None, outcomes.DELIVERED, outcomes.SUPPRESSED], pa.int32()),
+            outcomes.LINES: pa.array([0, 0, 50, 5], pa.int64()),
         }
     )
-    report = counted(table)
-    assert report.events == {str(fates.KEPT): 40, str(fates.DUPLICATE): 3}
+    report = count(table)
+    assert report.events == {"kept": 40, "duplicates": 3}
     assert report.offsets == {"0": [10, 90], "1": [4, 8]}
     assert report.items == 55
-    assert report.rows == {str(fates.DELIVERED): 1, str(fates.SUPPRESSED): 1}
-    assert report.lines == {str(fates.DELIVERED): 50, str(fates.SUPPRESSED): 5}
+    assert report.rows == {"delivered": 1, "suppressed": 1}
+    assert report.lines == {"delivered": 50, "suppressed": 5}

@@ -1,8 +1,9 @@
-"""What the table's manifests and a few of its files tell about a window before Spark reads any of it.
+"""How rows are spread over partitions so that one shuffle both deduplicates and orders them.
 
-Planning needs two things: about how many events there are, and about how the first ordering column is distributed.
-Spark's own range partitioning finds the latter by computing every row twice; here it costs a few range requests. A bad
-estimate costs balance, never correctness.
+Rows are cut into ranges of the first ordering column. Planning that needs two things: about how many events there are, and
+about how the column is distributed. Spark's own range partitioning finds the latter by computing every row twice; here the
+table's manifests and a few range requests into its files say it. A bad estimate costs balance, never correctness: the
+file's bytes don't depend on where the cuts are.
 """
 
 from __future__ import annotations
@@ -16,15 +17,80 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.java_gateway import java_import
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from exports.windows import Window
 from glue_jobs.contract import CATALOG
-from glue_jobs.store import told
-from glue_jobs.table_metadata import PinnedTable
+from glue_jobs.source import PinnedTable
+from glue_jobs.store import aws_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+BUCKET = "$bucket"
+_ROWS_PER_PARTITION = 1_000_000
+_ROWS_WORTH_A_TASK = 100_000
+#: Each partition may hand the driver up to 10 MiB (see `sinks`); together that stays below spark.driver.maxResultSize, 1 GiB.
+MOST_PARTITIONS = 100
+
+
+@attrs.frozen
+class Layout:
+    """`cuts` are the lower bounds of all ranges but the first; there are `partitions` ranges."""
+
+    partitions: int
+    cuts: tuple[Any, ...]
+
+    def spread(self, frame: DataFrame, by: Column) -> DataFrame:
+        """Adds `$bucket` and puts each range of `by` into the partition of its rank. Nulls come first, as in a sort."""
+        salts = _salts(self.partitions)
+        bucket = F.lit(salts[-1])
+        for cut, salt in reversed(list(zip(self.cuts, salts, strict=False))):
+            bucket = F.when(by < F.lit(cut), F.lit(salt)).otherwise(bucket)
+        bucket = F.when(by.isNull(), F.lit(salts[0])).otherwise(bucket)
+        return frame.withColumn(BUCKET, bucket).repartition(self.partitions, BUCKET)
+
+
+def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
+    """A layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
+    partitions = wanted(rows, parallelism)
+    known = sorted(value for value in sample if value is not None)
+    if not known and partitions > 1:
+        return None
+    cuts = [known[len(known) * number // partitions] for number in range(1, partitions)]
+    distinct = tuple(sorted(set(cuts)))
+    return Layout(len(distinct) + 1, distinct)
+
+
+def wanted(rows: float, parallelism: int) -> int:
+    """How many partitions so many rows are worth."""
+    return min(MOST_PARTITIONS, max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK))))
+
+
+def _salts(partitions: int) -> list[int]:
+    """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 has no way to name the partition."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < partitions:
+        found.setdefault(_murmur3(number) % partitions, number)
+        number += 1
+    return [found[index] for index in range(partitions)]
+
+
+def _murmur3(value: int, seed: int = 42) -> int:
+    """MurmurHash3_x86_32 of a four-byte integer, as a signed number, as in Spark's `hash`."""
+    mask = 0xFFFFFFFF
+    k = value * 0xCC9E2D51 & mask
+    k = (k << 15 | k >> 17) * 0x1B873593 & mask
+    h = seed ^ k
+    h = ((h << 13 | h >> 19) * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h & 0x80000000 else h
+
 
 _FILES = 8
 _VALUES_PER_FILE = 1_000
@@ -42,7 +108,7 @@ class DataFile:
 def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
     """The data files that may hold events of the window; all of them where it is None.
 
-    The window's bounds are as the event time is stored (`reading.as_stored`).
+    The window's bounds are as the event time is stored (`source.as_stored`).
     """
     # Iceberg's planning has no other door that doesn't cost a Spark job.
     jvm: Any = spark._jvm
@@ -108,7 +174,7 @@ def _spread(found: list[DataFile]) -> list[DataFile]:
 
 
 def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
-    with told(f"reading {file.location}"):
+    with aws_errors(f"reading {file.location}"):
         try:
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
         except pa.ArrowInvalid:

@@ -1,0 +1,167 @@
+"""Counts of a run: what executors counted while they wrote, and whether every event and every line is accounted for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from glue_jobs import outcomes
+from glue_jobs.delivery.verify import FileStats, Part
+from glue_jobs.errors import Blocked, Inconsistent
+
+_REMEDY = "Nothing was published; run again, and report it if it stays so"
+_WITHHELD = (
+    "The only group of this window is too small to be shown, and counts of events and lines would tell its size: "
+    "they were made and they agree, but they are withheld."
+)
+
+
+@attrs.define
+class PartitionReport:
+    """Sums over one partition, or over all.
+
+    `events` is by outcome; `lines` and `rows` (which differ for groups) by state; `flagged` counts rows by number of the
+    flag; `offsets` is [least, greatest] by Kafka partition. All keys are text, because this travels as JSON.
+    """
+
+    records: int = 0
+    cut: int = 0
+    replaced: int = 0
+    parts: list[Part] = attrs.field(factory=list)
+    events: dict[str, int] = attrs.field(factory=dict)
+    offsets: dict[str, list[int]] = attrs.field(factory=dict)
+    items: int = 0
+    lines: dict[str, int] = attrs.field(factory=dict)
+    rows: dict[str, int] = attrs.field(factory=dict)
+    flagged: dict[str, int] = attrs.field(factory=dict)
+
+    def add(self, other: PartitionReport) -> None:
+        self.records += other.records
+        self.cut += other.cut
+        self.replaced += other.replaced
+        self.items += other.items
+        for counts in ("events", "lines", "rows", "flagged"):
+            mine = getattr(self, counts)
+            for name, amount in getattr(other, counts).items():
+                mine[name] = mine.get(name, 0) + amount
+        for partition, (least, greatest) in other.offsets.items():
+            before = self.offsets.get(partition, [least, greatest])
+            self.offsets[partition] = [min(before[0], least), max(before[1], greatest)]
+
+    def to_json(self) -> str:
+        return json.dumps(attrs.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> PartitionReport:
+        document = json.loads(text)
+        return cls(**document | {"parts": [Part(**part) for part in document["parts"]]})
+
+
+def count(rows: pa.Table) -> PartitionReport:
+    """Count what rows with the columns of `outcomes` stand for. Rows of lines leave out what is one, or the same, on each."""
+    report = PartitionReport()
+    _count_events(rows, report)
+    has_lines = outcomes.LINES in rows.column_names
+    states = rows.select([outcomes.LINE_STATE] + ([outcomes.LINES] if has_lines else []))
+    states = states.filter(pc.is_valid(states[outcomes.LINE_STATE])).group_by(outcomes.LINE_STATE)
+    wanted: list[Any] = [([], "count_all")] + ([(outcomes.LINES, "sum")] if has_lines else [])
+    for row in states.aggregate(wanted).to_pylist():
+        name = outcomes.LINE_NAMES[row[outcomes.LINE_STATE]]
+        report.rows[name] = row["count_all"]
+        report.lines[name] = row.get(f"{outcomes.LINES}_sum", row["count_all"])
+    for column in rows.column_names:
+        if column.startswith(outcomes.FLAGS):
+            for flags in pc.value_counts(rows[column]).to_pylist():
+                for number in outcomes.flags_of(column, flags["values"] or 0):
+                    report.flagged[str(number)] = report.flagged.get(str(number), 0) + flags["counts"]
+    return report
+
+
+def _count_events(rows: pa.Table, report: PartitionReport) -> None:
+    of_groups = outcomes.EVENTS in rows.column_names
+    events = rows.filter(pc.is_valid(rows[outcomes.OUTCOME])) if rows[outcomes.OUTCOME].null_count else rows
+    last = outcomes.OFFSET_MAX if of_groups else outcomes.OFFSET_MIN
+    wanted: list[Any] = [([], "count_all"), (outcomes.OFFSET_MIN, "min"), (last, "max")]
+    if of_groups:
+        wanted.append((outcomes.EVENTS, "sum"))
+    if has_items := outcomes.ITEMS in rows.column_names:
+        wanted.append((outcomes.ITEMS, "sum"))
+    for row in events.group_by([outcomes.OUTCOME, outcomes.PARTITION]).aggregate(wanted).to_pylist():
+        outcome = row[outcomes.OUTCOME]
+        amount = row[f"{outcomes.EVENTS}_sum"] if of_groups else row["count_all"]
+        offsets = {str(row[outcomes.PARTITION]): [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{last}_max"]]}
+        # Without an array to explode, an event that is kept is its own one item.
+        items = row[f"{outcomes.ITEMS}_sum"] or 0 if has_items else amount * (outcome == outcomes.KEPT)
+        report.add(PartitionReport(events={outcomes.EVENT_NAMES[outcome]: amount}, offsets=offsets, items=items))
+
+
+@attrs.frozen
+class ReadCounts:
+    """Events as they were counted where they were read, before anything was done with them.
+
+    `in_table` comes from the snapshot's own metadata (or a count where deletes make that unknown). `inside` counts what
+    was not set aside for an invalid time and, where the window is applied early, lies in the window; `null_key` is part of
+    it. `invalid_time_received` are those events with an invalid time that Kafka received during the window.
+    """
+
+    in_table: int
+    inside: int
+    invalid_time: int
+    invalid_time_received: int
+    null_key: int
+    whole_table: bool
+
+
+def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, aggregated: bool) -> dict[str, Any]:
+    """Return counts by outcome, for manifest, record and report. Raises Inconsistent where two counts of one thing differ.
+
+    One small group alone has no second one to hide behind: what counts its events or lines is then withheld.
+    """
+    event = {name: report.events.get(name, 0) for name in ("duplicates", "outside_window", "filtered", "kept")}
+    line = {name: report.lines.get(name, 0) for name in ("filtered", "suppressed", "delivered")}
+    shown = report.rows.get("delivered", 0)
+    _require_equal("events read and events with an outcome", read.inside - read.null_key, sum(event.values()))
+    _require_equal("items of the kept events and lines", report.items, sum(line.values()))
+    _require_equal("rows written and rows in the finished file", report.records, file.rows)
+    _require_equal(f"delivered {'groups' if aggregated else 'lines'} and rows written", shown, report.records)
+    if not read.whole_table:
+        # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
+        event["outside_window"] += read.in_table - read.inside - read.invalid_time
+    if event["outside_window"] < 0:
+        raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
+    event |= {"undated": read.invalid_time, "unkeyed": read.null_key}
+    _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
+    groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
+    alone = groups == {"shown": 0, "suppressed": 1}
+    return {
+        "events": None if alone else {"in_table": read.in_table, **event},
+        "lines": None if alone else {"of_kept_events": report.items, **line},
+        "groups": groups,
+        "rows": file.rows,
+        "withheld": _WITHHELD if alone else None,
+    }
+
+
+def require_valid(read: ReadCounts, limit: int, window: str) -> None:
+    """Raise Blocked where more than `limit` percent of the window's events, or of the table's, can't be used."""
+    of_table = (read.invalid_time, read.in_table)
+    of_window = (read.invalid_time_received + read.null_key, read.inside + read.invalid_time_received)
+    if any(100 * invalid > limit * events for invalid, events in (of_table, of_window)):
+        # No totals: they could tell the size of a group that is too small to be shown.
+        raise Blocked(
+            "EXP-INVALID-EVENTS",
+            f"window {window}: {read.invalid_time:,} events of the table have no valid time ({read.invalid_time_received:,} of "
+            f"them were received during the window), and {read.null_key:,} have no key: more than {limit} % "
+            "(source.max_invalid_percent)",
+            "Correct the source, or source.event_time, source.earliest or deduplicate.key of the contract; if such events are "
+            "to be expected, raise source.max_invalid_percent",
+        )
+
+
+def _require_equal(what: str, one: int, other: int) -> None:
+    if one != other:
+        raise Inconsistent("EXP-COUNTS", f"{what} differ: {one} and {other}", _REMEDY)

@@ -1,0 +1,224 @@
+"""One CSV in S3 from many partitions: executors upload what they encode, the driver fills the gaps and completes.
+
+Nothing is visible before the complete call, and there is no staging prefix to leave behind. S3 wants 5 MiB of every part but
+the last. A partition can't know what comes before it, so it hands its first 5 MiB to the driver, which joins them to what the
+partitions before left over.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from exports.contract import Column, Delivery
+from glue_jobs import outcomes
+from glue_jobs.delivery import csv
+from glue_jobs.delivery.counts import PartitionReport, count
+from glue_jobs.delivery.verify import Part
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from pyspark.sql import DataFrame
+
+    from glue_jobs.store import Bucket
+
+#: The least S3 takes as a part that isn't the last, and the most parts of an object.
+LEAST_PART: Final = 5 << 20
+MAX_PARTS: Final = 10_000
+_PART: Final = 16 << 20
+#: What a partition returns: its index, a `PartitionReport` as JSON, and the bytes that the driver must write before its parts.
+_RESULT_SCHEMA: Final = "partition int, report string, head binary"
+
+
+@attrs.frozen
+class Upload:
+    """An upload in progress. Of each partition's `stride` part numbers the first is the driver's."""
+
+    bucket: str
+    key: str
+    upload_id: str
+    stride: int
+
+
+@attrs.frozen
+class StoredFile:
+    """The finished object (absolute key), its parts in order, and what the executors counted while they wrote it."""
+
+    key: str
+    parts: list[Part]
+    report: PartitionReport
+
+
+@attrs.frozen
+class CsvFormat:
+    """The form of the file: columns and delivery of the contract."""
+
+    columns: list[Column]
+    delivery: Delivery
+
+    @property
+    def header(self) -> bytes:
+        return csv.header(self.columns, self.delivery)
+
+    @property
+    def stored_header(self) -> bytes:
+        return bytes(self.packed(self.header))
+
+    def packed(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Concatenated gzip members are a gzip file (RFC 1952 §2.2), so each piece is compressed by itself."""
+        return gzip.compress(data, 6, mtime=0) if self.delivery.gzip and len(data) else data
+
+
+def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form: CsvFormat) -> StoredFile:
+    """Write the lines of `frame`, which has at most this many partitions, in order, to `key`.
+
+    Leaves an upload behind when it fails; the caller clears the run's folder.
+    """
+    from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+
+    where = f"s3://{bucket.name}/{bucket.key(key)}"
+    with aws_errors(f"beginning the upload of {where}"):
+        kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
+        upload = begin(bucket.s3, bucket.name, bucket.key(key), kind, partitions)
+    rows = frame.mapInArrow(encoder(upload, form), _RESULT_SCHEMA).collect()
+    results = [(row.partition, PartitionReport.from_json(row.report), bytes(row.head)) for row in rows]
+    results.sort(key=lambda result: result[0])
+    with aws_errors(f"uploading {where}"):
+        parts = fill_gaps(bucket.s3, upload, form.stored_header, results, partitions)
+        complete(bucket.s3, upload, parts)
+    total = PartitionReport()
+    for _, report, _ in results:
+        total.add(report)
+    return StoredFile(upload.key, parts, total)
+
+
+def fill_gaps(
+    s3: S3Client, upload: Upload, header: bytes, results: list[tuple[int, PartitionReport, bytes]], partitions: int
+) -> list[Part]:
+    """Upload what partitions were too small to upload before the head of the next one that did; return all parts."""
+    parts: list[Part] = []
+    pending = header
+    for index, report, head in results:
+        pending += head
+        if report.parts:
+            parts += [upload_part(s3, upload, index * upload.stride + 1, pending), *report.parts]
+            pending = b""
+    if pending:
+        parts.append(upload_part(s3, upload, partitions * upload.stride + 1, pending))
+    return parts
+
+
+def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function for mapInArrow, which runs on executors."""
+
+    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext  # noqa: PLC0415 - exists only in a task
+
+        context = TaskContext.get()
+        index = context.partitionId() if context else 0
+        report = PartitionReport()
+        sink = PartitionSink(upload, index)
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            report.add(count(rows))
+            states = rows[outcomes.LINE_STATE]
+            if states.null_count or pc.max(states).as_py():
+                rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
+            if rows.num_rows:
+                written = csv.lines(rows, form.columns, form.delivery)
+                report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))
+                sink.add(form.packed(written.data))
+        head = sink.close()
+        report.parts = sink.parts
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([index], pa.int32()), pa.array([report.to_json()]), pa.array([head], pa.binary())],
+            names=["partition", "report", "head"],
+        )
+
+    return encode
+
+
+class PartitionSink:
+    """A partition's share of the object."""
+
+    def __init__(self, upload: Upload, index: int) -> None:
+        self.parts: list[Part] = []
+        self._head = b""
+        self._buffer = io.BytesIO()
+        self._upload = upload
+        self._number = index * upload.stride + 2
+        self._last_number = (index + 1) * upload.stride
+        self._s3: S3Client | None = None
+
+    def add(self, data: bytes | memoryview) -> None:
+        self._buffer.write(data)
+        # Never let go of everything: what is left must be enough for a last part.
+        if self._buffer.tell() >= _PART + LEAST_PART:
+            self._spill(self._buffer.tell() - LEAST_PART)
+
+    def close(self) -> bytes:
+        """Return the bytes that the driver must write before this partition's parts."""
+        if not self._head and self._buffer.tell() < 2 * LEAST_PART:
+            return self._buffer.getvalue()
+        self._spill(self._buffer.tell())
+        return self._head
+
+    def _spill(self, size: int) -> None:
+        data = self._buffer.getvalue()
+        start = 0
+        if not self._head:
+            self._head, start = data[:LEAST_PART], LEAST_PART
+        self._upload_part(data[start:size])
+        self._buffer = io.BytesIO()
+        self._buffer.write(data[size:])
+
+    def _upload_part(self, data: bytes) -> None:
+        if not data:
+            return
+        if self._number > self._last_number:
+            raise OverflowError("one partition fills more parts than it has numbers for; more partitions are needed")
+        if self._s3 is None:
+            from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
+
+            self._s3 = connect_s3()
+        self.parts.append(upload_part(self._s3, self._upload, self._number, data))
+        self._number += 1
+
+
+def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: int) -> Upload:
+    answer = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType=content_type, ChecksumAlgorithm="SHA256")
+    return Upload(bucket, key, answer["UploadId"], MAX_PARTS // (partitions + 1))
+
+
+def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
+    """S3 compares the checksum with what arrived."""
+    part = Part(number, "", len(data), hashlib.sha256(data).hexdigest())
+    answer = s3.upload_part(
+        Bucket=upload.bucket,
+        Key=upload.key,
+        UploadId=upload.upload_id,
+        PartNumber=number,
+        Body=data,
+        ChecksumSHA256=part.checksum,
+    )
+    return attrs.evolve(part, etag=answer["ETag"])
+
+
+def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
+    listed = [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.checksum} for part in parts]
+    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back tells.
+    with suppress(s3.exceptions.NoSuchUpload):
+        s3.complete_multipart_upload(
+            Bucket=upload.bucket,
+            Key=upload.key,
+            UploadId=upload.upload_id,
+            MultipartUpload={"Parts": listed},  # type: ignore[typeddict-item]
+        )

@@ -1,0 +1,128 @@
+"""Publish once. What a window's manifest names is visible; everything else is not.
+
+    <export>/manifests/<window>.json     written last, by a conditional write: the decision
+    <export>/data/<window>/<run>/…       the files of one run, under keys that no other run uses
+    <export>/skipped/<window>.json       the window was found empty and passed over
+    <export>/runs/<run>.json             see glue_jobs.runs
+
+Two runs that publish the same window meet at the manifest: one write succeeds, the other is refused and looks again.
+Same content: nothing new. Otherwise the run with the later view of the source wins, whoever is slower.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+
+import attrs
+
+from glue_jobs.delivery.manifest import Manifest, fence_of, next_generation
+from glue_jobs.errors import StorageProblem
+from glue_jobs.runs import Clock, RunRecord
+from glue_jobs.store import Bucket, Conflict, Unanswered
+
+PUBLISHED = "published"
+UNCHANGED = "unchanged"
+SUPERSEDED = "superseded"
+
+#: More than runs of one export that could be at the same window at once.
+_ATTEMPTS = 50
+#: Seconds. S3 answers 409 while another write of the same key is under way.
+_LONGEST_PAUSE = 1.0
+_MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
+
+
+@attrs.frozen
+class WindowLocation:
+    """One window of one export in the bucket."""
+
+    bucket: Bucket
+    export: str
+    window: str
+
+    @property
+    def manifest_key(self) -> str:
+        return f"{self.export}/manifests/{self.window}.json"
+
+    @property
+    def data(self) -> str:
+        return f"{self.export}/data/{self.window}/"
+
+    def run_folder(self, run_id: str) -> str:
+        return f"{self.data}{run_id}/"
+
+    def current(self) -> tuple[Manifest, str] | None:
+        """Return the manifest and its ETag."""
+        return self.bucket.read_json(self.manifest_key)
+
+    @property
+    def _skipped_key(self) -> str:
+        return f"{self.export}/skipped/{self.window}.json"
+
+    def mark_skipped(self, run_id: str) -> None:
+        self.bucket.write(self._skipped_key, json.dumps({"run_id": run_id}).encode(), "application/json")
+
+    def unmark_skipped(self) -> None:
+        self.bucket.delete([self._skipped_key])
+
+
+@attrs.frozen
+class Outcome:
+    """`manifest` is the one that is visible now, whoever wrote it."""
+
+    state: str
+    manifest: Manifest
+
+
+def publish(
+    location: WindowLocation,
+    manifest: Manifest,
+    run: RunRecord,
+    clock: Clock,
+    pause: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Make `manifest` the visible one, as the generation after the one that it replaces.
+
+    Raises ExportError once the run's time limit has passed: other runs may then remove its files. Where an error leaves
+    open whether S3 wrote the manifest, `may_be_written` says so of it.
+    """
+    for attempt in range(_ATTEMPTS):
+        current, etag = location.current() or (None, None)
+        if current is not None and current["run_id"] == run.id:
+            return Outcome(PUBLISHED, current)  # written by us: its answer was lost, and the client's second try was refused
+        now = clock()
+        run.require_time(now)
+        if current is not None and _says_the_same(current, manifest) and files_exist(location, current):
+            return Outcome(UNCHANGED, current)
+        if current is not None and fence_of(current) > fence_of(manifest):
+            return Outcome(SUPERSEDED, current)
+        latest = next_generation(manifest, current, now)
+        content = json.dumps(latest, indent=2, ensure_ascii=False).encode()
+        try:
+            location.bucket.write_if(location.manifest_key, content, "application/json", etag=etag)
+        except Conflict:
+            # Nothing to wait for where another run has won; the jitter keeps runs that meet at a 409 apart.
+            pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
+            continue
+        except (Unanswered, KeyboardInterrupt) as error:
+            error.add_note(_MAY_BE_WRITTEN)
+            raise
+        return Outcome(PUBLISHED, latest)
+    raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again")
+
+
+def may_be_written(error: BaseException) -> bool:
+    """Whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
+    return _MAY_BE_WRITTEN in getattr(error, "__notes__", ())
+
+
+def files_exist(location: WindowLocation, manifest: Manifest) -> bool:
+    """Whether all files that the manifest names are there."""
+    return all(location.bucket.size_of(file["key"]) == file["size"] for file in manifest["files"])
+
+
+def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
+    """The same rows in the same form, described by the same contract. Then what is visible already is as good as ours."""
+    return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))

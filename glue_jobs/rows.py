@@ -1,0 +1,345 @@
+"""From the pinned table to rows that are ready to be written: deduplicate, explode, filter, treat and order.
+
+No row is dropped on the way: each event learns what becomes of it (see `outcomes`), and whoever writes the rows counts that.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import attrs
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Window as SparkWindow
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from exports.contract import Column, Contract, Deduplicate
+from exports.expressions import WINDOW_FIELDS
+from exports.windows import Window
+from glue_jobs import aggregate, columns, outcomes, ranges, source
+from glue_jobs.delivery import csv
+from glue_jobs.errors import SourceProblem
+from glue_jobs.expressions import require_no_clock
+from glue_jobs.pseudonyms import is_non_ascii, with_pads
+from glue_jobs.source import PinnedTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+#: Groups up to this many are ordered in one task: cheaper than another shuffle.
+_FEW_GROUPS = 500_000
+_IS_LATEST = "$is_latest"
+_POSITION = "$position"
+_NON_ASCII = "$non_ascii"
+#: Kafka's own order, which is that of the offsets: a producer whose clock is behind dates its later event earlier. The rest
+#: only keeps events of several partitions from tying.
+_TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
+
+
+@attrs.frozen
+class WindowFrame:
+    """What `multipart.write_file` needs."""
+
+    frame: DataFrame
+    partitions: int
+    #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
+    groups: DataFrame | None = None
+    persisted: DataFrame | None = None
+
+    def release(self) -> None:
+        """Unpersist what was persisted."""
+        if self.persisted is not None:
+            self.persisted.unpersist()
+
+
+@attrs.frozen
+class WindowQuery:
+    """Everything that decides the rows of a window: the same values give the same rows."""
+
+    spark: SparkSession
+    contract: Contract
+    table: PinnedTable
+    window: Window
+    key: bytes | None
+    #: For a look into a few data files before Spark reads them all.
+    s3: S3Client
+
+    def rows(self, *, allow_non_ascii: bool) -> WindowFrame:
+        """Plan the rows. `allow_non_ascii` sends hashed text beyond ASCII through Python; without it, it is only counted."""
+        types = self._require_types()
+        return self._groups(types, allow_non_ascii) if self.contract.aggregate else self._lines(types, allow_non_ascii)
+
+    def count_read(self) -> dict[str, int]:
+        """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
+
+        A query of its own, not an `Observation` on the rows: adaptive execution drops the observing node from a plan whose
+        shuffle is empty, and `Observation.get` then waits for ever (SPARK-54620); and what Spark computes again after the
+        loss of an executor is observed twice.
+        """
+        received = F.col("kafka_timestamp")
+        in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
+        invalid, inside = self._invalid_and_inside()
+        counts = {
+            "inside": inside,
+            "invalid_time": invalid,
+            "invalid_time_received": invalid & in_time,
+            "null_key": inside & _has_null_key(self.contract.deduplicate),
+        }
+        totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
+        return dict(totals.collect()[0].asDict())
+
+    def count_table(self) -> int:
+        return self._events().count()
+
+    def partitions_behind(self) -> list[int]:
+        """Return the Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
+        newest = source.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
+        behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
+        return sorted(row["kafka_partition"] for row in behind)
+
+    def _events(self) -> DataFrame:
+        bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
+        frame = source.events(self.spark, self.table)
+        return frame.withColumns({name: source.instant(moment) for name, moment in bounds})
+
+    def _events_to_read(self) -> DataFrame:
+        """Return events of the window and events with an invalid time; all where the window comes after deduplication."""
+        if not self._window_first:
+            return self._events()
+        invalid = source.has_invalid_time(self.contract, self.table)
+        return self._events().filter(source.in_window(self.contract, self.table, self.window) | invalid)
+
+    def _valid_events(self) -> DataFrame:
+        """Return the events that deduplication sees. `count_read` counts those without a valid time or a key."""
+        _, inside = self._invalid_and_inside()
+        return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
+
+    def _invalid_and_inside(self) -> tuple[Expression, Expression]:
+        invalid = F.coalesce(source.has_invalid_time(self.contract, self.table), F.lit(True))
+        inside = source.in_window(self.contract, self.table, self.window) if self._window_first else F.lit(True)
+        return invalid, ~invalid & inside
+
+    @property
+    def _window_first(self) -> bool:
+        return self.contract.window.applies == "before_deduplication"
+
+    def _require_types(self) -> StructType:
+        """Return the types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
+        events = with_latest_flag(self._events(), None)
+        lines = self._to_lines(events)
+        plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
+        measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
+        types = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
+        if wrong := columns.type_mismatches(self.contract.columns, types):
+            raise SourceProblem(
+                "EXP-TYPE-CHANGED",
+                f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
+                "Correct the type or the expression in the contract, and count up its version",
+            )
+        require_no_clock(self.contract, to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True)))
+        return types
+
+    def _lines(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
+        contract = self.contract
+        first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
+        files = self._files()
+        rows = sum(file.rows for file in files)
+        layout = None
+        if first.field and _ranges_hold_keys(contract, first):
+            sample = ranges.values(self.s3, files, self.table.fields[first.field].id)
+            layout = ranges.plan(rows, sample, self._parallelism)
+        if layout is not None and first.field:
+            partitions = layout.partitions
+            events = layout.spread(self._valid_events(), F.col(first.field))
+            lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
+            values = self._values(lines, types, allow_non_ascii)
+        else:
+            partitions = ranges.wanted(rows, self._parallelism)
+            lines = self._deduplicated_lines(partitions)
+            values = self._values(lines, types, allow_non_ascii)
+            values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
+        if layout is None or not _key_orders_all(contract):
+            values = values.sortWithinPartitions(*self._total_order())
+        return WindowFrame(self._finished(values, F.col(_NON_ASCII)), partitions)
+
+    def _groups(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
+        contract = self.contract
+        partitions = ranges.wanted(sum(file.rows for file in self._files()), self._parallelism)
+        self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        keys = {
+            column.name: columns.treated(column, types[column.name].dataType, allow_non_ascii=allow_non_ascii)
+            for column in contract.columns
+            if not column.measure
+        }
+        measured = [column for column in contract.columns if column.measure]
+        measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in measured}
+        lines = self._with_pads(self._deduplicated_lines(partitions))
+        rows = aggregate.lines_and_events(lines, non_ascii=self._has_non_ascii(allow_non_ascii))
+        groups = aggregate.grouped(rows, contract, keys, measures).persist()
+        few = groups.count() <= _FEW_GROUPS
+        shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
+        order = self._total_order()
+        ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
+        finished = self._finished(ordered, F.col(aggregate.HAS_NON_ASCII))
+        return WindowFrame(finished, 1 if few else partitions, shown, groups)
+
+    def _deduplicated_lines(self, partitions: int) -> DataFrame:
+        rule, events = self.contract.deduplicate, self._valid_events()
+        events = events.repartition(partitions, *rule.key) if rule else events
+        return self._to_lines(with_latest_flag(events, rule))
+
+    def _to_lines(self, events: DataFrame) -> DataFrame:
+        inside = F.lit(True) if self._window_first else source.in_window(self.contract, self.table, self.window)
+        return to_lines(events, self.contract, inside)
+
+    def _values(self, lines: DataFrame, types: StructType, allow_non_ascii: bool) -> DataFrame:
+        """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
+        values = []
+        for column in self.contract.columns:
+            found = types[column.name].dataType
+            value = columns.treated(column, found, allow_non_ascii=allow_non_ascii)
+            # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
+            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, found) else value).alias(column.name))
+        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET) if name in lines.columns]
+        return self._with_pads(lines).select(*kept, self._has_non_ascii(allow_non_ascii).alias(_NON_ASCII), *values)
+
+    def _has_non_ascii(self, allow_non_ascii: bool) -> Expression:
+        """Whether a value of a delivered row can't be hashed because it isn't ASCII."""
+        hashed = [] if allow_non_ascii else [is_non_ascii(columns.raw(column)) for column in self.contract.hashed]
+        return F.when(_is_delivered(), reduce(lambda left, right: left | right, hashed, F.lit(False))).otherwise(F.lit(False))
+
+    def _finished(self, values: DataFrame, non_ascii: Expression) -> DataFrame:
+        """Return what executors write and count: the contract's columns, and those of `outcomes`."""
+        failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
+        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flags([non_ascii, *failed]).items()]
+        cells = [self._cell(column).alias(column.name) for column in self.contract.columns]
+        return values.select(*cells, *[name for name in outcomes.COUNTED if name in values.columns], *flags)
+
+    def _cell(self, column: Column) -> Expression:
+        value = F.col(column.name)
+        if column.type == "text" and self.contract.delivery.dialect == "excel":
+            # One character more than fits, by which `csv` sees and counts that it is too long. Cut before it goes to
+            # Python: batches are counted in rows, and a text may have megabytes.
+            cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
+            return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
+        return value.cast("string") if csv.written_by_spark(column) else value
+
+    def _total_order(self) -> list[Expression]:
+        order_by = self.contract.delivery.order_by
+        rest = [column.name for column in self.contract.columns if column.name not in order_by]
+        return [F.col(name).asc_nulls_first() for name in (*order_by, *rest)]
+
+    def _with_pads(self, frame: DataFrame) -> DataFrame:
+        return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
+
+    def _files(self) -> list[ranges.DataFile]:
+        event_time = self.contract.source.event_time
+        if not self._window_first:
+            return ranges.files(self.spark, self.table, None, event_time)
+        start, end = (source.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
+        return ranges.files(self.spark, self.table, attrs.evolve(self.window, start=start, end=end), event_time)
+
+    @property
+    def _parallelism(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
+
+
+def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:
+    """Add `$is_latest`: true for the one event of each key that survives.
+
+    `within` names columns that the key determines and by which `events` is already partitioned, so that no second
+    shuffle is needed. Rows come out ordered by `within`, then key.
+    """
+    if rule is None:
+        return events.withColumn(_IS_LATEST, F.lit(True))
+    order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
+    # Nulls come first, so that an event without a value never wins against one that has it.
+    directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order]
+    of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
+    # The last row of each key has no row after it. Cheaper than a rank: nothing is sorted before the shuffle.
+    return events.withColumn(_IS_LATEST, F.lead(F.lit(1)).over(of_key).isNull())
+
+
+def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
+    """Return one row a line, with the outcome of its event and its own state. Takes the place of the column `$is_latest`.
+
+    `inside` tells events of the window, where that is decided late. An event without lines keeps one row; an event is
+    counted on its first.
+    """
+    outcome = (
+        F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
+        .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
+        .when(~_all([one.where for one in contract.filter if one.on == "events"]), outcomes.FILTERED)
+        .otherwise(outcomes.KEPT)
+    )
+    kept = outcome == outcomes.KEPT
+    counted = {
+        outcomes.OUTCOME: outcome,
+        outcomes.PARTITION: F.col("kafka_partition"),
+        outcomes.OFFSET_MIN: F.col("kafka_offset"),
+    }
+    passes = _all([one.where for one in contract.filter if one.on == "lines"])
+    state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
+    if contract.explode is None:
+        return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)
+    # Null where the event isn't kept, so that its array is never exploded.
+    items = F.when(kept, F.col(contract.explode.array))
+    counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
+    exploded = events.withColumns(counted).select("*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias))
+    first = F.col(_POSITION).isNull() | (F.col(_POSITION) == 0)
+    once = {name: F.when(first, F.col(name)) for name in (outcomes.OUTCOME, outcomes.ITEMS)}
+    return exploded.withColumns(once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}).drop(
+        _IS_LATEST, _POSITION
+    )
+
+
+def _has_null_key(rule: Deduplicate | None) -> Expression:
+    """Whether a part of the key is null or blank."""
+    missing = [F.col(path).isNull() | (F.btrim(F.col(path).cast("string")) == "") for path in (rule.key if rule else [])]
+    return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
+
+
+def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
+    """Whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
+    rule, early = contract.deduplicate, contract.window.applies == "before_deduplication"
+    return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
+
+
+def _key_orders_all(contract: Contract) -> bool:
+    """Whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys."""
+    rule = contract.deduplicate
+    if rule is None or contract.explode:
+        return False
+    by_name = {column.name: column for column in contract.columns}
+    order = [by_name[name] for name in contract.delivery.order_by]
+    return all(map(_is_untouched, order)) and [column.field for column in order] == rule.key[: len(order)]
+
+
+def _is_untouched(column: Column) -> bool:
+    """Whether the file shows the field as the source orders it."""
+    kept = column.personal is None or column.personal.treatment == "keep"
+    return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
+
+
+def _is_delivered() -> Expression:
+    return F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
+
+
+def _flags(conditions: list[Expression]) -> dict[str, Expression]:
+    """Return columns with a bit for each condition that holds; null counts as not holding, as in SQL's CHECK."""
+    size, result = outcomes.FLAGS_PER_COLUMN, {}
+    for start in range(0, len(conditions), size):
+        bits = [
+            F.when(condition, F.lit(1 << bit).cast("bigint")).otherwise(F.lit(0).cast("bigint"))
+            for bit, condition in enumerate(conditions[start : start + size])
+        ]
+        result[f"{outcomes.FLAGS}{start // size}"] = reduce(lambda left, right: left.bitwiseOR(right), bits)
+    return result
+
+
+def _all(conditions: list[str]) -> Expression:
+    """All of them hold; null counts as not holding, as in SQL's WHERE."""
+    each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
+    return reduce(lambda left, right: left & right, each, F.lit(True))

@@ -1,0 +1,292 @@
+"""The source table: its newest snapshot, pinned without Spark; what changed in its schema; the events of a window.
+
+Reading the metadata file ourselves lets the run plan, and refuse, before a JVM is needed, and pins one snapshot for everything
+after. Spark then reads that version, prunes files by time, and sees Kafka's metadata under one set of names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import attrs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from exports.contract import Contract
+from exports.expressions import WINDOW_FIELDS
+from exports.windows import Window
+from glue_jobs.contract import CATALOG
+from glue_jobs.errors import SourceProblem
+from glue_jobs.store import Services, aws_errors, read_location
+
+#: Tableflow's metadata columns under both naming schemes, and what expressions call them.
+_METADATA = ("topic", "partition", "headers", "leader-epoch", "offset", "timestamp", "timestamp-type", "raw-key", "raw-value")
+NORMALISED = {f"$${name}": f"kafka_{name.replace('-', '_')}" for name in _METADATA} | {
+    f"cflt_metadata_{name.replace('-', '_')}": f"kafka_{name.replace('-', '_')}" for name in _METADATA
+}
+
+#: Operations of Iceberg's spec: compaction rewrites what is there, and retention deletes it.
+_BRING_NO_EVENTS = ("replace", "delete")
+
+
+@attrs.frozen
+class Field:
+    id: int
+    path: str
+    type: str
+
+
+@attrs.frozen
+class PinnedTable:
+    """One snapshot of one table. `current_since` is when it became the table's state: later than its commit after a
+    rollback. `appended_at` is when events last came in: a compaction commits too, but brings none. `records` is None where
+    deletes make the count of rows unknown from metadata alone. `upserts`: rows are replaced and deleted by key."""
+
+    database: str
+    name: str
+    uuid: str
+    snapshot_id: int
+    committed_at: datetime
+    current_since: datetime
+    appended_at: datetime
+    records: int | None
+    upserts: bool
+    fields: dict[str, Field]
+    former: dict[str, frozenset[int]]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the top-level columns, as the table has them."""
+        return [path for path in self.fields if "." not in path and "[]" not in path]
+
+    def renamed_to(self, path: str) -> str | None:
+        """The present name of a field that was once called `path`."""
+        ids = self.former.get(path, frozenset())
+        return next((field.path for field in self.fields.values() if field.id in ids), None)
+
+
+def pin(services: Services, database: str, name: str) -> PinnedTable:
+    """Return the table's current snapshot. Raises SourceProblem where there is no table, or nothing in it yet."""
+    location = _metadata_location(services, database, name)
+    raw = read_location(services, location)
+    metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    snapshot_id = metadata.get("current-snapshot-id")
+    snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", [])}
+    if snapshot_id not in snapshots:
+        raise SourceProblem(
+            "EXP-TABLE-NOT-READY",
+            f"table {database}.{name} exists but has no snapshot: Tableflow has not materialised the topic yet",
+            "Wait until the topic's first commit (about ten minutes), then run again",
+        )
+    snapshot = snapshots[snapshot_id]
+    return PinnedTable(
+        database=database,
+        name=name,
+        uuid=metadata["table-uuid"],
+        snapshot_id=snapshot_id,
+        committed_at=_instant(snapshot["timestamp-ms"]),
+        current_since=_instant(_current_since(metadata, snapshot)),
+        appended_at=_instant(_last_append(snapshots, snapshot)["timestamp-ms"]),
+        records=_live_records(snapshot.get("summary", {})),
+        upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
+        fields={field.path: field for field in _fields(_schema(metadata, snapshot))},
+        former=_former_ids(metadata),
+    )
+
+
+def _metadata_location(services: Services, database: str, name: str) -> str:
+    with aws_errors(f"asking Glue for the table {database}.{name}"):
+        try:
+            table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
+        except services.glue.exceptions.EntityNotFoundException:
+            raise SourceProblem(
+                "EXP-TABLE-MISSING",
+                f"the Glue catalog has no table {database}.{name}",
+                "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic",
+            ) from None
+    location = table.get("Parameters", {}).get("metadata_location")
+    if not location:
+        raise SourceProblem(
+            "EXP-NOT-ICEBERG", f"table {database}.{name} is not an Iceberg table", "Name a table that Tableflow writes"
+        )
+    return str(location)
+
+
+def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The schema that VERSION AS OF will read the snapshot with."""
+    wanted = snapshot.get("schema-id", metadata.get("current-schema-id"))
+    return next(schema for schema in metadata["schemas"] if schema["schema-id"] == wanted)
+
+
+def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
+    entries = [entry for entry in metadata.get("snapshot-log", []) if entry["snapshot-id"] == snapshot["snapshot-id"]]
+    return int(entries[-1]["timestamp-ms"] if entries else snapshot["timestamp-ms"])
+
+
+def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The newest snapshot, from this one back, that brought events; the oldest one known where all of those expired."""
+    while snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
+        parent = snapshots.get(snapshot.get("parent-snapshot-id", -1))
+        if parent is None:
+            break
+        snapshot = parent
+    return snapshot
+
+
+def _live_records(summary: dict[str, str]) -> int | None:
+    deletes = int(summary.get("total-position-deletes", 0)) + int(summary.get("total-equality-deletes", 0))
+    return int(summary["total-records"]) if "total-records" in summary and not deletes else None
+
+
+def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
+    """Every name that any schema of the table ever had, with all field ids it stood for."""
+    ids: dict[str, set[int]] = {}
+    for schema in metadata["schemas"]:
+        for field in _fields(schema):
+            ids.setdefault(field.path, set()).add(field.id)
+    return {path: frozenset(found) for path, found in ids.items()}
+
+
+def _fields(struct: dict[str, Any], prefix: str = "") -> Iterator[Field]:
+    for field in struct["fields"]:
+        name = NORMALISED.get(field["name"], field["name"]) if not prefix else field["name"]
+        yield from _field(field["id"], f"{prefix}{name}", field["type"])
+
+
+def _field(id_: int, path: str, type_: Any) -> Iterator[Field]:
+    kind = type_ if isinstance(type_, str) else type_["type"]
+    yield Field(id_, path, kind)
+    if kind == "struct":
+        yield from _fields(type_, f"{path}.")
+    elif kind == "list":
+        yield from _field(type_["element-id"], f"{path}[]", type_["element"])
+
+
+def _instant(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+#: Iceberg's name of a timestamp without a zone: Avro's local-timestamp-millis and -micros.
+_LOCAL = "timestamp"
+#: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
+_AHEAD = timedelta(days=1)
+
+
+def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
+    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
+    source = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
+    # Not .option("snapshot-id"): that reads old data through the table's newest schema.
+    frame = spark.sql(f"SELECT * FROM {source} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
+    return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
+
+
+def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
+    moment = F.col(contract.source.event_time)
+    return (moment >= _bound(window.start, contract, table)) & (moment < _bound(window.end, contract, table))
+
+
+def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
+    """Whether the event time is missing, before `source.earliest` or too far in the future; null counts as true."""
+    moment = F.col(contract.source.event_time)
+    earliest = _bound(datetime.combine(contract.source.earliest, time(), UTC), contract, table)
+    return moment.isNull() | (moment < earliest) | (moment >= _bound(table.committed_at + _AHEAD, contract, table))
+
+
+def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
+    """The moment as the event time holds it, in UTC or, where the field has no zone, as a clock in the window's zone shows it."""
+    if table.fields[contract.source.event_time].type == _LOCAL:
+        return moment.astimezone(ZoneInfo(contract.window.zone)).replace(tzinfo=UTC)
+    return moment
+
+
+def _bound(moment: datetime, contract: Contract, table: PinnedTable) -> Column:
+    literal = instant(as_stored(moment, contract, table))
+    return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == _LOCAL else literal
+
+
+def require_fields(contract: Contract, table: PinnedTable) -> None:
+    """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
+    problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
+    problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
+    if contract.explode and contract.explode.alias in table.columns:
+        problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
+    _require_none(problems, table)
+
+
+def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable) -> None:
+    """Raises SourceProblem where a field is another one of the same name. `paths` are as expressions write them."""
+    read = [table_path(path, contract) for path in paths]
+    inside = [field for field in table.fields for path in read if _is_inside(field, path)]
+    _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
+
+
+def _require_none(problems: list[str], table: PinnedTable) -> None:
+    if problems:
+        raise SourceProblem(
+            "EXP-SCHEMA-CHANGED",
+            f"table {table.database}.{table.name} no longer has what the contract reads: " + "; ".join(dict.fromkeys(problems)),
+            "Change the contract (and its version), or put the field back",
+        )
+
+
+def named_fields(contract: Contract) -> Iterator[str]:
+    """The fields that the contract names outright, as paths of the table; what expressions name, Spark's parser knows."""
+    yield contract.source.event_time
+    if contract.deduplicate:
+        yield from contract.deduplicate.key
+        yield from contract.deduplicate.order
+    if contract.explode:
+        yield contract.explode.array
+    if contract.aggregate and contract.aggregate.people:
+        yield table_path(contract.aggregate.people, contract)
+    for column in contract.column:
+        if column.field:
+            yield table_path(column.field, contract)
+
+
+def table_path(path: str, contract: Contract) -> str:
+    """The table's path of what expressions reach through the alias of the exploded array."""
+    head, _, rest = path.partition(".")
+    if contract.explode and head == contract.explode.alias:
+        return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"
+    return path
+
+
+def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
+    field = table.fields.get(path)
+    if field is None:
+        if renamed := table.renamed_to(path):
+            return f"{path} was renamed to {renamed}"
+        close = difflib.get_close_matches(path, table.fields, n=1)
+        return f"{path} is gone" if path in table.former else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
+    return _replaced(path, contract, table)
+
+
+def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
+    """The problem where `path`, or a record or array that it is in, was dropped and added again."""
+    again = [field for field in table.fields if _is_inside(path, field) and len(table.former[field]) > 1]
+    if not again or any(_is_inside(path, meant) for meant in contract.source.replaced_fields):
+        return None
+    return (
+        f"{again[0]} was dropped and added again, so older events would read as null (list it in source.replaced_fields if meant)"
+    )
+
+
+def _is_inside(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((f"{outer}.", f"{outer}[]"))
+
+
+def instant(moment: datetime) -> Column:
+    """A literal."""
+    return F.lit(f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}").cast("timestamp")
+
+
+def quoted(name: str) -> str:
+    """An identifier of Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,1 +1,0 @@
-"""DataFrame in, DataFrame out. No clock, no environment, no AWS."""

@@ -1,0 +1,306 @@
+"""Export one window: is it up to date? If not, compute, upload, verify, describe, publish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import attrs
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from exports.contract import Contract
+from exports.windows import Window
+from glue_jobs import outcomes
+from glue_jobs.aggregate_table import AggregateTable
+from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
+from glue_jobs.delivery.counts import PartitionReport, ReadCounts
+from glue_jobs.delivery.manifest import CheckResult, Fence, File, Manifest, WindowResult
+from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
+from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, WindowLocation, files_exist, may_be_written, publish
+from glue_jobs.delivery.verify import FileStats, verify_file
+from glue_jobs.errors import Blocked, DataProblem, ExportError
+from glue_jobs.pseudonyms import PseudonymKey
+from glue_jobs.rows import WindowFrame, WindowQuery
+from glue_jobs.runs import Clock, OnPhase, RunRecord
+from glue_jobs.source import PinnedTable
+from glue_jobs.store import Bucket, aws_errors
+
+#: What the run's record repeats of the manifest.
+_REPEATED = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
+
+#: A commit of Tableflow may hold the news of some Kafka partitions only, and the next one comes within minutes. When the table
+#: takes new data this long after the window's end, a partition without newer events is idle.
+_IDLE_AFTER = timedelta(hours=1)
+
+
+@attrs.frozen
+class RunContext:
+    """What the windows of a run share. `spark` starts the session when it is first called; a run with nothing to do never
+    calls it."""
+
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    table: PinnedTable
+    key: PseudonymKey | None
+    bucket: Bucket
+    record: RunRecord
+    clock: Clock
+    on_phase: OnPhase
+    aggregates: AggregateTable | None
+    dry_run: bool
+    #: Whether a window may be published again without events that its published generation was made of.
+    accept_fewer_events: bool = False
+
+    @property
+    def key_version(self) -> str | None:
+        return self.key.version if self.key else None
+
+    def location(self, window: Window) -> WindowLocation:
+        return WindowLocation(self.bucket, self.contract.name, window.label)
+
+    def query(self, window: Window) -> WindowQuery:
+        key = self.key.value if self.key else None
+        return WindowQuery(self.spark(), self.contract, self.table, window, key, self.bucket.s3)
+
+    @contextmanager
+    def phase(self, window: Window, name: str) -> Iterator[None]:
+        self.on_phase(window.label, name)
+        with self.record.phase(name):
+            yield
+
+
+def export_window(run: RunContext, window: Window, previous: Manifest | None) -> dict[str, Any]:
+    """Return the window's document for the run's record. Raises ExportError, after it removed what it wrote, unless a
+    manifest that names it may still appear.
+
+    `previous` is the manifest of the window before, which the report compares with.
+    """
+    location = run.location(window)
+    run.record.require_time(run.clock())
+    with run.phase(window, "clean up"):
+        cleanup.clean_window(location, run.record.id, run.clock())
+    if (current := _up_to_date(run, location)) is not None:
+        return _document(window, UNCHANGED, current)
+    incomplete = _why_incomplete(run, window)
+    if incomplete and run.contract.window.on_late != "publish":
+        return _incomplete_document(run, window, incomplete)
+    try:
+        return _export(run, window, incomplete, previous)
+    except BaseException as error:
+        if not may_be_written(error):
+            with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
+                cleanup.discard_files(location, run.record.id)
+        raise
+
+
+def _up_to_date(run: RunContext, location: WindowLocation) -> Manifest | None:
+    """Return what is visible, where nothing that it depends on has changed and all of it is still there."""
+    current, _ = location.current() or (None, None)
+    if current is None or not manifest.is_up_to_date(current, run.contract, run.table, run.key_version):
+        return None
+    if not files_exist(location, current) or (run.aggregates and not run.aggregates.holds(location, current)):
+        return None
+    return current
+
+
+def _why_incomplete(run: RunContext, window: Window) -> str:
+    """Return why events of the window may still be on their way to the table; "" where none are."""
+    last = f"the table's last new data is of {run.table.appended_at:%Y-%m-%d %H:%M} UTC"
+    if run.table.appended_at < window.end:
+        return f"{last}, before the window's end"
+    if run.table.appended_at >= window.end + _IDLE_AFTER:
+        return ""
+    with run.phase(window, "look at partitions"):
+        behind = run.query(window).partitions_behind()
+    if not behind:
+        return ""
+    named = ", ".join(map(str, behind))
+    return f"{last}, and holds nothing that Kafka partitions {named} received after the window's end"
+
+
+def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[str, Any]:
+    if run.contract.window.on_late == "fail":
+        raise DataProblem("EXP-LATE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
+    return {"window": window.label, "state": "late", "reason": reason}
+
+
+def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest | None) -> dict[str, Any]:
+    location = run.location(window)
+    frame, stored = _compute(run, window)
+    try:
+        with run.phase(window, "verify"):
+            stats = _read_back(run, stored)
+            counted = _counts(run, window, stored.report, stats)
+            checks = _checks(run, stored.report, stats)
+        _require_clean(window, stats, checks)
+        empty = stats.rows == 0
+        result = WindowResult(
+            contract=run.contract,
+            window=window,
+            table=run.table,
+            run_id=run.record.id,
+            status="late" if incomplete else "empty" if empty else "complete",
+            counts=counted,
+            offsets=stored.report.offsets,
+            stats=stats,
+            checks=checks,
+            notes=manifest.notes(run.contract, stats, stored.report.cut, stored.report.replaced),
+            files=[File("data", stats.key, stats.size, stats.sha256, stats.rows)],
+            key_version=run.key_version,
+            previous_window=manifest.previous_document(previous) if previous else None,
+            aggregate_table=run.aggregates.name if run.aggregates else None,
+        )
+        if empty and run.contract.window.on_empty == "fail":
+            raise DataProblem("EXP-EMPTY", f"window {window.label} has no rows, and the contract wants some", "Check the source")
+        if run.dry_run:
+            cleanup.discard_files(location, run.record.id)
+            return _document(window, "dry_run", _manifest(run, result))
+        current, _ = location.current() or (None, None)
+        if current and not run.accept_fewer_events:
+            _require_all_events(window, current, result)
+        # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
+        if empty and run.contract.window.on_empty == "skip" and current is None:
+            cleanup.discard_files(location, run.record.id)
+            if incomplete:
+                return _incomplete_document(run, window, incomplete)
+            location.mark_skipped(run.record.id)
+            return _document(window, "skipped", _manifest(run, result))
+        return _publish(run, window, result, frame)
+    finally:
+        frame.release()
+
+
+def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
+    """Upload the rows. Text beyond ASCII that must be hashed is met first, and only then sent through Python."""
+    folder = run.location(window).run_folder(run.record.id)
+    ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
+    key = f"{folder}{run.contract.name}_{window.label}{ending}"
+    query, form = run.query(window), CsvFormat(run.contract.columns, run.contract.delivery)
+    for allow_non_ascii in (False, True):
+        with run.phase(window, "compute"):
+            frame = query.rows(allow_non_ascii=allow_non_ascii)
+            stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
+        if not stored.report.flagged.get(str(outcomes.NON_ASCII)):
+            break
+        frame.release()
+    for unfinished, upload_id in run.bucket.uploads(folder):
+        run.bucket.abort(unfinished, upload_id)  # a task that was tried twice began two
+    return frame, stored
+
+
+def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
+    with aws_errors(f"reading back s3://{run.bucket.name}/{stored.key}"):
+        body = run.bucket.s3.get_object(Bucket=run.bucket.name, Key=stored.key)["Body"]
+        return verify_file(stored.key, body, stored.parts, run.contract, csv.header(run.contract.columns, run.contract.delivery))
+
+
+def _counts(run: RunContext, window: Window, report: PartitionReport, stats: FileStats) -> dict[str, Any]:
+    query = run.query(window)
+    read = ReadCounts(
+        in_table=query.count_table() if run.table.records is None else run.table.records,
+        whole_table=run.contract.window.applies == "after_deduplication",
+        **query.count_read(),
+    )
+    counted = counts.reconcile(read, report, stats, aggregated=run.contract.aggregate is not None)
+    counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
+    return counted
+
+
+def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
+    results = implied_checks(run.contract, stats)
+    of_rows = [check for check in run.contract.check if check.each_row]
+    for number, check in enumerate(of_rows, outcomes.FIRST_CHECK):
+        results.append(CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0)))
+    overall = [check for check in run.contract.check if check.overall]
+    if overall:
+        values = {"rows": stats.rows} | {
+            f"{what}_{name}": value for name, total in stats.totals.items() for what, value in total.items()
+        }
+        row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
+        held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
+        for check, holds in zip(overall, held, strict=True):
+            results.append(CheckResult(check.id, check.severity, check.message, 0 if holds else 1, "file"))
+    return results
+
+
+def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
+    """Check what the columns promise without being asked: no empty cells, no values but those listed."""
+    results = []
+    for column in contract.columns:
+        if not column.nullable:
+            empty = stats.nulls.get(column.name, 0)
+            results.append(CheckResult(f"{column.name}_not_empty", "block", f"{column.name} is empty in some rows.", empty))
+        if column.allowed:
+            message = f"{column.name} has values other than {', '.join(column.allowed)}."
+            results.append(CheckResult(f"{column.name}_allowed", "block", message, stats.disallowed.get(column.name, 0)))
+    return results
+
+
+def _require_clean(window: Window, stats: FileStats, checks: list[CheckResult]) -> None:
+    if stats.personal:
+        hits = "; ".join(f"{what} in {count} rows" for what, count in sorted(stats.personal.items()))
+        raise Blocked(
+            "EXP-PERSONAL-DATA",
+            f"the file of {window.label} holds what looks like personal data ({hits})",
+            "Give the column a treatment in the contract, or keep it with a reason",
+        )
+    failed = [check for check in checks if check.severity == "block" and not check.passed]
+    if failed:
+        listed = "; ".join(f"{check.message} ({check.id}: {check.failed:,})" for check in failed)
+        raise Blocked("EXP-CHECK-BLOCKED", f"window {window.label}: {listed}", "Correct the source, or the check")
+
+
+def _require_all_events(window: Window, current: Manifest, result: WindowResult) -> None:
+    if current["content_sha256"] != result.stats.content_sha256 and manifest.lost_events(current, result):
+        raise Blocked(
+            "EXP-EVENTS-LOST",
+            f"window {window.label}: events that generation {current['generation']} was made of are no longer in the table, so a "
+            "new generation would lack them",
+            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
+            "together. To publish without these events, run once with --accept-fewer-events true",
+        )
+
+
+def _publish(run: RunContext, window: Window, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:
+    location = run.location(window)
+    with run.phase(window, "publish"):
+        described = attrs.evolve(result, files=[*result.files, *_describe(run, window, result)])
+        outcome = publish(location, _manifest(run, described), run.record, run.clock)
+        if outcome.state != PUBLISHED:
+            cleanup.discard_files(location, run.record.id)
+        if outcome.state == PUBLISHED and outcome.manifest["generation"] == 1:
+            location.unmark_skipped()
+    if run.aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
+        with run.phase(window, "keep aggregate"):
+            run.aggregates.write(location, window, outcome.manifest, frame.groups)
+    return _document(window, outcome.state, outcome.manifest)
+
+
+def _describe(run: RunContext, window: Window, result: WindowResult) -> list[File]:
+    """Write the data dictionary and the report beside the data."""
+    package = json.dumps(datapackage.data_package(result), indent=2, ensure_ascii=False).encode()
+    files = []
+    for role, name, content, content_type in (
+        ("datapackage", "datapackage.json", package, "application/json"),
+        ("report", "report.html", report.html(result).encode(), "text/html; charset=utf-8"),
+    ):
+        key = f"{run.location(window).run_folder(run.record.id)}{name}"
+        run.bucket.write(key, content, content_type)
+        files.append(File(role, run.bucket.key(key), len(content), hashlib.sha256(content).hexdigest()))
+    return files
+
+
+def _manifest(run: RunContext, result: WindowResult) -> Manifest:
+    now = run.clock()
+    run.record.require_time(now)
+    fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
+    return manifest.first_generation(result, fence, now)
+
+
+def _document(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
+    return {"window": window.label, "state": state, "reason": None} | {part: visible[part] for part in _REPEATED}
