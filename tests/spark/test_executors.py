@@ -94,8 +94,8 @@ def executors():
 
 
 def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
-    # So long that an executor uploads a part, and waits for its answer.
-    events = [{"id": f"{n:04}", "at": MONDAY, "text": f"{n:01000000}"} for n in range(14)]
+    # Some are so long that an executor uploads a part, and waits for its answer.
+    events = [{"id": f"{n:04}", "at": MONDAY, "text": f"{n:01000000}" if n < 14 else f"text {n}"} for n in range(300)]
     strange = [{"id": "x", "at": None, "text": ""}, {"id": " ", "at": MONDAY, "text": ""}]
     for part in range(3):
         lake.commit(TEXTS, *events[part::3], *strange, at=AS_OF)
