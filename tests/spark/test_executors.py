@@ -89,7 +89,7 @@ def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
 
 def executors():
     """The Java processes of a local cluster that this process has started."""
-    family = psutil.Process().children(recursive=True)
+    family = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
     return [each for each in family if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in each.cmdline()]
 
 
