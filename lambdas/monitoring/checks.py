@@ -17,7 +17,6 @@ from lambdas.monitoring.measurements import (
     KafkaTopics,
     SecretKeys,
     SnowflakeTables,
-    Sns,
     TableflowTables,
 )
 from lambdas.monitoring.settings import Monitored
@@ -81,7 +80,7 @@ class Clients:
     shown: SnowflakeTables
     results: ExportResults
     keys: SecretKeys
-    sns: Sns
+    sns: SNSClient
     now: Callable[[], float]
 
 
