@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -22,6 +23,9 @@ from lambdas.monitoring.measurements import (
 from lambdas.monitoring.settings import Monitored
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
 
 
 @attrs.frozen
