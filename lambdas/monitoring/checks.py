@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -17,12 +18,14 @@ from lambdas.monitoring.measurements import (
     KafkaTopics,
     SecretKeys,
     SnowflakeTables,
-    Sns,
     TableflowTables,
 )
 from lambdas.monitoring.settings import Monitored
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
 
 
 @attrs.frozen
@@ -81,7 +84,7 @@ class Clients:
     shown: SnowflakeTables
     results: ExportResults
     keys: SecretKeys
-    sns: Sns
+    sns: SNSClient
     now: Callable[[], float]
 
 

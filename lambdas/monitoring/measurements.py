@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -214,10 +215,6 @@ def _seconds(told: object) -> float | None:
         return None
 
 
-class Sns(Protocol):
-    def get_topic_attributes(self, **asked: Any) -> Any: ...
-
-
 @attrs.frozen
 class ExportResults:
     """What exports have published, below `prefix`."""
@@ -263,7 +260,7 @@ class ExportResults:
         return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
 
 
-def unconfirmed(sns: Sns, export: MonitoredExport) -> float:
+def unconfirmed(sns: SNSClient, export: MonitoredExport) -> float:
     """How many recipients get nothing: they never confirmed, or have left. SNS forgets them after two days."""
     with aws_call(f"asking for topic {export.topic}"):
         attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from lambdas import contract
 from lambdas.monitoring.checks import CheckResults
 from lambdas.shared.aws import aws_call
 
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_cloudwatch.type_defs import DimensionTypeDef, MetricDatumTypeDef, StatisticSetTypeDef
+
 #: Of 1,000 that CloudWatch takes in a call.
 _AT_ONCE: Final = 500
 
 
-class CloudWatch(Protocol):
-    def put_metric_data(self, **asked: Any) -> Any: ...
-
-
-def emit(client: CloudWatch, seen: CheckResults, deployment: str, now: float) -> None:
+def emit(client: CloudWatchClient, seen: CheckResults, deployment: str, now: float) -> None:
     """Raises Transient where CloudWatch doesn't take them."""
     data = list(_data(seen, deployment, datetime.fromtimestamp(now, UTC)))
     for at in range(0, len(data), _AT_ONCE):
@@ -30,10 +30,10 @@ def emit(client: CloudWatch, seen: CheckResults, deployment: str, now: float) ->
             client.put_metric_data(Namespace=contract.METRICS, MetricData=data[at : at + _AT_ONCE])
 
 
-def _data(seen: CheckResults, deployment: str, now: datetime) -> Iterator[dict[str, Any]]:
-    whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
+def _data(seen: CheckResults, deployment: str, now: datetime) -> Iterator[MetricDatumTypeDef]:
+    whole: DimensionTypeDef = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
     for (metric, of), value in seen.values.items():
-        own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
+        own: DimensionTypeDef = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
         yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
     for metric in seen.metrics:
         lacking = float(len(seen.unseen.get(metric, [])))
@@ -51,5 +51,5 @@ def _data(seen: CheckResults, deployment: str, now: datetime) -> Iterator[dict[s
         }
 
 
-def _statistics(values: list[float]) -> dict[str, float]:
+def _statistics(values: list[float]) -> StatisticSetTypeDef:
     return {"SampleCount": len(values), "Sum": sum(values), "Minimum": min(values), "Maximum": max(values)}
