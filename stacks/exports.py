@@ -24,7 +24,6 @@ from stacks.constructs.acknowledged import acknowledge
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import OwnFunction
 from stacks.constructs.mail import alarm_topic, mail_topic
-from stacks.constructs.on_schedule import OnSchedule
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, role
 from stacks.data import DataStack
 from stacks.settings import PublishedSettings, topic_arns, topic_name
@@ -32,8 +31,6 @@ from stacks.settings import PublishedSettings, topic_arns, topic_name
 #: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-#: What the notification is called with when no event of Glue's came.
-_CATCH_UP: Final = {"operation": "catch_up"}
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
@@ -156,15 +153,6 @@ class ExportsStack(LakeferryStack):
             statements=[*self._may_tell(), settings.may_read()],
             dead_letters=self.dead_letters,
         )
-        OnSchedule(
-            self,
-            "CatchUpSchedule",
-            function,
-            cron="40 * * * ? *",
-            purpose="Tells what no event told",
-            dead_letters=self.dead_letters,
-            event=_CATCH_UP,
-        )
         names = [str(job.name) for job in self.jobs.values()]
         for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):
             rule = events.Rule(
@@ -186,7 +174,7 @@ class ExportsStack(LakeferryStack):
     def _may_tell(self) -> list[Statement]:
         """It reads records and manifests, never a file of rows."""
         arn = self.lake.arn
-        records = [f"{arn}/{data.EXPORTS}/*/{part}/*" for part in ("runs", "manifests", "skipped")]
+        records = [f"{arn}/{data.EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
         jobs = [self.own_arn("glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),

@@ -57,23 +57,27 @@ class Objects:
             raise LakeferryError(errors.DOCUMENT, f"s3://{self.bucket}/{key} is not a JSON object")
         return Found(document, etag)
 
-    def write(self, key: str, document: dict[str, Any], *, over: str | None) -> bool:
-        """Over the object with this ETag or, for None, where there is none yet; False where somebody else was faster, which
-        may also be this very write, sent twice."""
+    def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
+        """Write over the object with this ETag or, for None, where there is none yet. Return the new ETag.
+
+        None if another write was faster; that may also be this very write, sent twice.
+        """
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
         with aws_call(f"writing s3://{self.bucket}/{key}"):
             try:
                 if over:
-                    self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over)
+                    answer = self.client.put_object(
+                        Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over
+                    )
                 else:
-                    self.client.put_object(
+                    answer = self.client.put_object(
                         Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
                     )
             except ClientError as error:
                 if error_code(error) in (*_CONFLICT, *_GONE):
-                    return False
+                    return None
                 raise
-        return True
+        return str(answer["ETag"])
 
     def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """In the order of keys, those later than `after`."""
