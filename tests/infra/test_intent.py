@@ -362,13 +362,16 @@ def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
     assert sorted(states) == ["ERROR", "EXPIRED", "FAILED", "STOPPED", "SUCCEEDED", "TIMEOUT"]
 
 
-def test_what_no_event_told_is_told_within_the_hour(dev):
-    """N3: by a call in the words that the notification knows."""
-    from lambdas.handlers import notifications
-
-    (body,) = [one for one in dev.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" not in one]
-    assert json.loads(body["Target"]["Input"]) == notifications.CATCH_UP
-    assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
+def test_an_event_about_a_run_is_kept_for_a_day_and_then_for_two_weeks(dev):
+    """N3: by EventBridge while the function can't be invoked, then in the dead-letter queue, which has an alarm."""
+    for body in dev.resources("AWS::Events::Rule").values():
+        assert body["Targets"][0]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 24 * 3600
+    (function,) = [
+        body for body in dev.resources("AWS::Lambda::Function", "exports").values() if body["Handler"] == contract.NOTIFY
+    ]
+    (queue,) = dev.resources("AWS::SQS::Queue", "exports").items()
+    assert queue[0][1] in json.dumps(function["DeadLetterConfig"])
+    assert queue[1]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 AGES = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
