@@ -13,6 +13,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from exports import contract as contracts
+from exports import cron
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import closed_windows
@@ -20,7 +21,6 @@ from lambdas.confluent import telemetry
 from lambdas.confluent.client import RestClient, get_path, objects, require_text, text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared import cron
 from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
