@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import Window, closed_windows

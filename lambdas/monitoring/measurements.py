@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 from botocore.exceptions import ClientError
 
-from exports import contract as contracts
-from exports import cron
+from exports import contracts, cron
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import closed_windows

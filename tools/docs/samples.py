@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Contract
 from exports.windows import window_of
 from glue_jobs.delivery import counts, manifest
