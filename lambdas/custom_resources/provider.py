@@ -212,7 +212,7 @@ def _named(asked: Request) -> Iterator[None]:
 
 
 def _targets(
-    asked: Request, handler: ResourceHandler, before: Properties | None, spec: Properties
+    asked: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
     """The object that shall be there, and one that CloudFormation doesn't know of and that shall go."""
     wanted = Identity(asked.kind, asked.logical_id, request.generation_of(handler, spec))
@@ -225,7 +225,7 @@ def _targets(
     return wanted, attrs.evolve(wanted, generation=request.generation_of(handler, before)) if wanted == current else None
 
 
-def _previous(asked: Request, spec: type[Properties]) -> Properties | None:
+def _previous(asked: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:
     try:
         return parse(spec, asked.before, strict=False) if asked.verb == UPDATE else None
     except BadProperties:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import attrs
 from botocore.exceptions import ClientError
@@ -21,9 +21,12 @@ from cattrs import Converter
 
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
-from lambdas.shared.aws import DynamoDb, aws_call, error_code
+from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, StaleRequest, Transient
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 KEY_ATTRIBUTE: Final = "id"
 EXPIRY_ATTRIBUTE: Final = "expires"
@@ -47,7 +50,7 @@ class Documents(Protocol):
 class DynamoDocuments:
     """The table's partition key is a string called `id`; its time-to-live attribute is `expires`."""
 
-    client: DynamoDb
+    client: DynamoDBClient
     table: str
 
     def read(self, key: str) -> Versioned:

@@ -11,7 +11,19 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 from cattrs import Converter
@@ -19,20 +31,29 @@ from cattrs import Converter
 from lambdas import contract
 from lambdas.shared.errors import BadProperties
 
-T = TypeVar("T", bound="Properties")
+T = TypeVar("T", bound="Properties[Any]")
+C = TypeVar("C")
+O_co = TypeVar("O_co", bound=tuple[str, ...], covariant=True)
 
 #: What CloudFormation and the lifecycle themselves put among the properties.
 RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.REPAIR})
 
 
 @attrs.frozen
-class Properties:
-    """The schema of a resource type. TYPE is its name in stacks, OUTPUTS are what `Fn::GetAtt` gives, CREATE_ONLY are properties
-    whose change makes another object."""
+class Properties(Generic[O_co]):
+    """The schema of a resource type, and of what `Fn::GetAtt` gives: `class TopicProps(Properties[TopicOutputs])`.
+
+    TYPE is its name in stacks, CREATE_ONLY are the properties whose change makes another object.
+    """
 
     TYPE: ClassVar[str] = ""
-    OUTPUTS: ClassVar[tuple[str, ...]] = ()
+    OUTPUTS: ClassVar[type[Any]] = tuple
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is Properties:
+                cls.OUTPUTS = get_args(base)[0]
 
     def problems(self) -> Iterable[tuple[str, str]]:
         """Mistakes that only several properties together show: name and what is wrong."""
@@ -43,6 +64,23 @@ def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()
     """A property; `doc` is what the reference says of it. list and dict as default stand for an empty one."""
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
+
+
+@dataclass_transform(field_specifiers=(prop,), kw_only_default=True, frozen_default=True)
+def properties(cls: type[C]) -> type[C]:
+    """Make a frozen attrs class of a class whose fields are `prop(…)`: mypy knows which of them are required."""
+    return attrs.frozen(cls)
+
+
+def declared(given: Properties[Any]) -> dict[str, Any]:
+    """Return what a template has to say: the values that are not the defaults."""
+    defaults = {field.name: _default(field) for field in attrs.fields(type(given))}
+    return {name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]}
+
+
+def _default(field: attrs.Attribute[Any]) -> Any:
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
 
 
 def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:

@@ -1,4 +1,10 @@
-"""How the kinds look for their objects, and what they make of not finding them, or of finding somebody else's."""
+"""How resource types name their objects, look for them, and treat one that is missing or that somebody else created.
+
+Snowflake gives no ids, so names are identities: deterministic, in plain capitals, kept apart from all other resources by the
+hash in `context.name`. The comment holds the same name: an object of our name without it is unmanaged, and is neither changed
+nor dropped, also where the user chose the name. External ids are derived from `context.origin`, which a resource keeps when it
+is replaced: the new volume presents the id that the role's trust policy already names.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +23,31 @@ from lambdas.snowflake.sql import Sql
 Ctx: TypeAlias = Context[Snowflake]
 
 
+def object_name(context: Ctx, chosen: str = "") -> str:
+    """The object's name: the one that the user chose, otherwise ours."""
+    return chosen.upper() if chosen else sql.plain_name(context.name)
+
+
+def ownership_tag(context: Ctx) -> str:
+    """What the comment of an object of ours holds; somebody may have added words of his own."""
+    return f"lakeferry {context.name}"
+
+
+def ownership_comment(context: Ctx) -> Sql:
+    return sql.literal(ownership_tag(context))
+
+
+def external_id(context: Ctx) -> str:
+    return sql.external_id_of(context.origin)
+
+
 def shown(context: Ctx, show: Sql, name: str) -> Row | None:
     """The row of exactly that name, whoever's it is. Patterns of SHOW find more: they know wildcards and no case."""
     return next((row for row in context.vendor.run(show) if row.get("name") == name), None)
 
 
 def is_ours(context: Ctx, row: Row) -> bool:
-    return sql.ownership_tag(context) in row.get("comment", "")
+    return ownership_tag(context) in row.get("comment", "")
 
 
 def ours(context: Ctx, show: Sql, name: str) -> Row | None:
@@ -33,7 +57,7 @@ def ours(context: Ctx, show: Sql, name: str) -> Row | None:
         return row
     if context.deleting:
         return None
-    raise Refused(snowflake_errors.FOREIGN, f"{name} exists, and its comment doesn't hold `{sql.ownership_tag(context)}`")
+    raise Refused(snowflake_errors.FOREIGN, f"{name} exists, and its comment doesn't hold `{ownership_tag(context)}`")
 
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:

@@ -44,7 +44,7 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
         volume=sql.reference(sql.named(spec.volume)),
         integration=sql.reference(sql.named(spec.integration)),
         source=source,
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
     try:
         context.vendor.run(made)

@@ -38,7 +38,7 @@ _DROP: Final = "DROP DATABASE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
@@ -46,7 +46,7 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
         namespaces=_literals(spec.namespaces),
         seconds=sql.number(spec.sync_seconds),
         volume=sql.reference(sql.named(spec.volume)),
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -81,7 +81,7 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 

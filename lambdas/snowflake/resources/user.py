@@ -34,14 +34,14 @@ _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
 
 def create(context: Ctx, spec: UserProps) -> str:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     pair = _kept_pair(context, spec, name)
     made = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         settings=sql.listed(_settings(spec).values(), " "),
         key=sql.literal(pair.public),
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
     context.vendor.run(made)
     return name
@@ -85,7 +85,7 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 

@@ -22,7 +22,7 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
-    context.vendor.run(sql.statement(_CREATE, comment=sql.ownership_comment(context), **_settings(context, spec)))
+    context.vendor.run(sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec)))
     return _name(context, spec)
 
 
@@ -61,4 +61,4 @@ def _show(name: str) -> Sql:
 
 
 def _name(context: Ctx, spec: WarehouseProps) -> str:
-    return sql.object_name(context, spec.name)
+    return lookup.object_name(context, spec.name)
