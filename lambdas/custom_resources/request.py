@@ -110,6 +110,11 @@ STARTED: Final = "StartedAt"
 DISCARD: Final = "Discard"
 
 
+def is_first_call(event: Mapping[str, Any]) -> bool:
+    """Whether CDK's framework calls for the first time on this request, to have the resource named."""
+    return STARTED not in event
+
+
 @attrs.frozen
 class Request:
     """`verb` is Create, Update or Delete; `physical_id` is "" on Create. `started` and `discard` are what `on_event` added."""
