@@ -117,8 +117,8 @@ class Notifier:
 
     def _notify(self, key: str, audience: str, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]) -> None:
         """Send one audience the mail that is due, if one is. Raises LakeferryError."""
-        found = self.objects.read(key)
-        marker, etag = (cattrs.structure(found.document, Marker), found.etag) if found else (Marker(), "")
+        stored = self.objects.read(key)
+        marker, etag = (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
         state, after = marker.pending_state(news), marker.after(news)
         if state is None or (audience == ENGINEERS and state not in message.FOR_ENGINEERS):
             if after != marker:

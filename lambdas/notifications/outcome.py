@@ -185,9 +185,9 @@ def _last(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:
     labels = [listed.key.removeprefix(folder).removesuffix(".json") for listed in objects.list(folder)]
     earlier = [label for label in labels if window == RUN or label < window]
     for label in sorted(earlier, reverse=True)[:_MANIFESTS]:
-        found = objects.read(f"{folder}{label}.json")
-        if found and found.document.get("rows", {}).get("rows"):
-            return found.document
+        stored = objects.read(f"{folder}{label}.json")
+        if stored and stored.document.get("rows", {}).get("rows"):
+            return stored.document
     return {}
 
 
@@ -219,7 +219,7 @@ def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> JobRun:
 def find_record(objects: Objects, folder: str, run: JobRun) -> dict[str, Any] | None:
     """Return the record that names the job run: normally the first that was begun after the run started."""
     for listed in objects.list(folder, after=f"{folder}{run.started - _SKEW:{_ID_TIME}}"):
-        found = objects.read(listed.key)
-        if found and found.document.get("job_run_id") == run.id:
-            return found.document
+        stored = objects.read(listed.key)
+        if stored and stored.document.get("job_run_id") == run.id:
+            return stored.document
     return None

@@ -28,21 +28,21 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
     """PENDING will do: it may stay so until the first table is written."""
-    found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    require_working(context, spec, found)
-    return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
+    actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    require_working(context, spec, actual)
+    return {"id": object_id, "name": text(actual, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """A cluster has one integration with Glue only, so the old one goes before one with another role comes."""
-    found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    database = text(found, "spec", "config", "custom_database")
-    if text(found, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
+    actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    database = text(actual, "spec", "config", "custom_database")
+    if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
         database and not spec.database
     ):
         raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} uses another role or database")
     changes: dict[str, Any] = {}
-    if text(found, "spec", "display_name") != context.name:
+    if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     if database != spec.database:
         changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}

@@ -44,37 +44,37 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
 
 def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
     """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
-    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
-    phase = text(found, "status", "phase")
-    if phase == "FAILED" or get_path(found, "spec", "suspended") is True:
+    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    phase = text(actual, "status", "phase")
+    if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
         resume(context, spec, _ROUTE + path(spec.topic))
-        raise _fault(spec, text(found, "status", "error_message"), failed=phase == "FAILED")
-    if broken := objects(found, "status", "failing_table_formats"):
+        raise _fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
+    if broken := objects(actual, "status", "failing_table_formats"):
         raise _fault(spec, "; ".join(text(one, "error_message") for one in broken), failed=True)
-    table_path = text(found, "spec", "storage", "table_path")
+    table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
     if spec.await_catalog:
-        _require_synced(context, spec, found)
+        _require_synced(context, spec, actual)
     base, middle, _ = table_path.partition("/v1/")
     return {
         "topic": object_id,
         "table_path": table_path,
         "table_base": base + middle,
-        "write_mode": text(found, "status", "write_mode"),
+        "write_mode": text(actual, "status", "write_mode"),
     }
 
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     wanted = _storage(spec)
-    if any(text(found, "spec", "storage", name) != value for name, value in wanted.items()):
+    if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    current = get_path(found, "spec", "config")
+    current = get_path(actual, "spec", "config")
     if config := {name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)}:
         changes["config"] = config
-    if set(get_path(found, "spec", "table_formats") or []) != set(_formats(spec)):
+    if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):
         changes["table_formats"] = _formats(spec)
     if changes:
         client(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**cluster_ref(spec), **changes}})
@@ -100,9 +100,9 @@ def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceF
     return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=FAULT_PATIENCE)
 
 
-def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, Any]) -> None:
+def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, Any]) -> None:
     """Raise InProgress until all catalogs show the table, ResourceFailed where one fails."""
-    statuses = objects(found, "status", "catalog_sync_statuses")
+    statuses = objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
     integrations = client(context, spec).pages(catalog_integration.ROUTE, **query(spec))
@@ -112,8 +112,8 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, An
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
     seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
-    told = ", ".join(seen) or "the cluster has no catalog integration"
-    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
+    states = ", ".join(seen) or "the cluster has no catalog integration"
+    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 
 
 def _is(current: Any, wanted: Any) -> bool:
