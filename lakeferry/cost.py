@@ -10,8 +10,8 @@ import attrs
 
 from deployments.check import Plan
 from deployments.model import Deployment, Export
+from exports import cron
 from lakeferry import prices
-from lambdas.shared import cron
 
 HOURS: Final = 730.0
 #: Thirty days without a change of clocks in most zones, to count how often exports run.

@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 
 from exports import check as checks
-from exports import contract as contracts
-from exports import topic_schema
+from exports import contracts, topic_schema
 from exports.toml_model import BadFile
 from lakeferry import exporting, world
 from lakeferry.bootstrap import ROOT

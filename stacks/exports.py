@@ -20,7 +20,7 @@ from lambdas import contract
 from stacks.base import LakeferryStack, own_arn, pascal_case
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.export_job import ExportJobs
-from stacks.constructs.function import FunctionSchedule, PythonFunction
+from stacks.constructs.function import PythonFunction
 from stacks.constructs.mail import AlarmTopic, mail_topic
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, acknowledge, allow, role
 from stacks.data import DataStack
@@ -30,8 +30,6 @@ from stacks.settings import PublishedSettings, topic_arns, topic_name
 #: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-#: What the notification is called with when no event of Glue's came.
-_CATCH_UP: Final = {"operation": "catch_up"}
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
@@ -151,15 +149,6 @@ class ExportsStack(LakeferryStack):
             statements=[*self._may_notify(), settings.may_read()],
             dead_letters=self.dead_letters,
         )
-        FunctionSchedule(
-            self,
-            "CatchUpSchedule",
-            function=function,
-            cron="40 * * * ? *",
-            purpose="Tells what no event told",
-            dead_letters=self.dead_letters,
-            event=_CATCH_UP,
-        )
         names = [str(job.name) for job in self.jobs.values()]
         for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):
             rule = events.Rule(
@@ -181,7 +170,7 @@ class ExportsStack(LakeferryStack):
     def _may_notify(self) -> list[Statement]:
         """It reads records and manifests, never a file of rows."""
         arn = self.lake.arn
-        records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests", "skipped")]
+        records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
         jobs = [own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),

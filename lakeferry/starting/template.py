@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports import contract as contracts
+from exports import contracts
 from lakeferry.starting.questions import EXAMPLE, NEW, NONE, Answers, names
 from lakeferry.starting.toml_edit import written
 

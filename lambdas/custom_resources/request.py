@@ -132,8 +132,8 @@ class Request:
 
     @property
     def identity(self) -> Identity | None:
-        found = parse_physical_id(self.physical_id)
-        return found if found and (found.kind, found.logical_id) == (self.kind, self.logical_id) else None
+        parsed = parse_physical_id(self.physical_id)
+        return parsed if parsed and (parsed.kind, parsed.logical_id) == (self.kind, self.logical_id) else None
 
     @property
     def mark(self) -> str:

@@ -1,24 +1,21 @@
-"""Properties of a resource: a frozen attrs class a kind, read from what CloudFormation sends.
+"""Properties of a resource: a frozen attrs class for each resource type, read from what CloudFormation sends.
 
-CloudFormation sends booleans and numbers as strings, at any depth. Properties of the stack's last deployment come back on
-updates and deletes, also when a newer release has read them differently since, so those are read leniently: what is
-unknown is left out, and what is missing has its default. A property that comes to a kind after a release needs one.
-What is new is read strictly, and all its mistakes are told at once.
+CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also bring the properties of the last
+deployment, which an older release may have declared. Those are read leniently: unknown ones are left out, missing ones have
+their default. So a property that is added to a type after a release needs a default. New properties are read strictly, and
+all mistakes in them are reported at once.
 """
 
 from __future__ import annotations
 
 import difflib
-import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import (
     Any,
     ClassVar,
     Final,
     Generic,
-    Literal,
     TypeVar,
-    Union,
     dataclass_transform,
     get_args,
     get_origin,
@@ -56,12 +53,12 @@ class Properties(Generic[O_co]):
                 cls.OUTPUTS = get_args(base)[0]
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Mistakes that only several properties together show: name and what is wrong."""
+        """Return mistakes that only several properties together show: name and what is wrong."""
         return ()
 
 
 def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()) -> Any:
-    """A property; `doc` is what the reference says of it. list and dict as default stand for an empty one."""
+    """Declare a property; `doc` is its text in the reference. list and dict as default stand for an empty one."""
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
 
@@ -84,36 +81,32 @@ def _default(field: attrs.Attribute[Any]) -> Any:
 
 
 def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
-    """Raises BadProperties. Unknown names are mistakes only where `strict`."""
+    """Raises BadProperties with all mistakes. Unknown names are mistakes only if `strict`."""
     fields = {field.name: field for field in attrs.fields(cls)}
     hints = get_type_hints(cls)
-    found: list[tuple[str, str]] = []
+    problems: list[tuple[str, str]] = []
     values: dict[str, Any] = {}
     for name in given.keys() - fields.keys() - RESERVED if strict else ():
         close = difflib.get_close_matches(name, list(fields), n=1)
-        found.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
+        problems.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
     for name, field in fields.items():
         if name in given:
             try:
-                values[name] = _value(field, hints[name], given[name])
+                values[name] = _CONVERTER.structure(given[name], hints[name])
             except (ValueError, TypeError) as error:
-                found.append((name, str(error)))
+                problems.append((name, str(error)))
+                continue
+            if (choices := field.metadata["one_of"]) and values[name] not in choices:
+                why = f"{given[name]!r} is none of {', '.join(map(str, choices))}. {field.metadata['doc']}"
+                problems.append((name, why))
         elif field.default is attrs.NOTHING:
-            found.append((name, f"is missing. {field.metadata['doc']}"))
-    if not found:
-        properties = cls(**values)
-        found.extend(properties.problems())
-        if not found:
-            return properties
-    raise BadProperties(sorted(found))
-
-
-def _value(field: attrs.Attribute[Any], kind: Any, given: Any) -> Any:
-    value = _CONVERTER.structure(given, kind)
-    choices = field.metadata["one_of"]
-    if choices and value not in choices:
-        raise ValueError(f"{given!r} is none of {', '.join(map(str, choices))}. {field.metadata['doc']}")
-    return value
+            problems.append((name, f"is missing. {field.metadata['doc']}"))
+    if not problems:
+        parsed = cls(**values)
+        problems.extend(parsed.problems())
+        if not problems:
+            return parsed
+    raise BadProperties(sorted(problems))
 
 
 def _boolean(given: Any, _: type) -> bool:
@@ -149,29 +142,10 @@ def _mapping(given: Any, kind: Any) -> dict[str, Any]:
     return {str(name): _CONVERTER.structure(value, get_args(kind)[1]) for name, value in given.items()}
 
 
-def _choice(given: Any, kind: Any) -> Any:
-    if given not in get_args(kind):
-        raise ValueError(f"{given!r} is none of {', '.join(map(str, get_args(kind)))}")
-    return given
-
-
-def _optional(given: Any, kind: Any) -> Any:
-    return None if given is None else _CONVERTER.structure(given, next(one for one in get_args(kind) if one is not type(None)))
-
-
-def _is(origin: Any) -> Callable[[Any], bool]:
-    return lambda kind: get_origin(kind) == origin
-
-
-def _is_optional(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
-
-
+#: cattrs' own hooks read text as a list of characters, and know no booleans and numbers that come as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
 _CONVERTER.register_structure_hook(bool, _boolean)
 _CONVERTER.register_structure_hook(int, _integer)
 _CONVERTER.register_structure_hook(str, _text)
-_CONVERTER.register_structure_hook_func(_is(list), _list)
-_CONVERTER.register_structure_hook_func(_is(dict), _mapping)
-_CONVERTER.register_structure_hook_func(_is(Literal), _choice)
-_CONVERTER.register_structure_hook_func(_is_optional, _optional)
+_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is list, _list)
+_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is dict, _mapping)

@@ -46,14 +46,14 @@ def shown(context: Ctx, show: Sql, name: str) -> Row | None:
     return next((row for row in context.vendor.run(show) if row.get("name") == name), None)
 
 
-def is_ours(context: Ctx, row: Row) -> bool:
+def is_managed(context: Ctx, row: Row) -> bool:
     return ownership_tag(context) in row.get("comment", "")
 
 
-def ours(context: Ctx, show: Sql, name: str) -> Row | None:
+def managed(context: Ctx, show: Sql, name: str) -> Row | None:
     """None where there is none. Somebody else's counts as none to delete, and raises Refused otherwise."""
     row = shown(context, show, name)
-    if row is None or is_ours(context, row):
+    if row is None or is_managed(context, row):
         return row
     if context.deleting:
         return None
@@ -62,20 +62,20 @@ def ours(context: Ctx, show: Sql, name: str) -> Row | None:
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:
     """Raises ResourceMissing where it is not there."""
-    if row := ours(context, show, name):
+    if row := managed(context, show, name):
         return row
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")
 
 
 def ids(context: Ctx, show: Sql, name: str, object_id: str = "") -> list[str]:
-    return [object_id or name] if ours(context, show, name) else []
+    return [object_id or name] if managed(context, show, name) else []
 
 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
     """Quiet about what is gone, and about what isn't ours."""
     with contextlib.suppress(NotFound):
         row = shown(context, show, name)
-        if row is not None and is_ours(context, row):
+        if row is not None and is_managed(context, row):
             context.vendor.run(statement)
 
 

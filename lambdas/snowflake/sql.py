@@ -91,11 +91,11 @@ def split(text: str) -> tuple[str, ...]:
     names: list[str] = []
     at = 0
     while at < len(text):
-        found = _PART.match(text, at)
-        if not found:
+        match = _PART.match(text, at)
+        if not match:
             return ()
-        names.append(named(found[0]))
-        at = found.end()
+        names.append(named(match[0]))
+        at = match.end()
         if at < len(text) and text[at] != ".":
             return ()
         at += 1
@@ -131,8 +131,8 @@ CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in capita
 
 def plain_name(name: str) -> str:
     """A resource's name, as an identifier that needs no quotes."""
-    made = name.upper().replace("-", "_")
-    return made if made[0].isalpha() else f"_{made}"
+    plain = name.upper().replace("-", "_")
+    return plain if plain[0].isalpha() else f"_{plain}"
 
 
 def name_problems(chosen: str, name: str = "name") -> Iterator[tuple[str, str]]:

@@ -11,11 +11,10 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from deployments.model import Export
-from exports import contract as contracts
+from exports import contracts, cron
 from exports.windows import Window, window_of
 from lakeferry.rehearsal.proof import NotProven, Proof, require
 from lakeferry.rehearsal.stage import Stage, until
-from lambdas.shared import cron
 
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")

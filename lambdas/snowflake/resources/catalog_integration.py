@@ -32,7 +32,7 @@ _DROP: Final = "DROP CATALOG INTEGRATION IF EXISTS {name}"
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
     name = lookup.object_name(context)
-    made = sql.statement(
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         namespace=sql.literal(spec.namespace),
@@ -44,7 +44,7 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         seconds=sql.number(spec.refresh_seconds),
         comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 

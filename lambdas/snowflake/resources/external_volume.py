@@ -30,7 +30,7 @@ _DROP: Final = "DROP EXTERNAL VOLUME IF EXISTS {name}"
 
 def create(context: Ctx, spec: ExternalVolumeProps) -> str:
     name = lookup.object_name(context)
-    made = sql.statement(
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         location=sql.literal(name),
@@ -39,7 +39,7 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
         external_id=sql.literal(lookup.external_id(context)),
         comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 

@@ -32,9 +32,9 @@ def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | No
 
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
-    found = lookup.existing(context, _show(object_id), object_id)
+    actual = lookup.existing(context, _show(object_id), object_id)
     wanted = {"size": WAREHOUSE_SIZES[spec.size], "auto_suspend": str(spec.auto_suspend_seconds), "auto_resume": "true"}
-    if any(found.get(column, "").lower() != value.lower() for column, value in wanted.items()):
+    if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
         context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
 
 
