@@ -21,6 +21,7 @@ from policies import ACCOUNT, Reader
 from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
+from lambdas.confluent.properties import CLUSTER_NAME
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.monitoring import metrics
 from lambdas.monitoring.checks import CheckResults
@@ -134,7 +135,7 @@ def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
     for grant in Reader(assembly).grants():
         writes = {action for action in grant.actions if action.startswith(("s3:Put", "s3:Delete", "s3:Abort"))}
         if writes and any("TableflowBucket" in one for one in grant.resources):
-            assert grant.role.startswith(("confluent.TableflowRole", "confluent.PurgeIsComplete"))
+            assert grant.role.startswith(("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole"))
 
 
 def test_every_log_group_ends(assembly):
@@ -163,15 +164,15 @@ def test_data_goes_or_stays_as_the_file_says(dev, prod):
     } == {"Delete"}
 
 
-def _purged(assembly):
-    resources = assembly.resources(contract.PURGE_TYPE).values()
-    return sorted(next(iter(set(body) & set(contract.PURGES))) for body in resources)
+def _cleaned_up(assembly):
+    resources = assembly.resources(contract.CLEANUP_TYPE).values()
+    return sorted(next(iter(set(body) & set(contract.CLEANUPS))) for body in resources)
 
 
-def test_nothing_purges_data_that_stays(dev, prod):
+def test_nothing_cleans_up_data_that_stays(dev, prod):
     """I20."""
-    assert _purged(prod) == []
-    assert _purged(dev) == ["bucket", "bucket", "glue_database"]
+    assert _cleaned_up(prod) == []
+    assert _cleaned_up(dev) == ["bucket", "bucket", "glue_database"]
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
 
 
@@ -179,7 +180,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
     seen = set()
     for template in assembly.templates.values():
         for body in template["Resources"].values():
-            if body["Type"].startswith("Custom::") and body["Type"] != contract.PURGE_TYPE:
+            if body["Type"].startswith("Custom::") and body["Type"] != contract.CLEANUP_TYPE:
                 given = body["Properties"]
                 fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].handler.PROPERTIES)
                 seen.add(given["kind"])
@@ -199,7 +200,7 @@ def test_each_account_has_the_rights_that_the_contract_says(dev):
     entries = {
         (body["operation"], body["resource_type"], name)
         for body in dev.resources("Custom::LakeferryAcl").values()
-        for name in body.get("resource_names") or [body["resource_name"]]
+        for name in body.get("resource_names") or [body.get("resource_name", CLUSTER_NAME)]
     }
     topics = {topic.name for topic in dev.plan.deployment.topics}
     assert {name for operation, kind, name in entries if (operation, kind) == ("READ", "TOPIC")} == topics
