@@ -164,6 +164,27 @@ def test_data_goes_or_stays_as_the_file_says(dev, prod):
     } == {"Delete"}
 
 
+def test_a_deployment_takes_few_functions(dev):
+    for kind, most in (("AWS::Lambda::Function", 18), ("AWS::StepFunctions::StateMachine", 3), ("AWS::IAM::Role", 24)):
+        assert len(dev.resources(kind)) <= most, kind
+
+
+def test_a_pool_of_flink_is_there_where_a_statement_runs_in_it(dev, prod):
+    """The key stays, so no other stack keeps the last statement from going."""
+    for assembly, pools in ((dev, 1), (prod, 0)):
+        assert bool(assembly.plan.deployment.statements) == bool(pools)
+        assert len(assembly.resources("Custom::LakeferryFlinkComputePool")) == pools
+        assert ("FlinkComputePoolId" in assembly.templates["confluent"]["Outputs"]) == bool(pools)
+        (key,) = [one for one in assembly.resources("Custom::LakeferryApiKey").values() if one["service"] == "flink"]
+        assert ("compute_pool_id" in key) == bool(pools)
+
+
+def test_every_function_traces_and_logs_json(assembly):
+    for body in assembly.resources("AWS::Lambda::Function").values():
+        assert body["TracingConfig"] == {"Mode": "Active"}
+        assert body["LoggingConfig"]["LogFormat"] == "JSON"
+
+
 def _cleaned_up(assembly):
     resources = assembly.resources(contract.CLEANUP_TYPE).values()
     return sorted(next(iter(set(body) & set(contract.CLEANUPS))) for body in resources)
