@@ -1,4 +1,4 @@
-"""Exports: when each runs, and what is told about its runs and to whom."""
+"""Exports: when each runs, and who is notified of its runs."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class ExportsStack(LakeferryStack):
             "CatchUpSchedule",
             function=function,
             cron="40 * * * ? *",
-            purpose="Tells what no event told",
+            purpose="Notifies of runs that no event reported",
             dead_letters=self.dead_letters,
             event=_CATCH_UP,
         )
