@@ -26,6 +26,7 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.monitoring import metrics
 from lambdas.monitoring.checks import CheckResults
 from lambdas.shared import deployment as settings
+from lambdas.snowflake.properties import USAGE
 
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
@@ -210,7 +211,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
                 assert set(given) <= {*fields, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
     left = set(RESOURCE_TYPES) - seen
-    assert left <= {"snowflake_linked_database", "connector", "flink_statement", "schema"}
+    assert left <= {"snowflake_linked_database", "connector", "flink_statement", "flink_compute_pool", "schema"}
 
 
 def test_each_account_has_the_rights_that_the_contract_says(dev):
@@ -303,7 +304,7 @@ def test_the_watch_gets_the_key_of_snowflakes_reader_only_where_it_asks_about_ta
 
 def test_the_reader_may_read_the_linked_database(moved):
     grants = [body for body in moved.resources("Custom::LakeferrySnowflakeGrant").values() if "Linked" in str(body["name"])]
-    assert {(body["privilege"], body["on"]) for body in grants} == {
+    assert {(body.get("privilege", USAGE), body["on"]) for body in grants} == {
         ("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"),
     }  # fmt: skip
     assert {str(body["to_role"]) for body in grants} == {"{'Fn::GetAtt': ['ReaderRole', 'name']}"}

@@ -72,7 +72,7 @@ def test_the_way_of_a_notice_is_drawn(templates):
 
 
 def test_who_makes_what_is_at_a_vendor_is_drawn(templates):
-    assert "aws_lambda_function_confluentiscomplete -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+    assert "aws_lambda_function_confluentprovider -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
 
 
 def test_an_arrow_that_a_longer_way_tells_is_left_out():
