@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -30,8 +31,8 @@ _GLUE: Final = ("output", "error")
 _RUNS: Final = 50
 _STREAMS: Final = 20
 _PAGE: Final = 1000
-#: What the Lambda service writes around each call.
-_AROUND: Final = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")
+#: What the Lambda service writes around each call: of functions that log JSON, objects whose type is of the platform.
+_AROUND: Final = re.compile(r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.')
 
 
 @attrs.frozen
@@ -75,7 +76,7 @@ def of(here: Ground, name: str, last: int, *, everything: bool = False) -> list[
         if name not in FUNCTIONS:
             return list(_of_export(here, name, last))
         run = _of_functions(here, name)
-    lines = [line for line in run.lines if everything or not line.text.startswith(_AROUND)]
+    lines = [line for line in run.lines if everything or not _AROUND.match(line.text)]
     return [attrs.evolve(run, lines=lines[-last:])]
 
 

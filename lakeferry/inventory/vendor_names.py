@@ -109,7 +109,8 @@ def _in_environment(
     here = {"environment_id": environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"
     yield "confluent", "kafka_cluster", "KafkaCluster", {**here, "availability": deployment.confluent.availability}
-    yield "confluent", "flink_compute_pool", "FlinkPool", here
+    if deployment.statements:
+        yield "confluent", "flink_compute_pool", "FlinkPool", here
     yield "confluent", "provider_integration", "ProviderIntegration", {**here, "role_arn": role_arn}
     for statement in deployment.statements:
         yield "confluent", "flink_statement", f"{_words(statement.name)}Statement", here

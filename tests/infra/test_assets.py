@@ -22,8 +22,7 @@ from lakeferry import audit, sbom
 from lambdas import contract
 from stacks import assets
 
-HANDLERS = [contract.ON_EVENT, contract.IS_COMPLETE, contract.ROTATE, contract.NOTIFY, contract.WATCH,
-            contract.PURGE_ON_EVENT, contract.PURGE_IS_COMPLETE]  # fmt: skip
+HANDLERS = [contract.CUSTOM_RESOURCE, contract.CLEANUP, contract.ROTATE, contract.NOTIFY, contract.WATCH]
 #: Lambda takes 250 MB; a cold start has to read it.
 MEGABYTES = 40
 

@@ -256,6 +256,15 @@ def test_the_log_of_a_function_is_found_and_told_in_the_order_of_time(here, wrot
     assert len(run.lines) == 6
 
 
+def test_what_lambda_itself_writes_as_json_is_not_shown(here, wrote):
+    now = int(time.time())
+    report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
+    ours = json.dumps({"level": "ERROR", "message": "failed"})
+    wrote("a", (now - 9, report), (now - 8, ours), (now - 7, report.replace(" ", "")))
+    (run,) = logs.of(here, "notification", 9)
+    assert [line.text for line in run.lines] == [ours]
+
+
 def test_a_secret_in_a_log_is_not_told(here, wrote):
     secret = "cflt" + "A1b2C3d4" * 8
     wrote("a", (int(time.time()), f"refused: {secret}"))

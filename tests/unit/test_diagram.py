@@ -51,7 +51,7 @@ def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
     for part, vendor in (("confluent", "Confluent Cloud"), ("snowflake", "Snowflake")):
         kinds = {each["Type"] for each in templates[part]["Resources"].values() if each["Type"].startswith("Custom::")}
         inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
-        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryPurge"})
+        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
 
 
 def test_every_arrow_joins_boxes_that_are_there_and_no_two_boxes_share_a_name(templates):
@@ -72,7 +72,7 @@ def test_the_way_of_a_notice_is_drawn(templates):
 
 
 def test_who_makes_what_is_at_a_vendor_is_drawn(templates):
-    assert "aws_lambda_function_confluentiscomplete -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+    assert "aws_lambda_function_confluentprovider -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
 
 
 def test_an_arrow_that_a_longer_way_tells_is_left_out():

@@ -11,7 +11,7 @@ from resource_world import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
-from lambdas.handlers import cleanup
+from lambdas.handlers import cleanup, custom_resource
 from lambdas.handlers.runtime import Failed
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, Refused, Transient
@@ -28,7 +28,7 @@ def leftovers(lake_aws):
 
 @pytest.fixture
 def name():
-    return f"purge-{next(_numbers)}"
+    return f"cleanup-{next(_numbers)}"
 
 
 def test_a_bucket_with_versions_markers_and_uploads_is_emptied(leftovers, name, lake_aws):
@@ -84,7 +84,7 @@ class Refusing:
         return refuse
 
 
-@pytest.mark.parametrize("what", contract.PURGES)
+@pytest.mark.parametrize("what", contract.CLEANUPS)
 @pytest.mark.parametrize(
     ("code", "raised"),
     [
@@ -140,13 +140,13 @@ def test_a_stack_that_goes_takes_its_leftovers(status):
 @pytest.mark.parametrize(
     "status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_COMPLETE"]
 )
-def test_a_resource_that_only_leaves_the_template_purges_nothing(status):
+def test_a_resource_that_only_leaves_the_template_cleans_up_nothing(status):
     """I20: going over to `keep` removes the resource from a stack that lives on."""
     assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
 
 
 class Context:
-    invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:purge"
+    invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:cleanup"
 
     def get_remaining_time_in_millis(self):
         return 120_000
@@ -157,7 +157,7 @@ def event(verb, **properties):
         "RequestType": verb,
         "StackId": STACK,
         "LogicalResourceId": "Empty",
-        "PhysicalResourceId": "purge:bucket:old",
+        "PhysicalResourceId": "cleanup:bucket:old",
         "RequestId": "1",
         "ResourceProperties": properties,
     }
@@ -172,10 +172,19 @@ def test_another_place_is_another_resource():
     """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
     one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
     assert one != other
-    assert cleanup.on_event(event("Delete", bucket="x"), Context()) == {"PhysicalResourceId": "purge:bucket:old"}
+    assert cleanup.on_event(event("Delete", bucket="x"), Context())["PhysicalResourceId"] == "cleanup:bucket:old"
 
 
-def test_a_stack_of_another_account_purges_nothing():
+@pytest.mark.parametrize("handler", [cleanup.handle, custom_resource.handle])
+def test_the_first_call_names_it_and_the_next_ones_clean_up(handler):
+    """Also where the function serves a vendor's resources too."""
+    asked = {**event("Create", bucket="x"), "ResourceType": contract.CLEANUP_TYPE}
+    named = handler(asked, Context())
+    assert named["PhysicalResourceId"] == "cleanup:bucket:x"
+    assert handler({**asked, **named}, Context()) == {"IsComplete": True}
+
+
+def test_a_stack_of_another_account_cleans_up_nothing():
     """I17."""
     foreign = {**event("Delete", bucket="x"), "StackId": STACK.replace(ACCOUNT, "999999999999")}
     with pytest.raises(Failed, match="LF-FOREIGN-EVENT"):
