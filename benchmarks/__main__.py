@@ -20,7 +20,8 @@ import psutil
 from benchmarks import commands, lake, measure
 from benchmarks.measure import Cost
 from benchmarks.shapes import GOAL, GROWTH, Shape
-from lakeferry import class_archive, local_spark
+from lakeferry.local import class_archive
+from lakeferry.local import spark as local_spark
 from simulators.aws.server import EmbeddedAws
 
 RESULTS = Path(__file__).parent / "results"

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.console import Voice
-from lakeferry.rehearsal import campaign, run
+from lakeferry.cli.output import Voice
+from rehearsal import campaign, run
 
 RESULT: Final = Path(__file__).parent / "results" / "nemesis.md"
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.console import Voice
-from lakeferry.rehearsal import run
+from lakeferry.cli.output import Voice
+from rehearsal import run
 
 RESULT: Final = Path(__file__).parent / "results" / "rehearsal.md"
 #: Seconds, on two cores, once everything is set up.

@@ -34,7 +34,7 @@ def _room(named: str, ours: str = "", others: str = "") -> Room:
     return Room(named, frozenset(ours.split()), frozenset(others.split()))
 
 
-_EVERYTHING = "app stacks deployments exports lambdas glue_jobs lakeferry simulators"
+_EVERYTHING = "app stacks deployments exports lambdas glue_jobs lakeferry rehearsal simulators"
 _LAMBDAS_BOTTOM = "lambdas.shared lambdas.contract"
 
 #: The longest prefix of a module's name decides. attrs and cattrs are how this house writes models, where nothing speaks
@@ -72,6 +72,7 @@ ROOMS = {
     "lambdas.handlers": _room("lambdas/handlers", "lambdas", "attrs cattrs boto3 requests"),
     "glue_jobs": _room("glue_jobs", "glue_jobs exports", "attrs cattrs boto3 pyspark pyarrow pandas"),
     "lakeferry": _room("lakeferry", _EVERYTHING, "*"),
+    "rehearsal": _room("rehearsal", _EVERYTHING, "*"),
     "simulators": _room(
         "simulators",
         "simulators",

@@ -23,7 +23,7 @@ from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
 from glue_jobs import arguments, export, runs
-from lakeferry.world import World
+from lakeferry.local.target import World
 from simulators.aws.server import EmbeddedAws
 from simulators.kafka import Log, Record, Sent
 from simulators.tableflow import Place, Tableflow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from lakeferry import console
 from lakeferry.__main__ import app
+from lakeferry.cli import output as console
 from tools.docs.commands import leaves
 
 

@@ -66,7 +66,7 @@ def test_the_page_names_every_package_that_a_room_may_import(place):
 
 def test_forbidden_imports_are_found_wherever_they_hide(tmp_path):
     forbidden = {
-        "app.py": "import lakeferry.demo",
+        "app.py": "import lakeferry.local.demo",
         "stacks/lake.py": "def run():\n    import boto3",
         "stacks/constructs/bucket.py": "import importlib\nimportlib.import_module('glue_jobs.session')",
         "exports/windows.py": "from glue_jobs.errors import BadInput",

@@ -21,8 +21,13 @@ from exports import check, topic_schema
 from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
-from lakeferry import cost, errors, frame, ground, tableflow_catalog, world
-from lakeferry.planning import telling
+from lakeferry import errors
+from lakeferry.cli import app as frame
+from lakeferry.deployment import context as ground
+from lakeferry.local import iceberg_catalog as tableflow_catalog
+from lakeferry.local import target as world
+from lakeferry.plan import cost
+from lakeferry.plan import render as telling
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
 from lambdas.shared.redaction import ApiKey, Secret

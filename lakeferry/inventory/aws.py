@@ -10,10 +10,10 @@ from typing import Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.ground import Ground
+from lakeferry.deployment.context import Ground
 from lakeferry.inventory import aws_stores, aws_works, glue_tables, stacks
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Tags, pages
-from lakeferry.inventory.items import AWS, ORPHAN, Claim, Item, Verdict, kept, left_over, not_asked
+from lakeferry.inventory.model import AWS, ORPHAN, Claim, Item, Verdict, kept, left_over, not_asked
 from lakeferry.inventory.stacks import Stacks
 
 _BY_HAND: Final = "made by hand: the deployment file names it"

@@ -10,7 +10,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
-from lakeferry.ground import Ground
+from lakeferry.deployment.context import Ground
 from lambdas.shared.aws import error_code
 
 Tags = Mapping[str, str]

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
-from lakeferry.ground import Ground
+from lakeferry.deployment.context import Ground
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages, tags_of
 
 

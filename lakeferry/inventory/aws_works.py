@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from deployments.model import Deployment
-from lakeferry.ground import Ground
+from lakeferry.deployment.context import Ground
 from lakeferry.inventory import aws_kinds
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, cut, generated, of_list, pages
 from lambdas import contract

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.ground import Ground
-from lakeferry.inventory.items import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
+from lakeferry.deployment.context import Ground
+from lakeferry.inventory.model import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
 from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent, path, text

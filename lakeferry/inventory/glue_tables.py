@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from lakeferry.ground import Ground
+from lakeferry.deployment.context import Ground
 from lakeferry.inventory import aws_stores
 from lakeferry.inventory.aws_kinds import pages
-from lakeferry.inventory.items import AWS, Claim, Item, left_over
+from lakeferry.inventory.model import AWS, Claim, Item, left_over
 from lakeferry.inventory.stacks import Stacks
 
 _PURGED: Final = "purge:glue_database:"

@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.ground import Ground
-from lakeferry.inventory.items import SNOWFLAKE, Claim, Item, kept, left_over
+from lakeferry.deployment.context import Ground
+from lakeferry.inventory.model import SNOWFLAKE, Claim, Item, kept, left_over
 from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.snowflake import sql, trust
 from lambdas.snowflake.client import Row, Snowflake

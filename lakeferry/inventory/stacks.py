@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.ground import PARTS, Ground
-from lakeferry.inventory.items import AWS, Claim, Item, Verdict, left_over
+from lakeferry.deployment.context import PARTS, Ground
+from lakeferry.inventory.model import AWS, Claim, Item, Verdict, left_over
 
 #: A stack in one of these is a husk: what is still in it is wanted by nobody.
 _FALLEN: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from deployments.model import Deployment
-from lakeferry.inventory.items import Claim, kept, left_over
+from lakeferry.inventory.model import Claim, kept, left_over
 from lakeferry.inventory.stacks import Stacks
 from lambdas import contract
 from lambdas.custom_resources import registry, request

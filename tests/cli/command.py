@@ -15,7 +15,7 @@ import attrs
 from canary import AWS_SECRET
 from waiting import PATIENCE
 
-from lakeferry.world import World
+from lakeferry.local.target import World
 
 PARTS = (
     "app.py",

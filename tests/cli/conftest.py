@@ -9,8 +9,8 @@ from canary import Canary
 from command import PARTS, Clone
 from lake import ROOT
 
-from lakeferry import cdk, node
-from lakeferry.console import Voice
+from lakeferry.cli.output import Voice
+from lakeferry.deployment import cdk, node
 from stacks.assets import glue_zip
 
 

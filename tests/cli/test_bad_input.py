@@ -9,8 +9,8 @@ import pytest
 from lake import ROOT, column, contract, topic_of
 from typer.testing import CliRunner
 
-from lakeferry import world
 from lakeferry.__main__ import app
+from lakeferry.local import target as world
 
 SCHEMA = json.dumps(topic_of(("n", "int")).schema)
 GOOD = '{"id": "a", "at": "2024-03-04T00:00:00Z", "n": 1}\n'

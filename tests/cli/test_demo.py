@@ -172,8 +172,8 @@ INTERRUPTED = """
 import os, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
-from lakeferry import exporting
-from lakeferry.console import Voice
+from lakeferry.local import export as exporting
+from lakeferry.cli.output import Voice
 def interrupt():
     with open(sys.argv[1], "w"):
         os.kill(os.getpid(), signal.SIGINT)

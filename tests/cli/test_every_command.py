@@ -14,10 +14,15 @@ from lake import ROOT, column, contract, topic_of
 from promises import leaf, promised
 from typer.testing import CliRunner
 
-from lakeferry import console, errors, frame, query, tableflow_catalog, world
+from lakeferry import errors
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed
-from lakeferry.tableflow_catalog import TableflowKey
+from lakeferry.cli import app as frame
+from lakeferry.cli import output as console
+from lakeferry.cli.output import CommandFailed
+from lakeferry.local import iceberg_catalog as tableflow_catalog
+from lakeferry.local import query
+from lakeferry.local import target as world
+from lakeferry.local.iceberg_catalog import TableflowKey
 from tools.docs.commands import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))

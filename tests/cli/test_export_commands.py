@@ -14,9 +14,9 @@ from promises import promised
 from typer.testing import CliRunner
 
 from glue_jobs import errors
-from lakeferry import exporting
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed, Voice
+from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.local import export as exporting
 from simulators.nemesis import NemesisClient
 
 TOPIC = topic_of(("n", "int"))

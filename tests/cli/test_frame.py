@@ -16,9 +16,10 @@ from lake import ROOT
 from typer.testing import CliRunner
 
 from glue_jobs.errors import Blocked
-from lakeferry import frame, troubles
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed
+from lakeferry.cli import app as frame
+from lakeferry.cli import troubles
+from lakeferry.cli.output import CommandFailed
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import Secret

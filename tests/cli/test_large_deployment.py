@@ -10,10 +10,11 @@ import pytest
 from command import Clone, Said
 
 from deployments import check
-from lakeferry import ground, world
-from lakeferry.cdk_runs import Cdk
-from lakeferry.ground import Addresses, Ground
-from lakeferry.rehearsal import worlds
+from lakeferry.deployment import context as ground
+from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.deployment.context import Addresses, Ground
+from lakeferry.local import target as world
+from rehearsal import environments as worlds
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(5400)]
 STAGE = "large"

@@ -15,10 +15,11 @@ from promises import promised
 from typer.testing import CliRunner
 
 from deployments import check
-from lakeferry import frame
 from lakeferry.__main__ import app
-from lakeferry.ground import Addresses, Ground
-from lakeferry.keys import confluent, keeping, snowflake
+from lakeferry.cli import app as frame
+from lakeferry.credentials import confluent, snowflake
+from lakeferry.credentials import store as keeping
+from lakeferry.deployment.context import Addresses, Ground
 from lambdas import contract
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.http import Session

@@ -23,11 +23,13 @@ from lake import ROOT
 from promises import promised
 from waiting import PATIENCE, until
 
-from lakeferry import ground, inventory, world
-from lakeferry.cdk_runs import Cdk
-from lakeferry.ground import Ground
+from lakeferry import inventory
+from lakeferry.deployment import context as ground
+from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.deployment.context import Ground
 from lakeferry.inventory import Verdict
-from lakeferry.rehearsal import worlds
+from lakeferry.local import target as world
+from rehearsal import environments as worlds
 from simulators import generators
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]

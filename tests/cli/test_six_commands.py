@@ -22,14 +22,16 @@ from promises import promised
 from terminal import talk
 from waiting import PATIENCE, until
 
-from lakeferry import console, deployed, world
-from lakeferry.cdk_runs import Cdk
-from lakeferry.ground import Addresses, Ground
-from lakeferry.plans import plan_of
-from lakeferry.rehearsal import worlds
-from lakeferry.rehearsal.proofs import exports
-from lakeferry.rehearsal.stage import Stage
+from lakeferry.cli import output as console
+from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.deployment.context import Addresses, Ground
+from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.local import target as world
 from lambdas.snowflake import sql
+from rehearsal import environments as worlds
+from rehearsal.checks import exports
+from rehearsal.harness import Stage
 
 #: The whole day is the set-up of the first test.
 pytestmark = pytest.mark.timeout(2700)

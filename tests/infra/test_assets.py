@@ -18,9 +18,9 @@ import pytest
 from assembly_kit import ROOT
 
 from deployments.model import Aws
-from lakeferry import audit, sbom
 from lambdas import contract
 from stacks import assets
+from tools import audit, sbom
 
 HANDLERS = [contract.ON_EVENT, contract.IS_COMPLETE, contract.ROTATE, contract.NOTIFY, contract.WATCH,
             contract.PURGE_ON_EVENT, contract.PURGE_IS_COMPLETE]  # fmt: skip

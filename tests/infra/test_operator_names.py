@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from lakeferry import destroy_aws
-from lakeferry.ground import Ground
-from lakeferry.inventory import vendor_names
+from lakeferry.deployment.context import Ground
+from lakeferry.inventory import destroy_aws, vendor_names
 from lakeferry.inventory.aws import all_kinds
 from lakeferry.inventory.aws_stores import purposes_of_keys
 from lakeferry.inventory.stacks import Resource, Stack, Stacks

@@ -7,7 +7,7 @@ from handshake_world import Deployed, opened
 from operator_worlds import Planter, Stacks, Worlds
 from resource_world import START
 
-from lakeferry import ground
+from lakeferry.deployment import context as ground
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent_cloud.server import ConfluentCloud

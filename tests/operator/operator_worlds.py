@@ -12,8 +12,8 @@ from resource_world import TurnedClock
 from waiting import PATIENCE, until
 
 from deployments import check
-from lakeferry import snowflake_admin
-from lakeferry.ground import Addresses, Ground
+from lakeferry.deployment import snowflake_admin
+from lakeferry.deployment.context import Addresses, Ground
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 from lambdas.shared.clock import Deadline

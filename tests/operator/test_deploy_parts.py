@@ -13,15 +13,18 @@ import pytest
 from leftovers import QUEUE
 from operator_worlds import Planter
 
-from lakeferry import deployed, logs
-from lakeferry.cdk_runs import Cdk
-from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
-from lakeferry.deploying import causes, events, preflight
-from lakeferry.doctor import aws
+from lakeferry.cli.output import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.deploy import checks as preflight
+from lakeferry.deploy import events
+from lakeferry.deploy import failure_causes as causes
+from lakeferry.deployment import logs
+from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.health import aws, drift
+from lakeferry.health import render as telling
 from lakeferry.inventory import CONFLUENT
-from lakeferry.planning import taking
-from lakeferry.planning.difference import Action
-from lakeferry.states import drift, telling
+from lakeferry.plan import build as taking
+from lakeferry.plan.difference import Action
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 

@@ -9,9 +9,10 @@ from leftovers import QUEUE, plant_at_vendors, plant_in_aws
 from operator_worlds import Planter, Stacks
 from resource_world import TurnedClock
 
-from lakeferry import destroy, destroy_commands, inventory
-from lakeferry.console import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed, Voice
-from lakeferry.inventory import AWS, CONFLUENT, Verdict
+from lakeferry import inventory
+from lakeferry.cli import destroy_commands
+from lakeferry.cli.output import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.inventory import AWS, CONFLUENT, Verdict, destroy
 from lambdas.snowflake import sql
 
 

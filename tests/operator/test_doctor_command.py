@@ -11,9 +11,10 @@ import pytest
 from promises import promised
 from typer.testing import CliRunner
 
-from lakeferry import doctor, ground
+from lakeferry import health as doctor
 from lakeferry.__main__ import app
-from lakeferry.doctor import Result, aws, confluent, quotas, snowflake, storage
+from lakeferry.deployment import context as ground
+from lakeferry.health import Result, aws, confluent, quotas, snowflake, storage
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql

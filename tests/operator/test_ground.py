@@ -6,9 +6,9 @@ import attrs
 import boto3
 import pytest
 
-from lakeferry import ground
-from lakeferry.console import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
-from lakeferry.ground import Addresses
+from lakeferry.cli.output import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.deployment import context as ground
+from lakeferry.deployment.context import Addresses
 from lakeferry.inventory import AWS, CONFLUENT
 from lambdas.shared.errors import LakeferryError
 

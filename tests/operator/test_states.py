@@ -16,18 +16,20 @@ from handshake_world import TOPIC
 from lake import ROOT
 from leftovers import plant_in_aws
 
-from lakeferry import doctor, inventory
-from lakeferry.console import LATER, CommandFailed, Voice
-from lakeferry.doctor import groups, tools
-from lakeferry.ground import Ground
+from lakeferry import health as doctor
+from lakeferry import inventory
+from lakeferry.cli.output import LATER, CommandFailed, Voice
+from lakeferry.credentials import rotating_secrets as secrets
+from lakeferry.credentials import rotation as rotation_flow
+from lakeferry.credentials.rotating_secrets import Age
+from lakeferry.deployment.context import Ground
+from lakeferry.health import exports, groups, tableflow, tables, tools
+from lakeferry.health import render as telling
+from lakeferry.health import status as flow
+from lakeferry.health.observations import Seen, State, look, spoken_hours
+from lakeferry.health.places import Places
+from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict, aws
-from lakeferry.rotations import flow as rotation_flow
-from lakeferry.rotations import secrets
-from lakeferry.rotations.secrets import Age
-from lakeferry.states import exports, flow, tableflow, tables, telling
-from lakeferry.states.places import Places
-from lakeferry.states.tableflow import Tableflow
-from lakeferry.states.words import Seen, State, look, spoken_hours
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.measurements import Connection, TableflowTables

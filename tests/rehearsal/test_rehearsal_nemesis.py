@@ -7,8 +7,8 @@ import json
 import pytest
 
 from benchmarks import nemesis
-from lakeferry.console import Voice
-from lakeferry.rehearsal import faults, run
+from lakeferry.cli.output import Voice
+from rehearsal import faults, run
 from simulators.nemesis import read_rules
 
 CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lakeferry import errors
-from lakeferry.deploying import causes
-from lakeferry.deploying.events import Event, read
-from lakeferry.deploying.progress import Progress
-from lakeferry.planning.durations import Phase
+from lakeferry.deploy import failure_causes as causes
+from lakeferry.deploy.events import Event, read
+from lakeferry.deploy.progress import Progress
+from lakeferry.plan.durations import Phase
 
 STACK = "lakeferry-dev-confluent"
 STACKS = ["lakeferry-dev-data", STACK]

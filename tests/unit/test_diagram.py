@@ -11,9 +11,10 @@ from assembly_kit import dev_templates
 from promises import promised
 from typer.testing import CliRunner
 
-from lakeferry import diagram, diagram_commands
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed
+from lakeferry.cli import diagram_commands
+from lakeferry.cli.output import CommandFailed
+from lakeferry.deployment import diagram
 
 
 @pytest.fixture

@@ -11,14 +11,15 @@ from snowflake_context import MISSING, result, script, vendor
 
 from deployments import check
 from deployments.model import Snowflake
-from lakeferry import doctor_commands
-from lakeferry.console import CommandFailed, Voice
-from lakeferry.doctor import Check, Result, asking, deployment_file, glue_hops, roles, snowflake, tools
-from lakeferry.doctor.asking import Probe
-from lakeferry.doctor.checks import Group, followed
-from lakeferry.doctor.roles import Comer, Role
-from lakeferry.java import FoundJava
-from lakeferry.node import Node, NoNode
+from lakeferry.cli import doctor_commands
+from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.deployment.node import Node, NoNode
+from lakeferry.health import Check, Result, deployment_file, glue_hops, roles, snowflake, tools
+from lakeferry.health import runner as asking
+from lakeferry.health.checks import Group, followed
+from lakeferry.health.roles import Comer, Role
+from lakeferry.health.runner import Probe
+from lakeferry.local.java import FoundJava
 from lambdas import contract
 
 G = Group("group")

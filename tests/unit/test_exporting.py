@@ -9,7 +9,8 @@ import pytest
 import samples
 
 from glue_jobs.runs import RunRecord
-from lakeferry import demo, exporting
+from lakeferry.local import demo
+from lakeferry.local import export as exporting
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

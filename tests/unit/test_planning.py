@@ -12,14 +12,15 @@ import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry import cost
-from lakeferry.console import Voice
-from lakeferry.deployed import Deployed
-from lakeferry.planning import durations, permissions, references, rules, taking, telling
-from lakeferry.planning.difference import Action, Comparison
-from lakeferry.planning.resources import Resource
-from lakeferry.planning.telling import Plan
-from lakeferry.planning.templates import Wanted
+from lakeferry.cli.output import Voice
+from lakeferry.deployment.stacks import Deployed
+from lakeferry.plan import build as taking
+from lakeferry.plan import cost, durations, permissions, references, rules
+from lakeferry.plan import render as telling
+from lakeferry.plan.difference import Action, Comparison
+from lakeferry.plan.render import Plan
+from lakeferry.plan.resources import Resource
+from lakeferry.plan.templates import Wanted
 from lambdas.custom_resources import registry
 
 SECRET = "cflt" + "A1b2C3d4" * 8

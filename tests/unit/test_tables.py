@@ -9,8 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from lakeferry import query, tables
-from lakeferry.console import Voice
+from lakeferry.cli import tables
+from lakeferry.cli.output import Voice
+from lakeferry.local import query
 
 COLUMNS = ["export", "rows", "totals"]
 ROWS = [["weekly_sales_by_region", "25", "sales 1,040,793.48 · pieces 42,073"], ["daily_trades", "336", "value 1.00"]]

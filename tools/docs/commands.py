@@ -11,8 +11,10 @@ import typer
 
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__ as command_line
-from lakeferry import frame, tableflow_catalog, world
-from lakeferry.frame import Declared
+from lakeferry.cli import app as frame
+from lakeferry.cli.app import Declared
+from lakeferry.local import iceberg_catalog as tableflow_catalog
+from lakeferry.local import target as world
 from tools.docs import markdown
 from tools.docs.markdown import code
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from lakeferry import console, errors
+from lakeferry import errors
+from lakeferry.cli import output as console
 from lakeferry.errors import Entry
 from tools.docs import markdown
 from tools.docs.markdown import code

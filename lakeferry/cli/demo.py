@@ -1,0 +1,44 @@
+"""`lakeferry demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry.cli import app as frame
+from lakeferry.cli.app import Call
+from lakeferry.cli.output import KEPT_BACK, LATER
+
+app: Final = frame.commands()
+
+
+@frame.command(
+    app,
+    says={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
+    exits=(LATER, KEPT_BACK),
+)
+def demo(
+    call: Call,
+    *,
+    events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, in the topic's shape.")] = None,
+    topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
+    export: Annotated[str | None, typer.Option(help="One export only: a shipped one's name, or the path of yours.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the files go.")] = Path("out"),
+    master: Annotated[
+        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for executors of their own.")
+    ] = "local[2]",
+) -> Mapping[str, Any]:
+    """Try it without any account: events become Iceberg tables, and the tables become files."""
+    from lakeferry.cli import instants  # noqa: PLC0415
+    from lakeferry.local import demo as demos  # noqa: PLC0415 - commands load what they need
+
+    moment = instants.parse("--as-of", as_of) if as_of is not None else None
+    wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
+    return demos.demo(call.voice, wishes)

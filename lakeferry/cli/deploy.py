@@ -1,0 +1,40 @@
+"""`lakeferry deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry.cli import app as frame
+from lakeferry.cli.app import Call
+from lakeferry.cli.output import LATER
+from lakeferry.cli.plan import PLANNED
+
+app: Final = frame.commands()
+
+
+@frame.command(
+    app,
+    stage=True,
+    yes=True,
+    exits=(LATER,),
+    says={
+        **PLANNED,
+        "seconds": "How long it took.",
+        "exists": "Outputs that people need: stack, name, what, value.",
+        "next": "Commands that come next.",
+    },
+)
+def deploy(
+    call: Call,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Also create objects again that are missing at Confluent or Snowflake.")
+    ] = False,
+) -> Mapping[str, Any]:
+    """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
+    from lakeferry.deploy import run as flow  # noqa: PLC0415 - commands load what they need
+
+    return flow.told(call.voice, call.stage, yes=call.yes, repair=repair)

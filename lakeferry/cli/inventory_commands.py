@@ -1,0 +1,63 @@
+"""`lakeferry inventory`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from lakeferry import inventory
+from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.deployment import context as ground
+from lakeferry.deployment.context import Ground
+from lakeferry.inventory import Item, Verdict
+
+_COLUMNS: Final = ["world", "kind", "name", "whose", "verdict", "why"]
+
+
+def told(voice: Voice, stage: str) -> dict[str, Any]:
+    """Raises CommandFailed where something is left over, or where a world can't be asked."""
+    with ground.of(stage) as here:
+        with voice.step(f"Looking for what there is of {here.deployment.prefix}"):
+            items = inventory.take(here)
+        show(voice, here, items)
+        document = {"stage": stage, "account": here.account, "region": here.region, "items": documents(items)}
+        require_nothing_left(items, document)
+        return document
+
+
+def show(voice: Voice, here: Ground, items: Iterable[Item]) -> None:
+    """What stands is counted, unless every row is wanted; all else is told row by row."""
+    listed = list(items)
+    voice.result(f"{here.deployment.prefix} in account {here.account}, {here.region}:")
+    standing = [item for item in listed if item.verdict is Verdict.BELONGS]
+    if standing and not voice.verbose:
+        counted = Counter((item.world, item.whose) for item in standing)
+        voice.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
+    rows = [row(item) for item in listed if voice.verbose or item.verdict is not Verdict.BELONGS]
+    if rows:
+        voice.table(_COLUMNS, rows)
+    if not listed:
+        voice.result("nothing")
+
+
+def require_nothing_left(items: Iterable[Item], details: Any) -> None:
+    """Raises CommandFailed."""
+    problems = inventory.problems(list(items))
+    if left := [item for item in problems if item.verdict is Verdict.LEFT_OVER]:
+        told = f"{len(left)} left over: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
+        raise CommandFailed("LEFT-OVER", told, details=details)
+    if problems:
+        told = "; ".join(f"{item.world}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in problems)
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}", details=details)
+
+
+def row(item: Item) -> list[str]:
+    place = f" in {' / '.join(item.where)}" if item.where else ""
+    return [item.world, item.kind, f"{item.name}{place}", item.whose, str(item.verdict), item.why]
+
+
+def documents(items: Iterable[Item]) -> list[dict[str, Any]]:
+    return [{**attrs.asdict(item), "where": list(item.where)} for item in items]

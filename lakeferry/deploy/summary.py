@@ -1,0 +1,71 @@
+"""What exists after a deployment: addresses and names that people need, what a day of it costs, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.cli.output import Voice, command
+from lakeferry.deployment.context import Ground
+from lakeferry.deployment.stacks import Deployed
+from lakeferry.plan.cost import Estimate
+from lakeferry.plan.render import a_day
+
+#: Outputs that people look for, in this order.
+_SHOWN: Final = (
+    "ClusterPage", "KafkaClusterId", "BootstrapServers",
+    "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
+    "AthenaWorkgroup", "SchemaName", "WarehouseName", "ReaderName", "ReaderSecretArn", "DashboardPage",
+)  # fmt: skip
+#: Of each export.
+_FILES: Final = "Files"
+
+
+@attrs.frozen
+class Thing:
+    stack: str
+    name: str
+    what: str
+    value: str
+
+
+def things(standing: Iterable[Deployed]) -> list[Thing]:
+    found = {thing.name: thing for stack in standing for thing in _of_stack(stack)}
+    files = [name for name in found if name.endswith(_FILES)]
+    return [found[name] for name in (*_SHOWN, *files) if name in found]
+
+
+def show(voice: Voice, here: Ground, exist: list[Thing], cost: Estimate, *, is_first: bool) -> list[str]:
+    """The commands that come next."""
+    voice.result("\nWhat exists now:")
+    voice.table(["what", "where"], [[thing.what, thing.value] for thing in exist])
+    voice.result(f"Stacks: {_console(here)}")
+    voice.result(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
+    if is_first and any(export.recipients for export in here.deployment.exports):
+        voice.result("Every recipient has got a mail from AWS with a link to confirm; without that no mail about files comes.")
+    commands = [f"{command()} {words} --stage {here.stage}" for words in _next(here, is_first=is_first)]
+    voice.result("Next:")
+    for each in commands:
+        voice.result(f"  {each}")
+    return commands
+
+
+def _next(here: Ground, *, is_first: bool) -> Iterator[str]:
+    yield "status --wait-for first-table" if is_first and here.deployment.tables else "status"
+    if here.deployment.exports:
+        yield f"logs {here.deployment.exports[0].contract}"
+    yield "destroy --plan"
+
+
+def _of_stack(stack: Deployed) -> Iterator[Thing]:
+    told: dict[str, Any] = dict(stack.template.get("Outputs", {}))
+    for name, value in stack.outputs.items():
+        yield Thing(stack.name, name, str(told.get(name, {}).get("Description") or name), value)
+
+
+def _console(here: Ground) -> str:
+    region = here.region
+    beginning = f"https://{region}.console.aws.amazon.com/cloudformation/home?region={region}#/stacks"
+    return f"{beginning}?filteringText={here.deployment.prefix}-"

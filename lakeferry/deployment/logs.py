@@ -1,0 +1,140 @@
+"""Logs of a deployment: what its functions and the runs of its exports wrote, found by what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lakeferry.cli.output import CommandFailed
+from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment.context import Ground, aws_told
+from lambdas import contract
+from lambdas.shared.aws import error_code
+from lambdas.shared.redaction import redact
+
+#: Functions by what people call them: parts of the deployment, and handlers in them.
+FUNCTIONS: Final = {
+    "confluent": (("confluent",), (contract.ON_EVENT, contract.IS_COMPLETE)),
+    "snowflake": (("snowflake",), (contract.ON_EVENT, contract.IS_COMPLETE)),
+    "rotation": (("confluent", "snowflake"), (contract.ROTATE,)),
+    "notification": (("exports",), (contract.NOTIFY,)),
+    "watch": (("operations",), (contract.WATCH,)),
+}
+#: Of a Glue run, below the deployment's own prefix.
+_GLUE: Final = ("output", "error")
+#: Runs that are looked at for the newest: Glue documents no order of them.
+_RUNS: Final = 50
+_STREAMS: Final = 20
+_PAGE: Final = 1000
+#: What the Lambda service writes around each call.
+_AROUND: Final = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")
+
+
+@attrs.frozen
+class Line:
+    """`at` is in seconds since 1970; `stream` is where CloudWatch keeps it."""
+
+    at: float
+    stream: str
+    text: str
+
+    @property
+    def moment(self) -> str:
+        return datetime.fromtimestamp(self.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+@attrs.frozen
+class Run:
+    """One of an export, or what functions wrote: then without an id."""
+
+    id: str
+    state: str
+    began: str
+    lines: list[Line]
+    place: str
+
+
+def sources(here: Ground) -> list[str]:
+    """Names that `of` takes."""
+    exports = [export.contract for export in here.deployment.exports]
+    there = [name for name in FUNCTIONS if name != "snowflake" or here.deployment.uses_snowflake]
+    return [*exports, *there]
+
+
+def of(here: Ground, name: str, last: int, *, everything: bool = False) -> list[Run]:
+    """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
+    around each call count only with `everything`. Raises CommandFailed."""
+    if name not in sources(here):
+        told = f"nothing of this deployment that writes a log is called {name!r}"
+        raise CommandFailed("LOGS-UNKNOWN", told, f"There are: {', '.join(sources(here))}")
+    with aws_told(f"reading logs of {name}"):
+        if name not in FUNCTIONS:
+            return list(_of_export(here, name, last))
+        run = _of_functions(here, name)
+    lines = [line for line in run.lines if everything or not line.text.startswith(_AROUND)]
+    return [attrs.evolve(run, lines=lines[-last:])]
+
+
+def of_function(here: Ground, group: str, since: float) -> Iterator[Line]:
+    """In the order of time. Raises ClientError, BotoCoreError."""
+    pages = here.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
+    for page in pages:
+        yield from (_line(each, each.get("logStreamName", "")) for each in page["events"])
+
+
+def _of_functions(here: Ground, name: str) -> Run:
+    parts, handlers = FUNCTIONS[name]
+    there = [part for part in parts if part != "snowflake" or here.deployment.uses_snowflake]
+    stacks = [deployed.part(here, part) for part in there]
+    groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(here, stack, handler)]
+    lines = _in_order(line for group in groups for line in _newest(here, group))
+    return Run("", "", "", lines, ", ".join(groups))
+
+
+def _of_export(here: Ground, name: str, last: int) -> Iterator[Run]:
+    job, prefix = f"{here.deployment.prefix}-{name}", f"/aws-glue/{here.deployment.prefix}"
+    deployed.part(here, "exports")
+    most = max(last, _RUNS)
+    pages = here.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
+    runs = [run for page in pages for run in page["JobRuns"]]
+    for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
+        lines = _in_order(line for part in _GLUE for line in _of_run(here, f"{prefix}/{part}", run["Id"]))
+        yield Run(run["Id"], run["JobRunState"], run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"), lines, prefix)
+
+
+def _of_run(here: Ground, group: str, run_id: str) -> Iterator[Line]:
+    """All lines of the run's own streams: the driver's is called like the run, those of executors begin so."""
+    client = here.client("logs")
+    for stream in _streams(client, group, logStreamNamePrefix=run_id):
+        pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
+        for page in pages:
+            yield from (_line(each, stream) for each in page["events"])
+
+
+def _newest(here: Ground, group: str) -> Iterator[Line]:
+    client = here.client("logs")
+    for stream in _streams(client, group, orderBy="LastEventTime", descending=True, limit=_STREAMS):
+        page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
+        yield from (_line(each, stream) for each in page["events"])
+
+
+def _streams(client: Any, group: str, **asked: Any) -> list[str]:
+    try:
+        return [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group, **asked)["logStreams"]]
+    except ClientError as error:
+        if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
+            return []
+        raise
+
+
+def _in_order(lines: Iterable[Line]) -> list[Line]:
+    """Of time; lines of the same moment stay as they were written."""
+    return sorted(lines, key=lambda line: line.at)
+
+
+def _line(event: dict[str, Any], stream: str) -> Line:
+    return Line(event["timestamp"] / 1000, stream, redact(event["message"].rstrip("\n")))

@@ -1,0 +1,161 @@
+"""How `lakeferry init` goes: answers, the text that they make, its check, the difference, and the file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from deployments import check, forms
+from deployments.check import BadFile
+from deployments.model import Deployment
+from lakeferry.cli.output import CommandFailed, Voice, command
+from lakeferry.init import editing, questions, template
+from lakeferry.init.questions import QUESTIONS, Answers
+from lakeferry.local.bootstrap import ROOT
+
+#: What a clone has, and nothing else.
+_SIGNS: Final = ("app.py", "cdk.json", "deployments/model.py")
+_TRIES: Final = 5
+
+
+@attrs.frozen
+class Place:
+    """A clone, and the stage whose file is made in it."""
+
+    root: Path
+    stage: str
+
+    @property
+    def file(self) -> Path:
+        return self.root / "deployments" / f"{self.stage}.toml"
+
+    @property
+    def name(self) -> str:
+        return f"deployments/{self.stage}.toml"
+
+    @property
+    def memory(self) -> Path:
+        return self.root / ".lakeferry" / "answers.json"
+
+
+def init(voice: Voice, stage: str, flags: Mapping[str, str | None], *, yes: bool, root: Path = ROOT) -> dict[str, Any]:
+    """Raises CommandFailed, and then has written nothing."""
+    place = _place(stage, root)
+    text = place.file.read_text(encoding="utf-8") if place.file.is_file() else None
+    before = _deployment(place, text) if text is not None else None
+    defaults = questions.defaults(questions.remembered(place.memory), before)
+    answers = _answers(voice, place, defaults, flags, yes=yes)
+    now = editing.edited(text, before, defaults, answers) if text is not None and before else template.whole(stage, answers)
+    made = _deployment(place, now)
+    difference = _difference(place, text or "", now)
+    written = now != text and _may_write(voice, place, text, difference, yes=yes)
+    if written:
+        place.file.write_text(now, encoding="utf-8")
+    questions.remember(place.memory, answers)
+    return _told(voice, place, made, written=written, difference=difference)
+
+
+def _place(stage: str, root: Path) -> Place:
+    """Raises CommandFailed outside of a clone, and for what can't be a stage."""
+    if not all((root / sign).is_file() for sign in _SIGNS) or not Path.cwd().is_relative_to(root):
+        message = f"{Path.cwd()} is not in a clone of Lakeferry, and a deployment file lives in one"
+        hint = f"Clone the project, or go to the clone of this command: {root}"
+        raise CommandFailed("NO-CLONE", message, hint)
+    if not forms.is_stage(stage):
+        message = f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12"
+        raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
+    return Place(root, stage)
+
+
+def _deployment(place: Place, text: str) -> Deployment:
+    """Raises CommandFailed with every mistake."""
+    try:
+        return check.parse(text, name=place.name, root=place.root).deployment
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"
+        raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
+
+
+def _answers(voice: Voice, place: Place, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
+    """Options first, then what somebody types, then defaults. Raises CommandFailed with every one that can't be."""
+    given = {key: text for key, text in flags.items() if text is not None}
+    answers = dict(defaults) | given
+    if voice.may_ask and not yes:
+        voice.say(f"{place.name}: press Enter to take what stands in brackets.")
+        for question in QUESTIONS:
+            if question.key not in given and questions.is_asked(question, answers):
+                answers[question.key] = _asked(voice, question, answers[question.key])
+    if found := questions.wrong(answers):
+        told = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
+        details = [{"key": key, "message": why} for key, why in found]
+        hint = "Correct these; nothing was written"
+        raise CommandFailed("INIT-ANSWER", f"answers that can't be used:\n{told}", hint, details=details)
+    return answers
+
+
+def _asked(voice: Voice, question: questions.Question, default: str) -> str:
+    answer = default
+    for _ in range(_TRIES):
+        answer = voice.ask(question.asks, default)
+        if not (told := question.wrong(answer)):
+            break
+        voice.warn(f"  {told}")
+    return answer
+
+
+def _may_write(voice: Voice, place: Place, text: str | None, difference: str, *, yes: bool) -> bool:
+    """Nothing is written over without a word, with --yes neither. Raises CommandFailed where nobody can be asked."""
+    if text is None:
+        return True
+    voice.result(difference)
+    if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
+        voice.warn(f"! {comments} lines of comments would be removed from {place.name}")
+    if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
+        voice.warn(f"! exports would be removed from {place.name}: {', '.join(exports)}")
+    if yes:
+        return True
+    if voice.may_ask:
+        return voice.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
+    message = f"{place.name} exists, and the answers change it"
+    raise CommandFailed("INIT-EXISTS", message, details={"diff": difference})
+
+
+def _difference(place: Place, text: str, now: str) -> str:
+    lines = difflib.unified_diff(text.splitlines(), now.splitlines(), f"{place.name} now", f"{place.name} then", lineterm="")
+    return "\n".join(lines)
+
+
+def _told(voice: Voice, place: Place, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
+    state = "written" if written else "as it was" if not difference else "left as it was"
+    voice.result(f"{place.name}: {state}")
+    for address in _examples(made):
+        voice.warn(f"! {address} is an example: mails to it go nowhere")
+    secrets = [made.confluent.cloud_key_secret, *([made.snowflake.key_secret] if made.snowflake and made.uses_snowflake else [])]
+    voice.result(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
+    following = list(_following(place, made))
+    voice.result("Next: " + "\n      ".join(f"{command()} {words}" for words in following))
+    return {
+        "stage": place.stage,
+        "file": place.name,
+        "written": written,
+        "diff": difference,
+        "not_stored": secrets,
+        "next": following,
+    }
+
+
+def _examples(made: Deployment) -> list[str]:
+    every = [*made.alerts.engineers, *(address for export in made.exports for address in export.recipients)]
+    return sorted({address for address in every if address.endswith("@example.com")})
+
+
+def _following(place: Place, made: Deployment) -> Iterator[str]:
+    vendors = ["confluent", *(["snowflake"] if made.uses_snowflake else [])]
+    yield from (f"secrets set {vendor} --stage {place.stage}" for vendor in vendors)
+    yield from (f"{words} --stage {place.stage}" for words in ("doctor", "plan", "deploy"))
