@@ -96,4 +96,4 @@ class _Work:
         return (None, 0.0) if gone else ("it is still there", self._patience(item))
 
     def _patience(self, item: Item) -> float:
-        return _PATIENCE if item.world == AWS else registry.find(item.kind).kind.PATIENCE
+        return _PATIENCE if item.world == AWS else registry.find(item.kind).handler.TIMEOUT_SECONDS

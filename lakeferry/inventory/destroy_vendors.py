@@ -57,8 +57,8 @@ class Vendors:
             return self._unbound(item.id)
         key = f"{item.kind} {item.id} {item.name}"
         if key not in self._settled:
-            self._settled[key] = self._settlement(item)
-        return self._settled[key].absent()
+            self._settled[key] = self._reconciler(item)
+        return self._settled[key].ensure_absent()
 
     def _unbound(self, id: str) -> bool:
         cloud, route = self._confluent.cloud, "/iam/v2/role-bindings" + path(id)
@@ -73,7 +73,7 @@ class Vendors:
     def _snowflake(self) -> Snowflake:
         return self.here.snowflake()
 
-    def _settlement(self, item: Item) -> Reconciler:
+    def _reconciler(self, item: Item) -> Reconciler:
         registered = registry.find(item.kind)
         vendor: Confluent | Snowflake = self._confluent if item.world == CONFLUENT else self._snowflake
         context = Context(
@@ -85,7 +85,7 @@ class Vendors:
         ledger = StateStore(_Memory(), self.here.clock)
         ledger.change("own", lambda _: row)
         lease = ledger.lease("own", "destroy", "destroy", self.here.deadline.at)
-        return Reconciler(registered.kind, context, registered.kind.PROPERTIES(**self._values(item)), lease)
+        return Reconciler(registered.handler, context, registered.handler.PROPERTIES(**self._values(item)), lease)
 
     def _values(self, item: Item) -> Mapping[str, Any]:
         """What the kind has to know to find the object and to delete it; the rest of its properties doesn't matter any more."""

@@ -116,7 +116,7 @@ def _in_environment(
 
 
 def _generation(kind: str, values: Mapping[str, Any]) -> str:
-    return request.generation_of(registry.RESOURCE_TYPES[kind].kind, SimpleNamespace(**values))  # type: ignore[arg-type]
+    return request.generation_of(registry.RESOURCE_TYPES[kind].handler, SimpleNamespace(**values))  # type: ignore[arg-type]
 
 
 def _words(name: str) -> str:

@@ -116,7 +116,7 @@ class Planter:
     def name(self, kind, logical_id, **properties):
         told = self.here.deployment.deployment
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        module = registry.RESOURCE_TYPES[kind].kind
+        module = registry.RESOURCE_TYPES[kind].handler
         return contract.object_name(
             project=told.name,
             stage=told.stage,
@@ -131,7 +131,7 @@ class Planter:
         """The object's id, once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
-        spec = registered.kind.PROPERTIES(**properties)
+        spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=name or self.name(kind, logical_id, **properties),
@@ -140,7 +140,7 @@ class Planter:
             notes={},
             origin="planted",
         )
-        made = registered.kind.create(context, spec)
+        made = registered.handler.create(context, spec)
         self.here.clock.sleep(900)
         return made
 

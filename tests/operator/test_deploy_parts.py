@@ -214,7 +214,7 @@ def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
 
 
 def _generation():
-    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].kind
+    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].handler
     return request.generation_of(warehouse, warehouse.PROPERTIES())
 
 

@@ -309,21 +309,21 @@ def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
     renewing = {
         name
         for name, each in registry.RESOURCE_TYPES.items()
-        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.kind.update))
+        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.handler.update))
     }
     assert set(rules.RENEWED_ON) == renewing
 
 
 def test_a_kind_that_makes_its_object_anew_is_noticed():
-    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].kind.update)
-    assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].kind)
+    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].handler.update)
+    assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].handler)
 
 
 @pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
 def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
     resource = Resource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
     rule = rules.of(resource, "eu-west-1")
-    known = set(inspect.signature(registry.RESOURCE_TYPES[kind].kind.PROPERTIES).parameters)
+    known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
     assert {path[0] for path in (*rule.replaced, *rule.renewed)} <= known
     assert resource.kind == kind
 
