@@ -17,7 +17,7 @@ To add one: write `lakeferry/cli/<name>.py` and name it in `ALL` below.
         return states.told(call.voice, call.stage, drift=drift)
 
 The function stays thin: a module `lakeferry/<something>.py` does the work and returns what the JSON document says. It speaks
-through `call.voice` (say, result, table, step, ask), and ends early with `console.CommandFailed(CODE, message, hint, details)`.
+through `call.voice` (say, result, table, step, ask), and ends early with `errors.CommandFailed(CODE, message, hint, details)`.
 Errors of lambdas, of jobs and of AWS may pass through as they are. Then, in the same change: the code with its title, cause,
 remedy and exit code in `lakeferry/errors.toml`, a row in tests/cli/test_every_command.py (and `assert document.keys() ==
 promised("status")` in the test that sees it succeed), and `python -m tools.docs`, which writes the pages.

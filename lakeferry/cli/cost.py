@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+from lakeferry.cli.app import CommandContext
 
 app: Final = frame.commands()
 
@@ -14,7 +14,7 @@ app: Final = frame.commands()
 @frame.command(
     app,
     stage=True,
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "currency": "USD.",
         "month": "The sums, `low` and `high`.",
@@ -23,8 +23,8 @@ app: Final = frame.commands()
         "left_out": "What no sum holds.",
     },
 )
-def cost(call: Call) -> Mapping[str, Any]:
+def cost(call: CommandContext) -> Mapping[str, Any]:
     """What a deployment file costs a month, before anything is made: a range, rates by use, and what is left out."""
     from lakeferry.cli import cost_commands  # noqa: PLC0415 - commands load what they need
 
-    return cost_commands.told(call.voice, call.stage)
+    return cost_commands.told(call.output, call.stage)

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER
+from lakeferry.cli.app import CommandContext
 from lakeferry.cli.plan import PLANNED
+from lakeferry.errors import LATER
 
 app: Final = frame.commands()
 
@@ -20,7 +20,7 @@ app: Final = frame.commands()
     stage=True,
     yes=True,
     exits=(LATER,),
-    says={
+    json_keys={
         **PLANNED,
         "seconds": "How long it took.",
         "exists": "Outputs that people need: stack, name, what, value.",
@@ -28,7 +28,7 @@ app: Final = frame.commands()
     },
 )
 def deploy(
-    call: Call,
+    call: CommandContext,
     *,
     repair: Annotated[
         bool, typer.Option("--repair", help="Also create objects again that are missing at Confluent or Snowflake.")
@@ -37,4 +37,4 @@ def deploy(
     """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
     from lakeferry.deploy import run as flow  # noqa: PLC0415 - commands load what they need
 
-    return flow.told(call.voice, call.stage, yes=call.yes, repair=repair)
+    return flow.told(call.output, call.stage, yes=call.yes, repair=repair)

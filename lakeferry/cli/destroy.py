@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import KEPT_BACK, LATER, CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
 
 app: Final = frame.commands()
 
@@ -19,7 +19,7 @@ app: Final = frame.commands()
     stage=True,
     yes=True,
     exits=(LATER, KEPT_BACK),
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "account": "The AWS account.",
         "region": "The AWS region.",
@@ -31,7 +31,7 @@ app: Final = frame.commands()
     },
 )
 def destroy(
-    call: Call,
+    call: CommandContext,
     *,
     plan: Annotated[bool, typer.Option("--plan", help="Only list what would go and what would stay, and why.")] = False,
     confirmed: Annotated[
@@ -49,4 +49,4 @@ def destroy(
     if call.yes:
         hint = "Name the stage: `lakeferry destroy --confirm STAGE`"
         raise CommandFailed("USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
-    return destroy_commands.told(call.voice, call.stage, confirmed=confirmed, plan_only=plan)
+    return destroy_commands.told(call.output, call.stage, confirmed=confirmed, plan_only=plan)

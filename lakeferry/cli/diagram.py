@@ -9,14 +9,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+from lakeferry.cli.app import CommandContext
 
 app: Final = frame.commands()
 
 
-@frame.command(app, stage=True, says={"stage": "Whose it is.", "diagrams": "Mermaid by the part of the deployment."})
+@frame.command(app, stage=True, json_keys={"stage": "Whose it is.", "diagrams": "Mermaid by the part of the deployment."})
 def diagram(
-    call: Call,
+    call: CommandContext,
     *,
     write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md anew.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail where that page shows something else.")] = False,
@@ -25,8 +25,8 @@ def diagram(
     """The infrastructure as Mermaid, from the templates that `make synth` wrote."""
     from lakeferry.cli import diagram_commands  # noqa: PLC0415 - commands load what they need
 
-    found = diagram_commands.told(call.voice, call.stage, assembly, write=write, check=check)
-    if not call.voice.as_json and not write and not check:
+    found = diagram_commands.told(call.output, call.stage, assembly, write=write, check=check)
+    if not call.output.as_json and not write and not check:
         for mermaid in found["diagrams"].values():
             typer.echo(mermaid)
     return found

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment import diagram
-from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.deployment.context import load_deployment
 from lakeferry.deployment.diagram import NoTemplates, Template
+from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Output
 
 PAGE: Final = ROOT / "docs" / "explanation" / "infrastructure.md"
 _TITLES: Final = {
@@ -31,19 +32,19 @@ Permissions, logs and what CDK adds for its own ends are left out.
 """
 
 
-def told(voice: Voice, stage: str, assembly: Path, *, write: bool, check: bool) -> dict[str, Any]:
+def told(output: Output, stage: str, assembly: Path, *, write: bool, check: bool) -> dict[str, Any]:
     """Raises CommandFailed where nothing was synthesised, or the page differs from what would be written."""
-    prefix = plan_of(stage).deployment.prefix
+    prefix = load_deployment(stage).deployment.prefix
     try:
         templates = diagram.read(prefix, assembly)
     except NoTemplates as none:
         raise CommandFailed("NO-TEMPLATES", str(none), f"Run make synth STAGE={stage}") from None
     if check:
         require_fresh(templates)
-        voice.result("docs/explanation/infrastructure.md is as the templates are.")
+        output.print("docs/explanation/infrastructure.md is as the templates are.")
     if write:
         PAGE.write_text(page(templates), encoding="utf-8")
-        voice.result("wrote docs/explanation/infrastructure.md")
+        output.print("wrote docs/explanation/infrastructure.md")
     return {"stage": stage, "diagrams": diagram.draw(templates)}
 
 

@@ -8,48 +8,49 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import health as doctor
-from lakeferry.cli.output import CommandFailed, Voice
-from lakeferry.deployment import context as ground
+from lakeferry.deployment.context import open_context
+from lakeferry.errors import CommandFailed
 from lakeferry.health import Check, Result, deployment_file, groups
 from lakeferry.health.runner import Probe
+from lakeferry.output import Output
 
 _MARKS: Final = {Result.OK: "✓", Result.WARN: "!", Result.FAIL: "✗", Result.NONE: "–"}
 _INDENT: Final = "      "
 
 
-def told(voice: Voice, stage: str) -> dict[str, Any]:
+def told(output: Output, stage: str) -> dict[str, Any]:
     """Raises CommandFailed where a check failed."""
-    checks = _checks(voice, stage)
-    show(voice, checks)
+    checks = _checks(output, stage)
+    show(output, checks)
     document = {"stage": stage, "checks": [attrs.asdict(check) for check in checks]}
     require_well(checks, document)
     return document
 
 
-def _checks(voice: Voice, stage: str) -> list[Check]:
+def _checks(output: Output, stage: str) -> list[Check]:
     try:
-        with ground.of(stage) as here:
-            return _run(voice, doctor.probes(here))
+        with open_context(stage) as ctx:
+            return _run(output, doctor.probes(ctx))
     except CommandFailed as failure:
         if failure.code != "DEPLOYMENT-FILE":
             raise
-        return [*_run(voice, groups.without_ground()), *deployment_file.with_mistakes(failure)]
+        return [*_run(output, groups.without_ground()), *deployment_file.with_mistakes(failure)]
 
 
-def _run(voice: Voice, probes: Sequence[Probe]) -> list[Check]:
-    with voice.step("Looking at") as tell:
-        return doctor.run(probes, tell)
+def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
+    with output.step("Looking at") as report:
+        return doctor.run(probes, report)
 
 
-def show(voice: Voice, checks: Sequence[Check]) -> None:
+def show(output: Output, checks: Sequence[Check]) -> None:
     """What is well is told in one line; what isn't, with what was found, what is needed and the way to mend it."""
     for group in dict.fromkeys(check.group for check in checks):
-        voice.result(group)
+        output.print(group)
         for check in _short([each for each in checks if each.group == group]):
-            for line in lines(check, marks=voice.out.is_terminal):
-                voice.result(line)
+            for line in lines(check, marks=output.out.is_terminal):
+                output.print(line)
     counted = {result: sum(check.result is result for check in checks) for result in Result}
-    voice.result(f"{counted[Result.OK]} ok, {counted[Result.WARN]} to look at, {counted[Result.FAIL]} wrong")
+    output.print(f"{counted[Result.OK]} ok, {counted[Result.WARN]} to look at, {counted[Result.FAIL]} wrong")
 
 
 def _short(checks: list[Check]) -> list[Check]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import KEPT_BACK, LATER, CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
 
 #: Keys of the run's record, which docs/reference/run-record.md explains further.
 _RUN: Final = {
@@ -33,9 +33,9 @@ _RUN: Final = {
 app: Final = frame.commands("export", "Run and check exports.")
 
 
-@frame.command(app, says=_RUN, exits=(LATER, KEPT_BACK), without_stage=frame.WITHOUT_STAGE)
+@frame.command(app, json_keys=_RUN, exits=(LATER, KEPT_BACK), without_stage=frame.WITHOUT_STAGE)
 def run(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[str, typer.Argument(help="A shipped export's name, or the path of yours.")],
     as_of: Annotated[str, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")],
@@ -57,19 +57,19 @@ def run(
         raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
     words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     words += ["--accept-fewer-events", str(accept_fewer_events).lower()]
-    return export_commands.run(call.voice, words, out, master)
+    return export_commands.run(call.output, words, out, master)
 
 
 @frame.command(
     app,
-    says={
+    json_keys={
         "name": "The contract's name.",
         "columns": "Names of its columns.",
         "personal": "Columns with personal data, and their treatment.",
     },
 )
 def check(
-    call: Call,
+    call: CommandContext,
     *,
     file: Annotated[Path, typer.Argument(help="The contract.")],
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic; else the shipped one.")] = None,
@@ -77,12 +77,12 @@ def check(
     """Check a contract before anything runs: all mistakes at once, by key and line."""
     from lakeferry.cli import export_commands  # noqa: PLC0415
 
-    return export_commands.check(call.voice, file, schema)
+    return export_commands.check(call.output, file, schema)
 
 
-@frame.command(app, "list", says={"exports": "Name, title and topic of each."})
-def listed(call: Call) -> Mapping[str, Any]:
+@frame.command(app, "list", json_keys={"exports": "Name, title and topic of each."})
+def listed(call: CommandContext) -> Mapping[str, Any]:
     """The exports that ship with Lakeferry."""
     from lakeferry.cli import export_commands  # noqa: PLC0415
 
-    return export_commands.listed(call.voice)
+    return export_commands.listed(call.output)

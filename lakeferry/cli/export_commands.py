@@ -12,37 +12,38 @@ from exports import check as checks
 from exports import contract as contracts
 from exports import topic_schema
 from exports.toml_model import BadFile
-from lakeferry.cli.output import CommandFailed, Voice, command
+from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local import target as world
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Output, command
 
 
-def run(voice: Voice, words: list[str], out: Path | None, master: str) -> dict[str, Any]:
+def run(output: Output, words: list[str], out: Path | None, master: str) -> dict[str, Any]:
     if out:
         world.require_writable(out)
-    with world.current() as here, exporting.spark(voice, master):
-        voice.say(f"Working in {here.source}")
-        record = exporting.run(voice, here, words, "export")
-        files = exporting.download(here, record, out) if out else []
+    with world.current() as target, exporting.spark(output, master):
+        output.info(f"Working in {target.source}")
+        record = exporting.run(output, target, words, "export")
+        files = exporting.download(target, record, out) if out else []
     if not record.windows:
-        voice.result("No window needs anything: all that are closed are published, and none may still change.")
-    voice.table(["export", "window", "state", "rows", "totals"], exporting.summary(record))
+        output.print("No window needs anything: all that are closed are published, and none may still change.")
+    output.table(["export", "window", "state", "rows", "totals"], exporting.summary(record))
     for line in exporting.left_out(record):
-        voice.result(line)
+        output.print(line)
     for note in exporting.notes(record):
-        voice.result(note)
+        output.print(note)
     if record.windows_left:
-        voice.result(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
+        output.print(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
     for file in files:
-        voice.result(f"wrote {world.relative(file)}")
-    voice.result(f"Record: s3://{here.bucket}/{here.prefix}/{record.key}")
+        output.print(f"wrote {world.relative(file)}")
+    output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
     if failure := exporting.trouble(record):
         raise failure
-    return {"source": here.source, **attrs.asdict(record)}
+    return {"source": target.source, **attrs.asdict(record)}
 
 
-def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
+def check(output: Output, file: Path, schema: Path | None) -> dict[str, Any]:
     """Raises CommandFailed with every mistake."""
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
@@ -54,12 +55,12 @@ def check(voice: Voice, file: Path, schema: Path | None) -> dict[str, Any]:
         hint = "Give the topic's Avro schema with --schema FILE"
         raise CommandFailed("EXP-SCHEMA", str(error), hint) from None
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
-    voice.result(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
-    voice.result(f"Personal data: {', '.join(treated) or 'none'}.")
+    output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
+    output.print(f"Personal data: {', '.join(treated) or 'none'}.")
     if contract.window.applies == "after_deduplication":
-        voice.result("The window comes after deduplication: each run reads the whole table.")
+        output.print("The window comes after deduplication: each run reads the whole table.")
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
-    voice.result(f"Next: {command()} demo --export {file}{own}")
+    output.print(f"Next: {command()} demo --export {file}{own}")
     return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
 
 
@@ -81,8 +82,8 @@ def _topic(file: Path) -> str | None:
     return topic if isinstance(topic, str) else None
 
 
-def listed(voice: Voice) -> dict[str, Any]:
+def listed(output: Output) -> dict[str, Any]:
     found = [contracts.load(name) for name in contracts.shipped()]
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]
-    voice.table(["export", "title", "topic", "window", "grain"], rows)
+    output.table(["export", "title", "topic", "window", "grain"], rows)
     return {"exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found]}

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+from lakeferry.cli.app import CommandContext
 
 app: Final = frame.commands()
 
 
 @frame.command(
     app,
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "file": "The deployment file.",
         "written": "Whether it was written.",
@@ -27,7 +27,7 @@ app: Final = frame.commands()
     yes=True,
 )
 def init(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[str | None, typer.Option(help="What the deployment is called.")] = None,
     owner: Annotated[str | None, typer.Option(help="Whom to ask: a team or a role.")] = None,
@@ -49,4 +49,4 @@ def init(
         "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone, "recipients": recipients,
         "engineers": engineers,
     }  # fmt: skip
-    return flow.init(call.voice, call.stage, flags, yes=call.yes)
+    return flow.init(call.output, call.stage, flags, yes=call.yes)

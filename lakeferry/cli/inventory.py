@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+from lakeferry.cli.app import CommandContext
 
 app: Final = frame.commands()
 
@@ -14,7 +14,7 @@ app: Final = frame.commands()
 @frame.command(
     app,
     stage=True,
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "account": "The AWS account.",
         "region": "The AWS region.",
@@ -22,8 +22,8 @@ app: Final = frame.commands()
         "not asked), why, where (ids of what it lies in).",
     },
 )
-def inventory(call: Call) -> Mapping[str, Any]:
+def inventory(call: CommandContext) -> Mapping[str, Any]:
     """What of a deployment exists in AWS, Confluent Cloud and Snowflake. It fails where something is left over."""
     from lakeferry.cli import inventory_commands  # noqa: PLC0415 - commands load what they need
 
-    return inventory_commands.told(call.voice, call.stage)
+    return inventory_commands.told(call.output, call.stage)

@@ -9,38 +9,38 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
-from lakeferry.cli.output import CommandFailed, Voice
-from lakeferry.deployment import context as ground
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext, open_context
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import Item, Verdict
+from lakeferry.output import Output
 
 _COLUMNS: Final = ["world", "kind", "name", "whose", "verdict", "why"]
 
 
-def told(voice: Voice, stage: str) -> dict[str, Any]:
+def told(output: Output, stage: str) -> dict[str, Any]:
     """Raises CommandFailed where something is left over, or where a world can't be asked."""
-    with ground.of(stage) as here:
-        with voice.step(f"Looking for what there is of {here.deployment.prefix}"):
-            items = inventory.take(here)
-        show(voice, here, items)
-        document = {"stage": stage, "account": here.account, "region": here.region, "items": documents(items)}
+    with open_context(stage) as ctx:
+        with output.step(f"Looking for what there is of {ctx.deployment.prefix}"):
+            items = inventory.take(ctx)
+        show(output, ctx, items)
+        document = {"stage": stage, "account": ctx.account, "region": ctx.region, "items": documents(items)}
         require_nothing_left(items, document)
         return document
 
 
-def show(voice: Voice, here: Ground, items: Iterable[Item]) -> None:
+def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
     """What stands is counted, unless every row is wanted; all else is told row by row."""
     listed = list(items)
-    voice.result(f"{here.deployment.prefix} in account {here.account}, {here.region}:")
+    output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}:")
     standing = [item for item in listed if item.verdict is Verdict.BELONGS]
-    if standing and not voice.verbose:
+    if standing and not output.verbose:
         counted = Counter((item.world, item.whose) for item in standing)
-        voice.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
-    rows = [row(item) for item in listed if voice.verbose or item.verdict is not Verdict.BELONGS]
+        output.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
+    rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.BELONGS]
     if rows:
-        voice.table(_COLUMNS, rows)
+        output.table(_COLUMNS, rows)
     if not listed:
-        voice.result("nothing")
+        output.print("nothing")
 
 
 def require_nothing_left(items: Iterable[Item], details: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import CommandFailed
 
 app: Final = frame.commands()
 
@@ -17,7 +17,7 @@ app: Final = frame.commands()
 @frame.command(
     app,
     stage=True,
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "name": "Of what the log is.",
         "names": "Without a name: what writes a log.",
@@ -26,7 +26,7 @@ app: Final = frame.commands()
     },
 )
 def logs(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[
         str | None,
@@ -41,4 +41,4 @@ def logs(
 
     if last is not None and name is None:
         raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
-    return log_commands.told(call.voice, call.stage, name, last)
+    return log_commands.told(call.output, call.stage, name, last)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CHANGES
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import CHANGES
 
 #: What a plan says, also one that is carried out.
 PLANNED: Final = {
@@ -32,14 +32,14 @@ app: Final = frame.commands()
     app,
     stage=True,
     exits=(CHANGES,),
-    says=PLANNED,
+    json_keys=PLANNED,
 )
 def plan(
-    call: Call,
+    call: CommandContext,
     *,
     check: Annotated[bool, typer.Option("--check", help="End with exit code 4 where anything would change.")] = False,
 ) -> Mapping[str, Any]:
     """What deploying would make, change, replace and delete, in AWS, Confluent Cloud and Snowflake, with why. Changes nothing."""
     from lakeferry.plan import run as flow  # noqa: PLC0415 - commands load what they need
 
-    return flow.told(call.voice, call.stage, check=check)
+    return flow.told(call.output, call.stage, check=check)

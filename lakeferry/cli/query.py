@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import LATER
 
 app: Final = frame.commands()
 
@@ -24,7 +24,7 @@ class Catalog(StrEnum):
 
 @frame.command(
     app,
-    says={
+    json_keys={
         "source": "Which AWS or which of Tableflow's catalogs answered.",
         "columns": "Their names.",
         "rows": "A list of values each.",
@@ -33,7 +33,7 @@ class Catalog(StrEnum):
     without_stage=frame.WITHOUT_STAGE,
 )
 def query(
-    call: Call,
+    call: CommandContext,
     *,
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
     catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
@@ -46,12 +46,12 @@ def query(
     if catalog is Catalog.TABLEFLOW:
         key = tableflow_catalog.key()
         source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
-        call.voice.say(f"Asking {source}")
+        call.output.info(f"Asking {source}")
         answer = queries.query_tableflow(sql, key)
     else:
-        with world.current() as here:
-            source = here.source
-            call.voice.say(f"Asking {source}")
-            answer = queries.query(here, sql)
-    queries.show(call.voice, answer)
+        with world.current() as target:
+            source = target.source
+            call.output.info(f"Asking {source}")
+            answer = queries.query(target, sql)
+    queries.show(call.output, answer)
     return {"source": source, "columns": answer.columns, "rows": answer.rows}

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import CommandFailed
 
 app: Final = frame.commands()
 
@@ -18,7 +18,7 @@ app: Final = frame.commands()
 @frame.command(
     app,
     stage=True,
-    says={
+    json_keys={
         "proven": "Whether everything was.",
         "seconds": "How long it took.",
         "phases": "Name, seconds, proofs (claim, seen, numbers) and failure of each.",
@@ -31,7 +31,7 @@ app: Final = frame.commands()
     },
 )
 def rehearse(
-    call: Call,
+    call: CommandContext,
     *,
     keep: Annotated[bool, typer.Option("--keep", help="Leave everything running to look around, until Ctrl-C.")] = False,
     nemesis: Annotated[
@@ -46,5 +46,5 @@ def rehearse(
         message = "--keep leaves one deployment running, and --nemesis destroys its own"
         raise CommandFailed("USAGE", message, "Give one of them")
     if nemesis is not None:
-        return run.under_faults(call.voice, call.stage, [nemesis], out=out)
-    return run.told(call.voice, call.stage, out=out, keep=keep)
+        return run.under_faults(call.output, call.stage, [nemesis], out=out)
+    return run.told(call.output, call.stage, out=out, keep=keep)

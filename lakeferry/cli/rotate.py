@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER, CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import LATER, CommandFailed
 
 app: Final = frame.commands()
 
@@ -19,7 +19,7 @@ app: Final = frame.commands()
     stage=True,
     yes=True,
     exits=(LATER,),
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "secrets": "With --check, each: secret, vendor, age_days, next_rotation (seconds since 1970), overdue_days, "
         "pending_days, place of the live key, keys at the vendor (id, place, since), and trouble where the vendor was not asked.",
@@ -28,7 +28,7 @@ app: Final = frame.commands()
     },
 )
 def rotate(
-    call: Call,
+    call: CommandContext,
     *,
     secret: Annotated[
         str | None, typer.Argument(help="A secret's name or its end, or confluent or snowflake; all without it.")
@@ -45,7 +45,7 @@ def rotate(
     if check + now + revoke > 1:
         raise CommandFailed("USAGE", "--check, --now and --revoke are three different things", "Give one of them")
     if now:
-        return flow.now(call.voice, call.stage, secret, yes=call.yes)
+        return flow.now(call.output, call.stage, secret, yes=call.yes)
     if revoke:
-        return flow.revoke(call.voice, call.stage, secret, yes=call.yes)
-    return flow.check(call.voice, call.stage, secret)
+        return flow.revoke(call.output, call.stage, secret, yes=call.yes)
+    return flow.check(call.output, call.stage, secret)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER, CommandFailed
+from lakeferry.cli.app import CommandContext
+from lakeferry.errors import LATER, CommandFailed
 
 _MINUTES: Final = 30
 app: Final = frame.commands()
@@ -25,7 +25,7 @@ class WaitFor(StrEnum):
     app,
     stage=True,
     exits=(LATER,),
-    says={
+    json_keys={
         "stage": "Whose it is.",
         "stacks": "CloudFormation's status of each.",
         "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, not asked), value "
@@ -37,7 +37,7 @@ class WaitFor(StrEnum):
     },
 )
 def status(
-    call: Call,
+    call: CommandContext,
     *,
     wait_for: Annotated[
         WaitFor | None, typer.Option("--wait-for", help="First wait until a table can be read, or until an export has published.")
@@ -55,4 +55,4 @@ def status(
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
-    return flow.told(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+    return flow.told(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

@@ -16,15 +16,15 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import NoCommandLine
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.node import NoNode
+from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Reporter
 from lambdas.shared.redaction import redact
 
-Tell = Callable[[str], object]
 _EVENT: Final = re.compile(r"^(?P<stack>\S+) \| +(?P<done>\d+)/(?P<all>\d+) \|")
 _KEPT_LINES: Final = 40
 _POLL: Final = 5.0
@@ -43,33 +43,33 @@ class CliFailed(Exception):
 class Cdk:
     """`log` gets every line that the command line writes. `folder` holds the templates."""
 
-    here: Ground
+    ctx: DeploymentContext
     folder: Path
     log: Path = Path(os.devnull)
 
-    def synth(self, tell: Tell, deployments: Path | None = None, repair: str = "") -> None:
+    def synth(self, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
         """`deployments` is the folder of the deployment files, where it is not the project's own."""
         own = ["-c", f"deployments={deployments.resolve()}"] if deployments else []
         own += ["-c", f"repair={repair}"] if repair else []
-        self._run("synth", ["--quiet", *self.here.context(), *own, "--output", str(self.folder)], tell)
+        self._run("synth", ["--quiet", *self.ctx.context(), *own, "--output", str(self.folder)], report)
 
-    def bootstrap(self, tell: Tell) -> None:
-        place = f"aws://{self.here.account}/{self.here.region}"
-        self._run("bootstrap", ["--app", str(self.folder), place], tell)
+    def bootstrap(self, report: Reporter) -> None:
+        place = f"aws://{self.ctx.account}/{self.ctx.region}"
+        self._run("bootstrap", ["--app", str(self.folder), place], report)
 
-    def deploy(self, tell: Tell, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
+    def deploy(self, report: Reporter, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
         words = ["--app", str(self.folder), "--require-approval", "never", "--progress", "events"]
-        self._run("deploy", [*words, *(stacks or ["--all"])], tell, meanwhile)
+        self._run("deploy", [*words, *(stacks or ["--all"])], report, meanwhile)
 
-    def destroy(self, tell: Tell, *, meanwhile: Callable[[], object] | None = None) -> None:
+    def destroy(self, report: Reporter, *, meanwhile: Callable[[], object] | None = None) -> None:
         words = ["--app", str(self.folder), "--force", "--all", "--progress", "events"]
-        self._run("destroy", words, tell, meanwhile)
+        self._run("destroy", words, report, meanwhile)
 
-    def _run(self, verb: str, words: Sequence[str], tell: Tell, meanwhile: Callable[[], object] | None = None) -> None:
+    def _run(self, verb: str, words: Sequence[str], report: Reporter, meanwhile: Callable[[], object] | None = None) -> None:
         """Calls `meanwhile` every few seconds. Raises CliFailed, and CommandFailed where there is no command line."""
         last: deque[str] = deque(maxlen=_KEPT_LINES)
         with self.log.open("a", encoding="utf-8") as log, _started([verb, *words]) as running:
-            reader = threading.Thread(target=_read, args=(running, log, tell, last))
+            reader = threading.Thread(target=_read, args=(running, log, report, last))
             reader.start()
             try:
                 _await(running, meanwhile)
@@ -81,10 +81,10 @@ class Cdk:
 
 
 @contextmanager
-def templates_of(here: Ground, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
+def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
     """One whose folder goes with it."""
     with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
-        yield Cdk(here, Path(folder), log)
+        yield Cdk(ctx, Path(folder), log)
 
 
 def _started(words: Sequence[str]) -> subprocess.Popen[str]:
@@ -100,13 +100,13 @@ def _started(words: Sequence[str]) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def _read(running: subprocess.Popen[str], log: Any, tell: Tell, last: deque[str]) -> None:
+def _read(running: subprocess.Popen[str], log: Any, report: Reporter, last: deque[str]) -> None:
     assert running.stdout is not None
     for line in running.stdout:
         log.write(redact(line))
         log.flush()
         if event := _EVENT.match(line):
-            tell(f"{event['stack']} {event['done']}/{event['all']}")
+            report(f"{event['stack']} {event['done']}/{event['all']}")
         last.append(redact(line.rstrip()))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import confluent as proving
 from lakeferry.credentials.confluent import Owner
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health import stack_outputs as parts
 from lakeferry.health.checks import Check, Group
+from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
 
@@ -24,18 +25,18 @@ INTEGRATIONS: Final = "provider integrations"
 _INTEGRATIONS: Final = 100
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one key; without it, nothing is."""
-    secret = here.deployment.confluent.cloud_key_secret
-    again = f"Run `lakeferry secrets set confluent --stage {here.stage}`"
+    secret = ctx.deployment.confluent.cloud_key_secret
+    again = f"Run `lakeferry secrets set confluent --stage {ctx.stage}`"
     rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS]
     try:
-        vendor = here.confluent()
+        vendor = ctx.confluent()
     except CommandFailed as failure:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([SCOPE, *rest], "not asked: there is no key")]
     key = vendor.cloud.key
     try:
-        owner = proving.prove(Voice(quiet=True), here, key, 0)
+        owner = proving.prove(Output(quiet=True), ctx, key, 0)
     except CommandFailed as failure:
         told = f"{failure.message}. {failure.why}".rstrip(". ")
         name, fix = (SCOPE, failure.hint) if failure.code == "SECRETS-SCOPE" else (KEY, f"{again} with a Cloud key that works")
@@ -43,7 +44,7 @@ def look(here: Ground) -> list[Check]:
         beside = [] if name == SCOPE else [SCOPE]
         why = "not asked: the key may do too little" if name == SCOPE else "not asked: the key doesn't work"
         return [*accepted, GROUP.fail(name, told, fix), *GROUP.all_none([*beside, *rest], why)]
-    return [GROUP.ok(KEY, f"{key.id}, in {secret}"), _owner(owner), *_places(here, vendor)]
+    return [GROUP.ok(KEY, f"{key.id}, in {secret}"), _owner(owner), *_places(ctx, vendor)]
 
 
 def _owner(owner: Owner) -> Check:
@@ -53,20 +54,20 @@ def _owner(owner: Owner) -> Check:
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
-def _places(here: Ground, vendor: Confluent) -> list[Check]:
+def _places(ctx: DeploymentContext, vendor: Confluent) -> list[Check]:
     """Each by itself: one that can't be asked hides no other."""
     looks = {ENVIRONMENT: environment, FLINK: flink, TABLEFLOW: tableflow, INTEGRATIONS: integrations}
     found = []
     for name, look_at in looks.items():
         try:
-            found.append(look_at(here, vendor))
+            found.append(look_at(ctx, vendor))
         except LakeferryError as error:
             found.append(GROUP.fail(name, f"{error.row.code}: {error.what}", error.row.remedy))
     return found
 
 
-def environment(here: Ground, vendor: Confluent) -> Check:
-    given = here.deployment.confluent
+def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
+    given = ctx.deployment.confluent
     if not given.environment_id:
         return GROUP.ok(ENVIRONMENT, "a new one is made")
     known = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
@@ -86,30 +87,30 @@ def environment(here: Ground, vendor: Confluent) -> Check:
     return GROUP.ok(ENVIRONMENT, f"{given.environment_id}, {name}")
 
 
-def flink(here: Ground, vendor: Confluent) -> Check:
+def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
-        found = vendor.flink_region(here.region)
+        found = vendor.flink_region(ctx.region)
     except NotFound:
         return GROUP.fail(
-            FLINK, f"Confluent has no Flink in {CLOUD} {here.region}", "Choose another `aws.region` in the deployment file"
+            FLINK, f"Confluent has no Flink in {CLOUD} {ctx.region}", "Choose another `aws.region` in the deployment file"
         )
     return GROUP.ok(FLINK, text(found, "id"))
 
 
-def tableflow(here: Ground, vendor: Confluent) -> Check:
+def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """It answers to Tableflow's keys. There is one after the deployment; before, Confluent may refuse the Cloud key."""
-    regions = _regions(_tableflow(here, vendor))
+    regions = _regions(_tableflow(ctx, vendor))
     if regions is None:
         return GROUP.none(TABLEFLOW, "not asked: only a Tableflow key may, and the deployment makes that")
-    if here.region in regions:
-        return GROUP.ok(TABLEFLOW, here.region)
+    if ctx.region in regions:
+        return GROUP.ok(TABLEFLOW, ctx.region)
     fix = "Choose another `aws.region` in the deployment file"
-    return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {here.region}; it is in {', '.join(sorted(regions))}", fix)
+    return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", fix)
 
 
-def _tableflow(here: Ground, vendor: Confluent) -> RestClient:
+def _tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient:
     try:
-        return vendor.tableflow(here.secrets.read_key(parts.tableflow_secret(here)))
+        return vendor.tableflow(ctx.secrets.read_key(parts.tableflow_secret(ctx)))
     except NotFound:
         return vendor.tableflow(vendor.cloud.key)
 
@@ -121,12 +122,12 @@ def _regions(plane: RestClient) -> set[str] | None:
         return None
 
 
-def integrations(here: Ground, vendor: Confluent) -> Check:
+def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Counted over all environments; which number is allowed, Confluent tells nobody."""
     places = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     found = [one for place in places for one in vendor.cloud.pages("/pim/v1/integrations", environment=place)]
     told = f"{len(found)} of {_INTEGRATIONS}, unless Confluent raised it"
-    role = parts.role_arn(here, "tableflow")
+    role = parts.role_arn(ctx, "tableflow")
     if len(found) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in found):
         return GROUP.ok(INTEGRATIONS, told)
     return GROUP.warn(INTEGRATIONS, told, "Remove integrations that nobody uses, or ask Confluent for more")

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health import glue_hops, roles
 from lakeferry.health import runner as asking
 from lakeferry.health import stack_outputs as parts
@@ -41,7 +41,7 @@ _RESUME: Final = "Resume it then in Confluent's console, under Tableflow"
 class Hops:
     """`environment` and `cluster` are ids."""
 
-    here: Ground
+    ctx: DeploymentContext
     part: Part
     bucket: str
 
@@ -58,43 +58,43 @@ class Hops:
         return {"environment": self.environment, "spec.kafka_cluster": self.cluster}
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
-    topics, tables = [_of_topic(topic) for topic in here.deployment.tables], glue_hops.names(here)
-    confluent, data = parts.read(here, "confluent"), parts.read(here, "data")
+    topics, tables = [_of_topic(topic) for topic in ctx.deployment.tables], glue_hops.names(ctx)
+    confluent, data = parts.read(ctx, "confluent"), parts.read(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
         return GROUP.all_none((*NAMES, *topics, *tables), f"not deployed: {why}")
-    hops = Hops(here, confluent, data.outputs.get("TableflowBucketName", ""))
-    seen = [*_into_aws(hops), *_tableflow(hops), *glue_hops.look(here, GROUP, hops.cluster, hops.bucket)]
+    hops = Hops(ctx, confluent, data.outputs.get("TableflowBucketName", ""))
+    seen = [*_into_aws(hops), *_tableflow(hops), *glue_hops.look(ctx, GROUP, hops.cluster, hops.bucket)]
     return followed(seen, dict.fromkeys((CATALOG, *topics, *tables), ()), _RESUME)
 
 
 def _into_aws(hops: Hops) -> list[Check]:
-    restore = roles.restored(hops.here, "confluent")
+    restore = roles.restored(hops.ctx, "confluent")
     integration = asking.found(GROUP, INTEGRATION, lambda: _integration(hops))
     known = integration if isinstance(integration, Check) else _known(hops, integration)
-    there, role = roles.there(hops.here, GROUP, parts.role_name(hops.here, "tableflow"), restore)
+    there, role = roles.there(hops.ctx, GROUP, parts.role_name(hops.ctx, "tableflow"), restore)
     seen = [known, there]
     if role and isinstance(integration, dict):
         seen += _trust(role, integration, restore)
     else:
         seen += GROUP.all_none((TRUST, TAGS), "not asked: one side isn't known")
     if role:
-        seen.append(asking.tried(GROUP, POLICY, lambda: roles.may(hops.here, GROUP, role, _needs(hops), restore)))
+        seen.append(asking.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, _needs(hops), restore)))
     else:
         seen.append(GROUP.none(POLICY, "not asked: the role isn't known"))
-    return [*seen, asking.tried(GROUP, BUCKET, lambda: glue_hops.bucket(hops.here, GROUP, hops.bucket))]
+    return [*seen, asking.tried(GROUP, BUCKET, lambda: glue_hops.bucket(hops.ctx, GROUP, hops.bucket))]
 
 
 def _integration(hops: Hops) -> dict[str, Any] | None:
     name = hops.part.named("provider_integration")
-    listed = hops.here.confluent().cloud.pages("/pim/v1/integrations", environment=hops.environment)
+    listed = hops.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=hops.environment)
     return next((one for one in listed if text(one, "display_name") == name), None)
 
 
 def _known(hops: Hops, found: dict[str, Any] | None) -> Check:
-    wanted = parts.role_arn(hops.here, "tableflow")
+    wanted = parts.role_arn(hops.ctx, "tableflow")
     if found is None:
         return GROUP.fail(INTEGRATION, f"{hops.part.named('provider_integration')} is not there", _AGAIN)
     role = text(found, "config", "customer_iam_role_arn")
@@ -111,12 +111,12 @@ def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]
 
 
 def _needs(hops: Hops) -> dict[str, tuple[str, ...]]:
-    return glue_hops.needs(hops.here, contract.TABLEFLOW_NEEDS, hops.bucket, hops.cluster)
+    return glue_hops.needs(hops.ctx, contract.TABLEFLOW_NEEDS, hops.bucket, hops.cluster)
 
 
 def _tableflow(hops: Hops) -> list[Check]:
     """With the deployment's own key: Tableflow answers to no other."""
-    secret, topics = parts.tableflow_secret(hops.here), [_of_topic(topic) for topic in hops.here.deployment.tables]
+    secret, topics = parts.tableflow_secret(hops.ctx), [_of_topic(topic) for topic in hops.ctx.deployment.tables]
     plane = asking.found(GROUP, KEY, lambda: _plane(hops, secret))
     if isinstance(plane, Check):
         return [plane, *GROUP.all_none((CATALOG, *topics), "not asked: there is no way to Tableflow")]
@@ -124,23 +124,23 @@ def _tableflow(hops: Hops) -> list[Check]:
     shown = asking.found(GROUP, topics[0] if topics else CATALOG, lambda: plane.pages(_TOPICS, **hops.query))
     if isinstance(shown, Check):
         return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, shown]
-    tables = [_table(name, topic.name, shown) for name, topic in zip(topics, hops.here.deployment.tables, strict=True)]
+    tables = [_table(name, topic.name, shown) for name, topic in zip(topics, hops.ctx.deployment.tables, strict=True)]
     return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, *tables]
 
 
 def _plane(hops: Hops, secret: str) -> RestClient:
     """Raises CommandFailed where the key isn't one for Tableflow, or not any more."""
-    plane = hops.here.confluent().tableflow(hops.here.secrets.read_key(secret))
+    plane = hops.ctx.confluent().tableflow(hops.ctx.secrets.read_key(secret))
     try:
         plane.get(plane.probe)
     except Denied as denied:
-        hint = f"Replace it: `lakeferry rotate {secret} --now --stage {hops.here.stage}`"
+        hint = f"Replace it: `lakeferry rotate {secret} --now --stage {hops.ctx.stage}`"
         raise CommandFailed(denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
     return plane
 
 
 def _catalog(hops: Hops, plane: RestClient) -> Check:
-    if not hops.here.deployment.tables_in_glue:
+    if not hops.ctx.deployment.tables_in_glue:
         return GROUP.none(CATALOG, "not asked: the deployment file wants no table in Glue")
     found = plane.pages(catalog_integration.ROUTE, **hops.query)
     if not found:

@@ -7,7 +7,7 @@ from typing import Final
 
 from deployments.check import Plan
 from deployments.model import Topic
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lakeferry.health.checks import Check, Group
 
 GROUP: Final = Group("file")

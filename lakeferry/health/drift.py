@@ -10,7 +10,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import inventory
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
 from lakeferry.inventory.stacks import Stack
 from lakeferry.plan.resources import of_template
@@ -45,44 +46,44 @@ class Drift:
     stack: str = ""
 
 
-def missing(here: Ground) -> list[Drift]:
+def missing(ctx: DeploymentContext) -> list[Drift]:
     """Objects at the vendors that a stack has and that are gone, and what could not be asked. Raises CommandFailed."""
-    with aws_told("asking for the stacks"):
-        return list(_gone(here, [stack for name in stacks.names(here) if (stack := stacks.one(here, name)) and stack.stands]))
+    with translate_aws_errors("asking for the stacks"):
+        return list(_gone(ctx, [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]))
 
 
-def look_at(here: Ground) -> list[Drift]:
+def look_at(ctx: DeploymentContext) -> list[Drift]:
     """Of all stacks that stand. Raises CommandFailed."""
-    with aws_told("asking for the stacks"):
-        standing = [stack for name in stacks.names(here) if (stack := stacks.one(here, name)) and stack.stands]
-    found = [drift for stack in standing for drift in _of_stack(here, stack)]
-    return [*found, *_gone(here, standing)]
+    with translate_aws_errors("asking for the stacks"):
+        standing = [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]
+    found = [drift for stack in standing for drift in _of_stack(ctx, stack)]
+    return [*found, *_gone(ctx, standing)]
 
 
-def _of_stack(here: Ground, stack: Stack) -> Iterator[Drift]:
+def _of_stack(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
     """As CloudFormation sees it: only properties that the template names, and only of types that it can look at."""
     try:
-        _detect(here, stack)
-        yield from map(_of_resource, _drifted(here, stack))
+        _detect(ctx, stack)
+        yield from map(_of_resource, _drifted(ctx, stack))
     except (ClientError, BotoCoreError, TimeoutError) as error:
         yield Drift(AWS, "stack", stack.name, Verdict.NOT_ASKED, f"CloudFormation can't look for drift: {_short(error)}")
 
 
-def _detect(here: Ground, stack: Stack) -> None:
+def _detect(ctx: DeploymentContext, stack: Stack) -> None:
     """Raises TimeoutError where it takes longer than we wait."""
-    client, until = here.client("cloudformation"), here.clock.time() + _PATIENCE
+    client, until = ctx.client("cloudformation"), ctx.clock.time() + _PATIENCE
     started = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
     while client.describe_stack_drift_detection_status(StackDriftDetectionId=started)["DetectionStatus"] == _GOING:
-        if here.clock.time() > until:
+        if ctx.clock.time() > until:
             raise TimeoutError(f"it has not ended in {_PATIENCE:.0f} s")
-        here.clock.sleep(_POLL)
+        ctx.clock.sleep(_POLL)
 
 
-def _drifted(here: Ground, stack: Stack) -> Iterator[dict[str, Any]]:
+def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
     """All pages, which boto3 doesn't turn by itself here. What was seen before a detection failed counts."""
     asked: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": list(_DRIFTED)}
     while True:
-        page = here.client("cloudformation").describe_stack_resource_drifts(**asked)
+        page = ctx.client("cloudformation").describe_stack_resource_drifts(**asked)
         yield from page["StackResourceDrifts"]
         if not page.get("NextToken"):
             return
@@ -95,8 +96,8 @@ def _of_resource(found: dict[str, Any]) -> Drift:
     return Drift(AWS, found["ResourceType"], found["LogicalResourceId"], how, ", ".join(changed))
 
 
-def _gone(here: Ground, standing: list[Stack]) -> Iterator[Drift]:
-    items = inventory.take(here)
+def _gone(ctx: DeploymentContext, standing: list[Stack]) -> Iterator[Drift]:
+    items = inventory.take(ctx)
     unasked = [item for item in items if item.verdict is Verdict.NOT_ASKED]
     for item in unasked:
         yield Drift(item.world, item.kind, "", Verdict.NOT_ASKED, item.why)
@@ -104,18 +105,18 @@ def _gone(here: Ground, standing: list[Stack]) -> Iterator[Drift]:
     for stack in standing:
         for known in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
             world = SNOWFLAKE if known.kind.startswith("snowflake_") else CONFLUENT
-            if known.kind in _LISTED and world not in silent and not _is_there(here, stack, known, items):
+            if known.kind in _LISTED and world not in silent and not _is_there(ctx, stack, known, items):
                 yield Drift(world, known.kind, known.logical_id, "DELETED", _ANEW, stack.name)
     for stack in standing:
-        if stack.name == f"{here.deployment.prefix}-confluent" and CONFLUENT not in silent:
-            yield from _gone_of_topics(here, stack, items)
+        if stack.name == f"{ctx.deployment.prefix}-confluent" and CONFLUENT not in silent:
+            yield from _gone_of_topics(ctx, stack, items)
 
 
-def _gone_of_topics(here: Ground, stack: Stack, items: list[Item]) -> Iterator[Drift]:
+def _gone_of_topics(ctx: DeploymentContext, stack: Stack, items: list[Item]) -> Iterator[Drift]:
     """Topics, their tables in Tableflow and its catalog: their names aren't ours, so what is wanted is read from the template."""
     unasked = {item.kind for item in items if item.verdict is Verdict.NOT_ASKED}
-    with aws_told(f"reading the template of {stack.name}"):
-        found = deployed.one(here, stack.name)
+    with translate_aws_errors(f"reading the template of {stack.name}"):
+        found = deployed.one(ctx, stack.name)
     resources = list(of_template(stack.name, found.template)) if found else []
     tables = {item.name for item in items if item.kind == "tableflow_topic"}
     has_catalog = any(item.kind == "catalog_integration" for item in items)
@@ -123,7 +124,7 @@ def _gone_of_topics(here: Ground, stack: Stack, items: list[Item]) -> Iterator[D
         unasked.add("catalog_integration")
     if any(one.kind == "topic" for one in resources) and found:
         try:
-            topics = _topics(here, found.outputs.get("EnvironmentId", ""), found.outputs.get("KafkaClusterId", ""))
+            topics = _topics(ctx, found.outputs.get("EnvironmentId", ""), found.outputs.get("KafkaClusterId", ""))
         except LakeferryError as error:
             yield Drift(CONFLUENT, "topic", "", Verdict.NOT_ASKED, f"can't be asked: {error.what}")
             unasked.add("topic")
@@ -135,18 +136,18 @@ def _gone_of_topics(here: Ground, stack: Stack, items: list[Item]) -> Iterator[D
                 yield Drift(CONFLUENT, one.kind, one.logical_id, "DELETED", _ANEW, stack.name)
 
 
-def _topics(here: Ground, environment_id: str, cluster_id: str) -> set[str]:
+def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set[str]:
     """Raises LakeferryError."""
-    key = here.secrets.read_key(f"{here.deployment.prefix}/confluent/kafka/app_manager")
-    plane = here.confluent().kafka(environment_id, cluster_id, key)
+    key = ctx.secrets.read_key(f"{ctx.deployment.prefix}/confluent/kafka/app_manager")
+    plane = ctx.confluent().kafka(environment_id, cluster_id, key)
     listed = plane.get(path("kafka", "v3", "clusters", cluster_id, "topics"))
     return {text(one, "topic_name") for one in objects(listed, "data")}
 
 
-def _is_there(here: Ground, stack: Stack, known: Identity, items: list[Item]) -> bool:
-    told = here.deployment.deployment
+def _is_there(ctx: DeploymentContext, stack: Stack, known: Identity, items: list[Item]) -> bool:
+    told = ctx.deployment.deployment
     name = contract.object_name(
-        project=told.name, stage=told.stage, region=here.region, account=here.account, stack=stack.name,
+        project=told.name, stage=told.stage, region=ctx.region, account=ctx.account, stack=stack.name,
         logical_id=known.logical_id, generation=known.generation,
     )  # fmt: skip
     return any(

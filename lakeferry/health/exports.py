@@ -62,7 +62,7 @@ def look_at(places: Places) -> list[Standing]:
 
 
 def _standing(places: Places, export: MonitoredExport) -> Standing:
-    now = datetime.fromtimestamp(places.here.clock.time(), UTC)
+    now = datetime.fromtimestamp(places.ctx.clock.time(), UTC)
     following = cron.parse(export.cron, export.zone).after(now)
     last = look(lambda: _last(places, export.export))
     count = look(lambda: _published(places, export.export))
@@ -80,7 +80,7 @@ def _standing(places: Places, export: MonitoredExport) -> Standing:
 
 def _last(places: Places, export: str) -> Last | None:
     job = f"{places.settings.deployment}-{export}"
-    runs = places.here.client("glue").get_job_runs(JobName=job, MaxResults=10)["JobRuns"]
+    runs = places.ctx.client("glue").get_job_runs(JobName=job, MaxResults=10)["JobRuns"]
     if not runs:
         return None
     run: dict[str, Any] = max(runs, key=lambda one: one["StartedOn"])
@@ -121,7 +121,7 @@ def _late(places: Places, export: MonitoredExport, *, has_run: bool) -> Seen | N
     if hours > 0:
         return Seen(State.WRONG, hours, f"{spoken_hours(hours)} late")
     first = places.results.first_run(export)
-    if first and places.here.clock.time() < (first + timedelta(hours=export.late_after_hours)).timestamp():
+    if first and places.ctx.clock.time() < (first + timedelta(hours=export.late_after_hours)).timestamp():
         return Seen(State.WAITING, told=f"the first {'scheduled ' if has_run else ''}run comes at {first:%Y-%m-%d %H:%M} UTC")
     return None
 
@@ -129,7 +129,7 @@ def _late(places: Places, export: MonitoredExport, *, has_run: bool) -> Seen | N
 def _unheard(places: Places, export: MonitoredExport) -> Seen | None:
     if not export.topic:
         return None
-    answer = look(lambda: watched_exports.unconfirmed(places.here.client("sns"), export))
+    answer = look(lambda: watched_exports.unconfirmed(places.ctx.client("sns"), export))
     if isinstance(answer, Seen):
         return answer
     told = f"{answer:.0f} of {export.recipients} recipients have not confirmed the mail from AWS: they get nothing"

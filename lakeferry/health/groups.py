@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import aws, confluent, confluent_hops, deployment_file, quotas, snowflake, snowflake_hops, storage, tools
 from lakeferry.health.checks import Check, Group
 from lakeferry.health.runner import Probe
 
 #: (group, what stands for its checks where they can't be made, the checks)
-_OF_GROUND: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], ...]] = (
-    (deployment_file.GROUP, "deployment file", lambda here: deployment_file.look(here.plan)),
+_OF_GROUND: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
+    (deployment_file.GROUP, "deployment file", lambda ctx: deployment_file.look(ctx.plan)),
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
     (aws.GROUP, "bootstrap", aws.bootstrap),
@@ -28,10 +28,10 @@ _OF_GROUND: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], ...]
 GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_GROUND)]))
 
 
-def probes(here: Ground) -> list[Probe]:
+def probes(ctx: DeploymentContext) -> list[Probe]:
     return [
         Probe(tools.GROUP, "tools", tools.look),
-        *(Probe(group, name, partial(look, here)) for group, name, look in _OF_GROUND),
+        *(Probe(group, name, partial(look, ctx)) for group, name, look in _OF_GROUND),
     ]
 
 

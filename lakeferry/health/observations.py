@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import aws_told
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
@@ -40,7 +40,7 @@ class Seen:
 def look(ask: Callable[[], Any]) -> Any:
     """What `ask` answers, or a Seen that says why nobody could."""
     try:
-        with aws_told("asking AWS"):
+        with translate_aws_errors("asking AWS"):
             return ask()
     except CommandFailed as failure:
         return Seen(State.NOT_ASKED, told=failure.message, code=failure.code)

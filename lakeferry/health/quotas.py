@@ -6,7 +6,7 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.aws import GROUP
 from lakeferry.health.checks import Check
 from lakeferry.inventory.aws_kinds import pages
@@ -20,21 +20,21 @@ _DPUS: Final = "task dpus per account"
 _RAISE: Final = "Ask for more in the console of Service Quotas, AWS {service}"
 
 
-def functions(here: Ground) -> list[Check]:
+def functions(ctx: DeploymentContext) -> list[Check]:
     name = "Lambda: calls at once"
-    limit = int(here.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+    limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _CALLS:
         return [GROUP.ok(name, str(limit))]
     told = f"{limit}, for all functions of the account together: a deployment takes longer with so few"
     return [GROUP.warn(name, told, _RAISE.format(service="Lambda"), f"{_CALLS} or more")]
 
 
-def jobs(here: Ground) -> list[Check]:
+def jobs(ctx: DeploymentContext) -> list[Check]:
     """As many runs at once as there are exports, each with its workers."""
-    exports, aws = max(1, len(here.deployment.exports)), here.deployment.aws
+    exports, aws = max(1, len(ctx.deployment.exports)), ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
     try:
-        known = _of_glue(here)
+        known = _of_glue(ctx)
     except (ClientError, BotoCoreError) as error:
         code = error_code(error) if isinstance(error, ClientError) else ""
         why = f"Service Quotas can't be asked: {code or type(error).__name__}"
@@ -47,10 +47,10 @@ def jobs(here: Ground) -> list[Check]:
     ]
 
 
-def _of_glue(here: Ground) -> dict[str, float]:
+def _of_glue(ctx: DeploymentContext) -> dict[str, float]:
     """By the ends of their names, in small letters: what stands before differs."""
     found: dict[str, float] = {}
-    for page in pages(here, "service-quotas", "list_service_quotas", ServiceCode="glue"):
+    for page in pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue"):
         for quota in page["Quotas"]:
             for end in (_RUNS, _DPUS):
                 if quota["QuotaName"].lower().endswith(end):

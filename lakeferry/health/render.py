@@ -8,14 +8,13 @@ from typing import Final
 
 import attrs
 
-from lakeferry.cli.output import Voice
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import Last, Standing
 from lakeferry.health.observations import Seen, State, spoken_hours
 from lakeferry.health.tables import HOPS, Hops
-from lakeferry.plan.durations import spoken
+from lakeferry.output import Output, format_duration
 
 _HEADS: Final = {"topic": "topic", "tableflow": "Tableflow", "iceberg": "Iceberg", "glue": "Glue", "snowflake": "Snowflake"}
 _SIGNS: Final = {State.OK: "", State.WAITING: "…", State.LOOK: "!", State.WRONG: "✗", State.NOT_ASKED: "?"}
@@ -30,36 +29,36 @@ class Trouble:
     code: str = ""
 
 
-def show_stacks(voice: Voice, here: Ground, stacks: Iterable[Deployed]) -> None:
+def show_stacks(output: Output, ctx: DeploymentContext, stacks: Iterable[Deployed]) -> None:
     """First, because all else may be missing where a deployment has failed."""
-    voice.result(f"{here.deployment.prefix} in account {here.account}, {here.region}")
+    output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     told = ", ".join(f"{stack.name} {stack.status}" for stack in stacks)
-    voice.result(f"Stacks: {told or 'none'}")
+    output.print(f"Stacks: {told or 'none'}")
 
 
-def show(voice: Voice, tables: list[Hops], exports: list[Standing]) -> None:
+def show(output: Output, tables: list[Hops], exports: list[Standing]) -> None:
     if tables:
-        voice.result("\nHow old what each hop shows is:")
+        output.print("\nHow old what each hop shows is:")
         heads = [hop for hop in HOPS if any(hop in one.seen for one in tables)]
         rows = [[one.table, *[_cell(one.seen.get(hop)) for hop in heads]] for one in tables]
-        voice.table(["table", *[_HEADS[hop] for hop in heads]], rows)
+        output.table(["table", *[_HEADS[hop] for hop in heads]], rows)
         for trouble in troubles(tables, []):
-            voice.result(f"  {_SIGNS[trouble.state]} {trouble.told}")
+            output.print(f"  {_SIGNS[trouble.state]} {trouble.told}")
     if exports:
-        voice.result("\nExports:")
+        output.print("\nExports:")
         rows = [[one.export, _last(one.last), str(one.published), one.next_told] for one in exports]
-        voice.table(["export", "last run", "published", "next run"], rows)
+        output.table(["export", "last run", "published", "next run"], rows)
         for trouble in troubles([], exports):
-            voice.result(f"  {_SIGNS[trouble.state]} {trouble.told}")
-    voice.result("\nKeys:")
+            output.print(f"  {_SIGNS[trouble.state]} {trouble.told}")
+    output.print("\nKeys:")
 
 
-def show_drift(voice: Voice, found: list[Drift]) -> None:
+def show_drift(output: Output, found: list[Drift]) -> None:
     if not found:
-        voice.result("\nDrift: none, as far as CloudFormation and the inventory can see")
+        output.print("\nDrift: none, as far as CloudFormation and the inventory can see")
         return
-    voice.result("\nDrift:")
-    voice.table(["world", "what", "which", "how", "told"], [[one.world, one.what, one.name, one.how, one.told] for one in found])
+    output.print("\nDrift:")
+    output.table(["world", "what", "which", "how", "told"], [[one.world, one.what, one.name, one.how, one.told] for one in found])
 
 
 def troubles(tables: Iterable[Hops], exports: Iterable[Standing]) -> Iterator[Trouble]:
@@ -91,6 +90,6 @@ def _last(last: Last | None) -> str:
     if last is None:
         return "none yet"
     began = datetime.fromtimestamp(last.began, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    took = f", {spoken(last.seconds)}" if last.seconds is not None else ""
+    took = f", {format_duration(last.seconds)}" if last.seconds is not None else ""
     windows = f": {', '.join(last.windows)}" if last.windows else ""
     return f"{began}{took}, {last.record or last.result.lower()}{windows}"

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner as asking
 from lakeferry.health.aws import cdk
 from lakeferry.health.checks import Check, Group
@@ -46,10 +46,10 @@ class Role:
     trust: list[Mapping[str, Any]]
 
 
-def read(here: Ground, name: str) -> Role | None:
+def read(ctx: DeploymentContext, name: str) -> Role | None:
     """None where there is no such role. Raises ClientError."""
     try:
-        found = here.client("iam").get_role(RoleName=name)["Role"]
+        found = ctx.client("iam").get_role(RoleName=name)["Role"]
     except ClientError as error:
         if error_code(error) == "NoSuchEntity":
             return None
@@ -60,8 +60,8 @@ def read(here: Ground, name: str) -> Role | None:
     return Role(found["Arn"], [one for one in _listed(document.get("Statement")) if one.get("Effect") == "Allow"])
 
 
-def there(here: Ground, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
-    role = asking.found(group, ROLE, lambda: read(here, name))
+def there(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
+    role = asking.found(group, ROLE, lambda: read(ctx, name))
     if isinstance(role, Check):
         return role, None
     return (group.ok(ROLE, role.arn) if role else group.fail(ROLE, f"there is no role {name}", restore)), role
@@ -87,23 +87,23 @@ def trusts(group: Group, role: Role, comer: Comer, restore: str) -> Check:
     )
 
 
-def may(here: Ground, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str) -> Check:
+def may(ctx: DeploymentContext, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str) -> Check:
     """`needs` are actions by resource. Policies of bucket, catalog and keys are not reckoned in. Raises ClientError."""
-    lacking = [each for resource, actions in needs.items() for each in _denied(here, role.arn, resource, actions)]
+    lacking = [each for resource, actions in needs.items() for each in _denied(ctx, role.arn, resource, actions)]
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
     shown = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
     return group.fail(POLICY, f"the role may not {shown}", restore)
 
 
-def restored(here: Ground, part: str) -> str:
+def restored(ctx: DeploymentContext, part: str) -> str:
     """The way to bring a role back to what its stack says, whoever changed or deleted it."""
-    stack = f"{here.deployment.prefix}-{part}"
-    return f"Put it back as it was deployed: `{cdk()} deploy {stack} -c stage={here.stage} --exclusively --revert-drift`"
+    stack = f"{ctx.deployment.prefix}-{part}"
+    return f"Put it back as it was deployed: `{cdk()} deploy {stack} -c stage={ctx.stage} --exclusively --revert-drift`"
 
 
-def _denied(here: Ground, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
-    answer = here.client("iam").simulate_principal_policy(PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource])
+def _denied(ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
+    answer = ctx.client("iam").simulate_principal_policy(PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource])
     for result in answer["EvaluationResults"]:
         if result["EvalDecision"] != "allowed":
             yield f"{result['EvalActionName']} on {resource}{_why(result)}"

@@ -10,12 +10,12 @@ from typing import Final, TypeVar
 
 import attrs
 
-from lakeferry.cli import troubles
-from lakeferry.cli.output import CommandFailed
+from lakeferry import error_translation as troubles
+from lakeferry.errors import CommandFailed
 from lakeferry.health.checks import Check, Group
+from lakeferry.output import Reporter
 from lambdas.shared import errors
 
-Tell = Callable[[str], object]
 T = TypeVar("T")
 #: Seconds after which a service has not answered.
 PATIENCE: Final = 60.0
@@ -37,7 +37,7 @@ class Probe:
     look: Callable[[], list[Check]]
 
 
-def run(probes: Sequence[Probe], tell: Tell = lambda _: None, patience: float = PATIENCE) -> list[Check]:
+def run(probes: Sequence[Probe], report: Reporter = lambda _: None, patience: float = PATIENCE) -> list[Check]:
     """In the order of `probes`. What has not answered after `patience` seconds is told, and left behind."""
     answers: queue.SimpleQueue[tuple[int, list[Check]]] = queue.SimpleQueue()
     for number, probe in enumerate(probes):
@@ -47,7 +47,7 @@ def run(probes: Sequence[Probe], tell: Tell = lambda _: None, patience: float = 
     end = time.monotonic() + patience
     while len(found) < len(probes):
         waiting = [probe for number, probe in enumerate(probes) if number not in found]
-        tell(", ".join(dict.fromkeys(probe.group.name for probe in waiting)))
+        report(", ".join(dict.fromkeys(probe.group.name for probe in waiting)))
         try:
             number, checks = answers.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:

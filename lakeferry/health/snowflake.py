@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import snowflake as proving
 from lakeferry.credentials import store as keeping
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health.checks import Check, Group
+from lakeferry.output import Output
 from lambdas import contract
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import secret_fields, sql
@@ -33,20 +34,20 @@ _ALMIGHTY: Final = "ACCOUNTADMIN"
 _DEPTH: Final = 4
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one login; without it, nothing is."""
-    given = here.deployment.snowflake
+    given = ctx.deployment.snowflake
     rest = [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
         return GROUP.all_none([KEY, LOGIN, *rest], "not asked: the deployment file wants nothing in Snowflake")
     try:
-        vendor = here.snowflake()
-        pair = secret_fields.read_pair(here.secrets, given.key_secret)
+        vendor = ctx.snowflake()
+        pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except CommandFailed as failure:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([LOGIN, *rest], "not asked: there is no key")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
-        proving.prove(Voice(quiet=True), proving.Deployer(here, given), pair, keeping.held(here, given.key_secret))
+        proving.prove(Output(quiet=True), proving.Deployer(ctx, given), pair, keeping.held(ctx, given.key_secret))
     except CommandFailed as failure:
         told = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import glue_hops, roles
 from lakeferry.health import runner as asking
 from lakeferry.health import stack_outputs as parts
@@ -52,7 +52,7 @@ _REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
 class Hops:
     """`vendor` is None where Snowflake doesn't let us in."""
 
-    here: Ground
+    ctx: DeploymentContext
     vendor: Snowflake | None
     part: Part
     bucket: str
@@ -62,40 +62,40 @@ class Hops:
         return sql.plain_name(self.part.named(kind))
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
-    names = (*NAMES, *map(_of_table, shown(here)))
-    if not here.deployment.uses_snowflake:
+    names = (*NAMES, *map(_of_table, shown(ctx)))
+    if not ctx.deployment.uses_snowflake:
         return GROUP.all_none(names, "not asked: the deployment file wants nothing in Snowflake")
-    found = [parts.read(here, name) for name in ("snowflake", "data", "confluent")]
+    found = [parts.read(ctx, name) for name in ("snowflake", "data", "confluent")]
     for each in found:
         if isinstance(each, str):
             return GROUP.all_none(names, f"not deployed: {each}")
     own, data, confluent = (each for each in found if isinstance(each, Part))
-    vendor = asking.found(GROUP, VOLUME, lambda: _entered(here))
+    vendor = asking.found(GROUP, VOLUME, lambda: _entered(ctx))
     bucket, database = data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
-    hops = Hops(here, None if isinstance(vendor, Check) else vendor, own, bucket, database)
+    hops = Hops(ctx, None if isinstance(vendor, Check) else vendor, own, bucket, database)
     reasons = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,)}
-    seen = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(here)))
+    seen = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(ctx)))
     checks = _shut_out(hops, vendor) if isinstance(vendor, Check) else _all(hops, vendor)
     return followed(checks, {**reasons, **dict.fromkeys(seen, ())}, _FOLLOWS)
 
 
-def shown(here: Ground) -> list[str]:
+def shown(ctx: DeploymentContext) -> list[str]:
     """The tables' own names in Snowflake."""
-    found = [topic.tableflow.snowflake_table for topic in here.deployment.tables_in_glue if topic.tableflow]
+    found = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
     return [name.upper() for name in found if name]
 
 
-def _entered(here: Ground) -> Snowflake:
-    vendor = here.snowflake()
+def _entered(ctx: DeploymentContext) -> Snowflake:
+    vendor = ctx.snowflake()
     vendor.run(sql.Sql(_WHO))
     return vendor
 
 
 def _shut_out(hops: Hops, why: Check) -> list[Check]:
     """What can be looked at from AWS alone."""
-    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(hops.here)))
+    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(hops.ctx)))
     told = "not asked: Snowflake doesn't let us in"
     return [why, GROUP.none(INTEGRATION, told), *_role(hops, None, None), *GROUP.all_none(rest, told)]
 
@@ -113,7 +113,7 @@ def _all(hops: Hops, vendor: Snowflake) -> list[Check]:
         _tried(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
         _tried(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
         _tried(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, hops.database)),
-        *(asking.tried(GROUP, _of_table(name), partial(_table, hops, vendor, name)) for name in shown(hops.here)),
+        *(asking.tried(GROUP, _of_table(name), partial(_table, hops, vendor, name)) for name in shown(hops.ctx)),
     ]
 
 
@@ -128,7 +128,7 @@ def _described(look: Callable[[], T]) -> T | None:
 def _volume(hops: Hops, name: str, side: Side | None) -> Check:
     if side is None:
         return GROUP.fail(VOLUME, f"{name} is not there", _AGAIN)
-    wanted = {"leads to": f"s3://{hops.bucket}/", "comes by role": parts.role_arn(hops.here, "snowflake")}
+    wanted = {"leads to": f"s3://{hops.bucket}/", "comes by role": parts.role_arn(hops.ctx, "snowflake")}
     seen = {"leads to": side.place, "comes by role": side.role_arn}
     return _compared(VOLUME, side, seen, wanted) or _own_id(hops, VOLUME, "snowflake_external_volume", side)
 
@@ -138,8 +138,8 @@ def _integration(hops: Hops, name: str, side: Side | None, told: dict[str, str])
         return GROUP.fail(INTEGRATION, f"{name} is not there", _AGAIN)
     region = _REGION.search(told.get("REST_CONFIG", ""))
     wanted = {
-        "comes by role": parts.role_arn(hops.here, "snowflake"),
-        "asks Glue in": hops.here.region,
+        "comes by role": parts.role_arn(hops.ctx, "snowflake"),
+        "asks Glue in": hops.ctx.region,
         "shows namespace": hops.database,
         "is enabled": "true",
     }
@@ -172,14 +172,14 @@ def _own_id(hops: Hops, name: str, kind: str, side: Side) -> Check:
 
 def _role(hops: Hops, storage: Side | None, catalog: Side | None) -> list[Check]:
     """Where a side doesn't tell its external id, ours is what the role must ask for."""
-    restore = roles.restored(hops.here, "snowflake")
-    there, role = roles.there(hops.here, GROUP, parts.role_name(hops.here, "snowflake"), restore)
+    restore = roles.restored(hops.ctx, "snowflake")
+    there, role = roles.there(hops.ctx, GROUP, parts.role_name(hops.ctx, "snowflake"), restore)
     if role is None:
         return [there, *GROUP.all_none((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
     sides = {OF_VOLUME: (storage, "snowflake_external_volume"), OF_INTEGRATION: (catalog, "snowflake_catalog_integration")}
     trusts = [_trusts(hops, name, role, side, kind) for name, (side, kind) in sides.items()]
-    needs = glue_hops.needs(hops.here, contract.SNOWFLAKE_NEEDS, hops.bucket, hops.database)
-    return [there, *trusts, asking.tried(GROUP, POLICY, lambda: roles.may(hops.here, GROUP, role, needs, restore))]
+    needs = glue_hops.needs(hops.ctx, contract.SNOWFLAKE_NEEDS, hops.bucket, hops.database)
+    return [there, *trusts, asking.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, needs, restore))]
 
 
 def _trusts(hops: Hops, name: str, role: Role, side: Side | None, kind: str) -> Check:
@@ -187,7 +187,7 @@ def _trusts(hops: Hops, name: str, role: Role, side: Side | None, kind: str) -> 
         return GROUP.none(name, "not asked: the other side isn't known")
     external_id = side.external_id or sql.external_id_of(hops.part.origin(kind))
     comer = Comer(name, "sts:AssumeRole", side.principal, external_id)
-    return roles.trusts(GROUP, role, comer, roles.restored(hops.here, "snowflake"))
+    return roles.trusts(GROUP, role, comer, roles.restored(hops.ctx, "snowflake"))
 
 
 def _tried(name: str, side: Side | None, attempt: Callable[[Side], None]) -> Check:

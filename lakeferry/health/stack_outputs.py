@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import attrs
 
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.error_translation import translate_aws_errors
 from lambdas import contract
 from lambdas.custom_resources import request
 from lambdas.custom_resources.request import Identity
@@ -18,7 +19,7 @@ from lambdas.custom_resources.request import Identity
 class Part:
     """One stack, with the physical ids of what is in it."""
 
-    here: Ground
+    ctx: DeploymentContext
     stack: Deployed
     ids: Mapping[str, str]
 
@@ -31,12 +32,12 @@ class Part:
         found = self._identity(kind)
         if found is None:
             return ""
-        told = self.here.deployment.deployment
+        told = self.ctx.deployment.deployment
         return contract.object_name(
             project=told.name,
             stage=told.stage,
-            region=self.here.region,
-            account=self.here.account,
+            region=self.ctx.region,
+            account=self.ctx.account,
             stack=self.stack.name,
             logical_id=found.logical_id,
             generation=found.generation,
@@ -52,26 +53,26 @@ class Part:
         return next((each for each in known if each.kind == kind), None)
 
 
-def read(here: Ground, name: str) -> Part | str:
+def read(ctx: DeploymentContext, name: str) -> Part | str:
     """The part, or why there is none to be looked at. Raises CommandFailed."""
-    stack_name = f"{here.deployment.prefix}-{name}"
-    with aws_told(f"asking for stack {stack_name}"):
-        stack = deployed.one(here, stack_name)
+    stack_name = f"{ctx.deployment.prefix}-{name}"
+    with translate_aws_errors(f"asking for stack {stack_name}"):
+        stack = deployed.one(ctx, stack_name)
     if stack is None:
         return f"there is no stack {stack_name}"
     if not stack.stands:
         return f"stack {stack_name} is {stack.status}"
-    return Part(here, stack, deployed.physical(here, stack))
+    return Part(ctx, stack, deployed.physical(ctx, stack))
 
 
-def role_arn(here: Ground, vendor: str) -> str:
+def role_arn(ctx: DeploymentContext, vendor: str) -> str:
     """Of the role by which `tableflow` or `snowflake` comes into the account."""
-    return f"arn:aws:iam::{here.account}:role/{role_name(here, vendor)}"
+    return f"arn:aws:iam::{ctx.account}:role/{role_name(ctx, vendor)}"
 
 
-def role_name(here: Ground, vendor: str) -> str:
-    return f"{here.deployment.regional_prefix}-{vendor}"
+def role_name(ctx: DeploymentContext, vendor: str) -> str:
+    return f"{ctx.deployment.regional_prefix}-{vendor}"
 
 
-def tableflow_secret(here: Ground) -> str:
-    return f"{here.deployment.prefix}/confluent/tableflow"
+def tableflow_secret(ctx: DeploymentContext) -> str:
+    return f"{ctx.deployment.prefix}/confluent/tableflow"

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import rotating_secrets as secrets
 from lakeferry.credentials import rotation as rotations
 from lakeferry.credentials.rotating_secrets import Age
-from lakeferry.deployment import context as ground
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.errors import CommandFailed
 from lakeferry.health import drift, exports, places, tables
 from lakeferry.health import render as telling
 from lakeferry.health.drift import Drift
@@ -27,7 +26,7 @@ from lakeferry.health.render import Trouble
 from lakeferry.health.tableflow import Tableflow
 from lakeferry.health.tables import Hops
 from lakeferry.inventory import Verdict
-from lakeferry.plan.durations import spoken
+from lakeferry.output import Output, format_duration
 
 _POLL: Final = 10.0
 
@@ -48,53 +47,53 @@ class Status:
     drift: list[Drift] | None
 
 
-def told(voice: Voice, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
+def told(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or could not be asked, or what was waited for hasn't come."""
-    with ground.of(stage) as here:
-        telling.show_stacks(voice, here, deployed.read(here).values())
-        looking = places.of(here)
+    with open_context(stage) as ctx:
+        telling.show_stacks(output, ctx, deployed.read(ctx).values())
+        looking = places.of(ctx)
         if wait_for:
-            _await(voice, looking, wait_for, minutes)
-        with voice.step(f"Looking at {here.deployment.prefix}"):
-            status = _take(here, looking, with_drift=with_drift)
-        telling.show(voice, status.tables, status.exports)
-        rotations.show(voice, here.deployment, status.ages)
+            _await(output, looking, wait_for, minutes)
+        with output.step(f"Looking at {ctx.deployment.prefix}"):
+            status = _take(ctx, looking, with_drift=with_drift)
+        telling.show(output, status.tables, status.exports)
+        rotations.show(output, ctx.deployment, status.ages)
         if status.drift is not None:
-            telling.show_drift(voice, status.drift)
+            telling.show_drift(output, status.drift)
         document = _document(stage, status)
-        _require_well(voice, list(_troubles(here, status)), document)
+        _require_well(output, list(_troubles(ctx, status)), document)
         return document
 
 
-def _take(here: Ground, looking: Places, *, with_drift: bool) -> Status:
+def _take(ctx: DeploymentContext, looking: Places, *, with_drift: bool) -> Status:
     """All at once: most of the time is waiting for others."""
     with ThreadPoolExecutor(3) as pool:
-        of_tables = pool.submit(tables.look_at, looking, Tableflow(here), here.deployment.alerts.table_stale_hours)
-        of_keys = pool.submit(lambda: [*secrets.ages(here, secrets.of(here)), *secrets.by_hand(here)])
+        of_tables = pool.submit(tables.look_at, looking, Tableflow(ctx), ctx.deployment.alerts.table_stale_hours)
+        of_keys = pool.submit(lambda: [*secrets.ages(ctx, secrets.of(ctx)), *secrets.by_hand(ctx)])
         of_exports = pool.submit(exports.look_at, looking)
-        standing = list(deployed.read(here).values())
-        differs = drift.look_at(here) if with_drift else None
+        standing = list(deployed.read(ctx).values())
+        differs = drift.look_at(ctx) if with_drift else None
         return Status(standing, of_tables.result(), of_keys.result(), of_exports.result(), differs)
 
 
-def _await(voice: Voice, looking: Places, event: Event, minutes: int) -> None:
+def _await(output: Output, looking: Places, event: Event, minutes: int) -> None:
     """Raises CommandFailed with LATER when the time is up."""
-    clock = looking.here.clock
+    clock = looking.ctx.clock
     began = clock.time()
-    with voice.step(f"Waiting for {event}") as tell:
+    with output.step(f"Waiting for {event}") as report:
         while not (said := _COME[event](looking)):
             waited = clock.time() - began
             if waited >= minutes * 60:
-                told = f"{event} has not come in {spoken(waited)}"
+                told = f"{event} has not come in {format_duration(waited)}"
                 raise CommandFailed("STATUS-LATER", told)
-            tell(spoken(waited))
+            report(format_duration(waited))
             clock.sleep(_POLL)
-    voice.result(said)
+    output.print(said)
 
 
 def _first_table(looking: Places) -> str:
     """A table that the Glue catalog shows with a snapshot; of a deployment without Glue, one that Tableflow runs."""
-    seen = tables.look_at(looking, Tableflow(looking.here), float("inf"))
+    seen = tables.look_at(looking, Tableflow(looking.ctx), float("inf"))
     there = [hops.table for hops in seen if hops.is_there or _runs_without_glue(hops)]
     return f"first table: {', '.join(there)} can be read" if there else ""
 
@@ -111,13 +110,13 @@ def _first_export(looking: Places) -> str:
 _COME: Final[dict[Event, Callable[[Places], str]]] = {Event.FIRST_TABLE: _first_table, Event.FIRST_EXPORT: _first_export}
 
 
-def _troubles(here: Ground, status: Status) -> Iterator[Trouble]:
+def _troubles(ctx: DeploymentContext, status: Status) -> Iterator[Trouble]:
     for stack in status.stacks:
         if not stack.stands or stack.status.endswith("_FAILED"):
             yield Trouble(State.WRONG, f"stack {stack.name} is {stack.status}")
     yield from telling.troubles(status.tables, status.exports)
     for age in status.ages:
-        yield from (Trouble(State.WRONG, f"{age.secret}: {why}") for why in rotations.troubles(here.deployment, age))
+        yield from (Trouble(State.WRONG, f"{age.secret}: {why}") for why in rotations.troubles(ctx.deployment, age))
         if age.trouble:
             yield Trouble(State.NOT_ASKED, f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
@@ -125,7 +124,7 @@ def _troubles(here: Ground, status: Status) -> Iterator[Trouble]:
         yield Trouble(state, f"{one.world} {one.what} {one.name}: {one.how} {one.told}".strip())
 
 
-def _require_well(voice: Voice, troubles: list[Trouble], document: dict[str, Any]) -> None:
+def _require_well(output: Output, troubles: list[Trouble], document: dict[str, Any]) -> None:
     wrong = [one for one in troubles if one.state is State.WRONG]
     unseen = [one for one in troubles if one.state is State.NOT_ASKED]
     if wrong:
@@ -135,7 +134,7 @@ def _require_well(voice: Voice, troubles: list[Trouble], document: dict[str, Any
     if unseen:
         hint = "Mend that, then ask again: what can't be seen may be wrong"
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unseen)}", hint, document)
-    voice.result("All is well")
+    output.print("All is well")
 
 
 def _few(troubles: Iterable[Trouble]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.observations import Seen, State
 from lambdas.confluent.client import RestClient, get_path, objects, path, text
 
@@ -21,7 +21,7 @@ _PENDING = "PENDING"
 class Tableflow:
     """With the deployment's own key for Tableflow."""
 
-    here: Ground
+    ctx: DeploymentContext
 
     def seen(self, topic: str) -> Seen:
         """Raises LakeferryError, CommandFailed."""
@@ -32,12 +32,12 @@ class Tableflow:
 
     @functools.cached_property
     def _plane(self) -> RestClient:
-        key = self.here.secrets.read_key(f"{self.here.deployment.prefix}/confluent/tableflow")
-        return self.here.confluent().tableflow(key)
+        key = self.ctx.secrets.read_key(f"{self.ctx.deployment.prefix}/confluent/tableflow")
+        return self.ctx.confluent().tableflow(key)
 
     @functools.cached_property
     def _query(self) -> dict[str, str]:
-        outputs = deployed.part(self.here, "confluent").outputs
+        outputs = deployed.part(self.ctx, "confluent").outputs
         return {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
 
 

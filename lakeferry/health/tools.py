@@ -46,10 +46,10 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
 
 def cdk_cli(found: Node, root: Path = ROOT) -> Check:
     """The pinned version, here or to be had: it is fetched when it is first needed."""
-    pin, here = cdk.pinned(root), cdk.installed(root)
-    if here == pin:
+    pin, ctx = cdk.pinned(root), cdk.installed(root)
+    if ctx == pin:
         return GROUP.ok("CDK command line", pin)
-    instead = f"{here or 'none'} is here"
+    instead = f"{ctx or 'none'} is here"
     if told := _can_not_be_fetched(found, pin, root):
         fix = "Check the network and npm's settings (`npm config list`), then run this again"
         return GROUP.fail("CDK command line", f"{instead}, and npm can't fetch the other: {told}", fix, pin)

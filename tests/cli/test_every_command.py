@@ -15,10 +15,10 @@ from promises import leaf, promised
 from typer.testing import CliRunner
 
 from lakeferry import errors
+from lakeferry import output as console
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.cli import output as console
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lakeferry.local import iceberg_catalog as tableflow_catalog
 from lakeferry.local import query
 from lakeferry.local import target as world
@@ -191,8 +191,8 @@ def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
 @pytest.mark.parametrize("words", ROWS)
 def test_what_a_command_says_and_its_exit_codes_are_explained(words):
     declared = leaf(words).callback.declared
-    assert declared.says
-    assert all(declared.says.values())
+    assert declared.json_keys
+    assert all(declared.json_keys.values())
     assert set(frame.EXITS) <= set(declared.exits) <= set(range(8))
     page = (
         (ROOT / "docs" / "reference" / "command-line.md")
@@ -200,7 +200,7 @@ def test_what_a_command_says_and_its_exit_codes_are_explained(words):
         .partition(f"## lakeferry {words}\n")[2]
         .partition("\n## ")[0]
     )
-    assert [key for key in declared.says if f"| `{key}` |" not in page] == []
+    assert [key for key in declared.json_keys if f"| `{key}` |" not in page] == []
     assert f"Exit codes: {', '.join(map(str, declared.exits))} " in page
 
 

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from glue_jobs import errors
 from lakeferry.__main__ import app
-from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
+from lakeferry.output import Output
 from simulators.nemesis import NemesisClient
 
 TOPIC = topic_of(("n", "int"))
@@ -131,7 +132,7 @@ def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsy
     try:
         raise LookupError(value)
     except LookupError as error:
-        with exporting.logged(Voice(verbose=verbose)):
+        with exporting.logged(Output(verbose=verbose)):
             errors.log_cause(error)
         failure = errors.translated(error)
     shown = capsys.readouterr()

@@ -16,10 +16,10 @@ from lake import ROOT
 from typer.testing import CliRunner
 
 from glue_jobs.errors import Blocked
+from lakeferry import error_translation as troubles
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.cli import troubles
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import Secret
@@ -47,24 +47,24 @@ MET = {
 }
 
 
-@frame.command(planted, says={"asked": "What it was asked."}, stage=True, yes=True)
-def meet(call: frame.Call, *, what: str = "") -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."}, stage=True, yes=True)
+def meet(call: frame.CommandContext, *, what: str = "") -> dict:
     if what in MET:
         raise MET[what][0]
-    return {"asked": [call.stage, call.yes, call.voice.quiet, call.voice.verbose, what]}
+    return {"asked": [call.stage, call.yes, call.output.quiet, call.output.verbose, what]}
 
 
 def reading(text: str) -> str:
     raise MET[text][0]
 
 
-@frame.command(planted, says={"asked": "What it was asked."})
-def read(call: frame.Call, *, what: Annotated[str, typer.Option(callback=reading)]) -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."})
+def read(call: frame.CommandContext, *, what: Annotated[str, typer.Option(callback=reading)]) -> dict:
     return {"asked": what}
 
 
-@frame.command(planted, says={"asked": "What it was asked."})
-def plain(call: frame.Call) -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."})
+def plain(call: frame.CommandContext) -> dict:
     return {"asked": call.stage}
 
 
@@ -212,12 +212,12 @@ def test_colours_can_be_turned_off(words, variables):
     assert "EXP-CONTRACT" in coloured, coloured
 
 
-@frame.command(planted, says={"rows": "What was asked for."})
-def answers(call: frame.Call) -> dict:
-    call.voice.say("working")
-    call.voice.result("✗ the result")
-    call.voice.table(["a", "b"], [["one", "two"]])
-    call.voice.warn("beware")
+@frame.command(planted, json_keys={"rows": "What was asked for."})
+def answers(call: frame.CommandContext) -> dict:
+    call.output.info("working")
+    call.output.print("✗ the result")
+    call.output.table(["a", "b"], [["one", "two"]])
+    call.output.warn("beware")
     return {"rows": []}
 
 

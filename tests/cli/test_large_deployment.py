@@ -12,7 +12,7 @@ from command import Clone, Said
 from deployments import check
 from lakeferry.deployment import context as ground
 from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Addresses, Ground
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target as world
 from rehearsal import environments as worlds
 
@@ -24,7 +24,7 @@ STAGE = "large"
 class Operator:
     clone: Clone
     worlds: worlds.Worlds
-    here: Ground
+    here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:
         said = self.clone.run(*words, "--stage", STAGE, "--json", changes=self.worlds.environment, patience=5000)
@@ -42,7 +42,7 @@ def operator(deployable):
         worlds.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
         world.in_environment(opened.environment),
     ):
-        here = Ground(plan, Addresses.read(opened.environment))
+        here = DeploymentContext(plan, Addresses.read(opened.environment))
         worlds.prepare(here, opened)
         bootstrap(deployable)
         yield Operator(deployable, opened, here)
@@ -50,7 +50,7 @@ def operator(deployable):
 
 def bootstrap(clone):
     """CDK's bootstrap is the same for every stage of an account and region; dev.toml has the quickest templates."""
-    with ground.of("dev") as dev:
+    with ground.open_context("dev") as dev:
         line = Cdk(dev, clone.root / "cdk.out", clone.root / "cdk.log")
         line.synth(print)
         line.bootstrap(print)

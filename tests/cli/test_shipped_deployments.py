@@ -26,7 +26,7 @@ from waiting import PATIENCE, until
 from lakeferry import inventory
 from lakeferry.deployment import context as ground
 from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import Verdict
 from lakeferry.local import target as world
 from rehearsal import environments as worlds
@@ -45,7 +45,7 @@ class Operator:
 
     clone: Clone
     worlds: worlds.Worlds
-    here: Ground
+    here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:
         said = self.clone.run(*words, "--stage", self.here.stage, "--json", changes=self.worlds.environment, patience=1500)
@@ -88,13 +88,13 @@ class Operator:
 
 @pytest.fixture(scope="module", params=STAGES)
 def operator(request, deployable):
-    with ground.of(request.param) as file:
+    with ground.open_context(request.param) as file:
         account, region = file.deployment.snowflake.account, file.deployment.aws.region
     with (
         worlds.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
         world.in_environment(opened.environment),
     ):
-        here = Ground(file.plan, ground.Addresses.read(opened.environment))
+        here = DeploymentContext(file.plan, ground.Addresses.read(opened.environment))
         yield Operator(deployable, opened, here)
 
 

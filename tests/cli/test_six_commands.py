@@ -22,11 +22,10 @@ from promises import promised
 from terminal import talk
 from waiting import PATIENCE, until
 
-from lakeferry.cli import output as console
+from lakeferry import output as console
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Addresses, Ground
-from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.local import target as world
 from lambdas.snowflake import sql
 from rehearsal import environments as worlds
@@ -114,7 +113,7 @@ class Day:
         (statement,) = re.findall(r"ALTER USER [^;\n]+", made.out)
         worlds.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
-        here = Ground(plan_of("dev"), Addresses.read(os.environ))
+        here = DeploymentContext(load_deployment("dev"), Addresses.read(os.environ))
         line = Cdk(here, self.root / "cdk.out", self.root / "cdk.log")
         line.synth(print)
         line.bootstrap(print)
@@ -234,7 +233,7 @@ def test_permissions_that_grow_are_shown_whole_and_a_refusal_leaves_everything_a
 def updated(day):
     """Of each stack, its status and when it was changed last."""
     client = boto3.client("cloudformation")
-    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.here.stacks]
+    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.ctx.stacks]
     return {one["StackName"]: (one["StackStatus"], one.get("LastUpdatedTime")) for one in stacks}
 
 
@@ -295,7 +294,7 @@ def test_logs_are_listed_by_what_wrote_them(day):
 
 
 def test_what_somebody_deleted_at_confluent_is_created_again(day):
-    here = day.stage.here
+    here = day.stage.ctx
     outputs = deployed.part(here, "confluent").outputs
     tableflow = here.confluent().tableflow(here.secrets.read_key("lakeferry-dev/confluent/tableflow"))
     of_cluster = {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
@@ -320,7 +319,7 @@ def test_what_somebody_deleted_at_confluent_is_created_again(day):
 
 def test_the_day_ends_with_nothing_left(day):
     done = day.document("destroy --confirm dev")
-    assert sorted(done["stacks"]) == sorted(day.stage.here.stacks)
+    assert sorted(done["stacks"]) == sorted(day.stage.ctx.stacks)
     assert done["removed"] == []
     assert day.document("status", code=2)["code"] == "NOT-DEPLOYED"
 

@@ -66,6 +66,6 @@ def dev(worlds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAKEFERRY_CONFLUENT_URL", worlds.cloud.url)
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", worlds.snow.url)
-        with ground.of("dev") as here:
+        with ground.open_context("dev") as here:
             worlds.prepare(here)
-            yield ground.Ground(here.plan, here.addresses, clock=worlds.clock)
+            yield ground.DeploymentContext(here.plan, here.addresses, clock=worlds.clock)

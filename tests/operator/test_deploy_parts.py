@@ -13,16 +13,17 @@ import pytest
 from leftovers import QUEUE
 from operator_worlds import Planter
 
-from lakeferry.cli.output import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
 from lakeferry.deploy import checks as preflight
 from lakeferry.deploy import events
 from lakeferry.deploy import failure_causes as causes
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift
 from lakeferry.health import render as telling
 from lakeferry.inventory import CONFLUENT
+from lakeferry.output import Output
 from lakeferry.plan import build as taking
 from lakeferry.plan.difference import Action
 from lambdas import contract
@@ -207,7 +208,7 @@ def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
     (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    telling.show_drift(Voice(), [found])
+    telling.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
     assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []

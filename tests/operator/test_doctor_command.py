@@ -27,17 +27,17 @@ def of(checks):
 
 def with_aws(here, **changed):
     told = attrs.evolve(here.deployment, aws=attrs.evolve(here.deployment.aws, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return ground.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_confluent(here, **changed):
     told = attrs.evolve(here.deployment, confluent=attrs.evolve(here.deployment.confluent, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return ground.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_snowflake(here, **changed):
     told = attrs.evolve(here.deployment, snowflake=attrs.evolve(here.deployment.snowflake, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return ground.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(here):
@@ -71,7 +71,7 @@ def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
 def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    fresh = ground.Ground(here.plan, here.addresses, here.clock)
+    fresh = ground.DeploymentContext(here.plan, here.addresses, here.clock)
     checks = of(doctor.run(doctor.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
@@ -140,7 +140,7 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = quotas.jobs(ground.Ground(many, here.addresses, here.clock))
+    checks = quotas.jobs(ground.DeploymentContext(many, here.addresses, here.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 

@@ -18,11 +18,11 @@ from leftovers import plant_in_aws
 
 from lakeferry import health as doctor
 from lakeferry import inventory
-from lakeferry.cli.output import LATER, CommandFailed, Voice
 from lakeferry.credentials import rotating_secrets as secrets
 from lakeferry.credentials import rotation as rotation_flow
 from lakeferry.credentials.rotating_secrets import Age
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import LATER, CommandFailed
 from lakeferry.health import exports, groups, tableflow, tables, tools
 from lakeferry.health import render as telling
 from lakeferry.health import status as flow
@@ -30,6 +30,7 @@ from lakeferry.health.observations import Seen, State, look, spoken_hours
 from lakeferry.health.places import Places
 from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict, aws
+from lakeferry.output import Output
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.measurements import Connection, TableflowTables
@@ -91,7 +92,7 @@ class Still:
 
 def at(looking, time):
     """The same, looked at then. What simulators write into AWS bears the time of this machine."""
-    return attrs.evolve(looking, here=attrs.evolve(looking.here, clock=Still(time)))
+    return attrs.evolve(looking, ctx=attrs.evolve(looking.ctx, clock=Still(time)))
 
 
 def seen(looking):
@@ -255,7 +256,7 @@ def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
 def test_nobody_waits_for_longer_than_was_said(looking):
     before = looking.here.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        flow._await(Voice(quiet=True), looking, flow.Event.FIRST_EXPORT, 5)
+        flow._await(Output(quiet=True), looking, flow.Event.FIRST_EXPORT, 5)
     assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
     assert 300 <= looking.here.clock.time() - before < 320
 
@@ -319,7 +320,7 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
         {"id": "SHA256:b", "place": "RSA_PUBLIC_KEY_2", "since": ""},
     )
     found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
-    rotation_flow.show(Voice(), stands.here.deployment, found)
+    rotation_flow.show(Output(), stands.here.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said
@@ -356,7 +357,7 @@ def deployer(looking, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, here=Ground(here.plan, here.addresses, here.clock))
+        return attrs.evolve(looking, ctx=DeploymentContext(here.plan, here.addresses, here.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
@@ -365,7 +366,7 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    here, other = places.here, Ground(other.plan, other.addresses, other.clock)
+    here, other = places.here, DeploymentContext(other.plan, other.addresses, other.clock)
     probes = [probe for probe in groups.probes(here) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in doctor.run(probes)}
     yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}

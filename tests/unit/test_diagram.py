@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.cli import diagram_commands
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import diagram
+from lakeferry.errors import CommandFailed
 
 
 @pytest.fixture

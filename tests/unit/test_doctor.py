@@ -12,14 +12,15 @@ from snowflake_context import MISSING, result, script, vendor
 from deployments import check
 from deployments.model import Snowflake
 from lakeferry.cli import doctor_commands
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment.node import Node, NoNode
+from lakeferry.errors import CommandFailed
 from lakeferry.health import Check, Result, deployment_file, glue_hops, roles, snowflake, tools
 from lakeferry.health import runner as asking
 from lakeferry.health.checks import Group, followed
 from lakeferry.health.roles import Comer, Role
 from lakeferry.health.runner import Probe
 from lakeferry.local.java import FoundJava
+from lakeferry.output import Output
 from lambdas import contract
 
 G = Group("group")
@@ -289,7 +290,7 @@ CHECKS = [
 def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
     assert doctor_commands.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
     assert [doctor_commands.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
-    doctor_commands.show(Voice(), CHECKS)
+    doctor_commands.show(Output(), CHECKS)
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "tools", "  ok   Python: 3.11.9",

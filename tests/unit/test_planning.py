@@ -12,8 +12,8 @@ import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry.cli.output import Voice
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.output import Output
 from lakeferry.plan import build as taking
 from lakeferry.plan import cost, durations, permissions, references, rules
 from lakeferry.plan import render as telling
@@ -208,7 +208,7 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
     found = list(permitted(templates, more).values())
     new = permissions.compare([Wanted(name, template) for name, template in templates.items()], {})
     plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
-    telling.show(Voice(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
+    telling.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
     said = capsys.readouterr().out
     assert all(f"LongAction{number}" in said for number in range(30))
     assert "policies in new stacks" in said
@@ -392,7 +392,7 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
         del resources["confluent"]["StockTradesTopic"]
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
-    telling.show(Voice(), plan_of(list(changed(templates, less).values())))
+    telling.show(Output(), plan_of(list(changed(templates, less).values())))
     said = capsys.readouterr().out
     assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
     assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
@@ -401,9 +401,9 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
 
 def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
     plan = plan_of(compared({}, templates))
-    telling.show(Voice(), plan)
+    telling.show(Output(), plan)
     short = capsys.readouterr().out
-    telling.show(Voice(verbose=True), plan)
+    telling.show(Output(verbose=True), plan)
     whole = capsys.readouterr().out
     assert "and 3 more" in short
     assert "SchemaRegistryAccount" not in short
@@ -437,7 +437,7 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
 def test_durations_are_told_as_people_say_them(seconds, told):
-    assert durations.spoken(seconds) == told
+    assert durations.format_duration(seconds) == told
 
 
 def events(*told):

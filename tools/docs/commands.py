@@ -111,7 +111,7 @@ def _section(path: str, command: Any) -> str:
 def _promised(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
     yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside what all commands say:"
-    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.says.items()])
+    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()])
 
 
 def _written(option: Any) -> str:
@@ -132,7 +132,7 @@ def _default(option: Any) -> str:
 
 
 def _variables() -> str:
-    defaults = {field.name: field.default for field in attrs.fields(world.World)}
+    defaults = {field.name: field.default for field in attrs.fields(world.ExportTarget)}
     rows = [
         (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
         for name, variable in world._VARIABLES.items()
