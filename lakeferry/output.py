@@ -113,8 +113,8 @@ class Output:
                 self._spins = False
 
 
-def command() -> str:
-    """How the user can call us from here: by name, or where the virtual environment isn't on the path, by its place."""
+def program_name() -> str:
+    """Return how the user calls us from here: by name, or by path where the virtual environment isn't on PATH."""
     if shutil.which("lakeferry"):
         return "lakeferry"
     place = Path(sys.executable).with_name("lakeferry")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import Item, Verdict, destroy, stacks
 from lakeferry.output import Reporter

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.clock import Deadline, SystemClock
 from rehearsal.check import NotProven

@@ -14,17 +14,15 @@ from typing import Any, Final
 import attrs
 
 from deployments.check import Plan
-from lakeferry.deployment.cdk_runs import CliFailed, templates_of
+from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import stacks
-from lakeferry.local import bootstrap
-from lakeferry.local import target as world
+from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
-from lakeferry.output import Output, Reporter, command
+from lakeferry.output import Output, Reporter, program_name
 from lambdas.shared.errors import LakeferryError
-from rehearsal import campaign, report
-from rehearsal import environments as worlds
+from rehearsal import campaign, environments, report
 from rehearsal.campaign import Life
 from rehearsal.check import NotProven, Phase, Proof
 from rehearsal.checks import exports, flow, health, readers, rotation, teardown, updates
@@ -72,7 +70,7 @@ class Rehearsal:
 def told(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     """Raises CommandFailed where something was not proven, with where the report is."""
     plan = _rehearsable(stage)
-    world.require_writable(out)
+    target.require_writable(out)
     try:
         bootstrap.prepare_flink()
     except (SetupFailed, OSError) as error:
@@ -88,7 +86,7 @@ def told(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]
 def under_faults(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """One life a seed; what is known is written after each. Raises CommandFailed where one does not come through."""
     plan = _rehearsable(stage)
-    world.require_writable(out)
+    target.require_writable(out)
     lives: list[Life] = []
     document: dict[str, Any] = {}
     started = time.monotonic()
@@ -104,7 +102,9 @@ def under_faults(output: Output, stage: str, seeds: Sequence[int], *, out: Path)
     output.print(
         f"{len(lives)} lives under faults: {hits} hit; {document['failed_first']} of {document['steps']} steps failed first,"
     )
-    output.print(f"and came through when they were run again. Nothing is left over. Next: {world.relative(out / 'nemesis.json')}")
+    output.print(
+        f"and came through when they were run again. Nothing is left over. Next: {target.relative(out / 'nemesis.json')}"
+    )
     return document
 
 
@@ -113,7 +113,7 @@ def _lived(output: Output, life: Life) -> Life:
         try:
             life.live(tell)
         except (NotProven, CliFailed) as wrong:
-            hint = f"Look at the log of the command line; the same faults again: {command()} rehearse --nemesis {life.seed}"
+            hint = f"Look at the log of the command line; the same faults again: {program_name()} rehearse --nemesis {life.seed}"
             raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
     for step in life.steps:
         told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
@@ -146,8 +146,8 @@ def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        worlds.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
-        world.in_environment(three.environment),
+        environments.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
+        target.in_environment(three.environment),
     ):
         ctx = DeploymentContext(plan, Addresses.read(three.environment))
         with templates_of(ctx, folder / "cdk.log") as cdk:
@@ -192,8 +192,8 @@ def _prove(rehearsal: Rehearsal, on: Stage, changes: Changes) -> None:
 
 
 def _prepared(on: Stage, tell: Reporter) -> list[Proof]:
-    worlds.require_embedded(on.ctx)
-    worlds.prepare(on.ctx, on.worlds)
+    environments.require_embedded(on.ctx)
+    environments.prepare(on.ctx, on.worlds)
     on.cdk.synth(tell)
     on.cdk.bootstrap(tell)
     return []
@@ -221,7 +221,7 @@ def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
     stands = datetime.fromtimestamp(opened.confluent_now(), UTC)
     output.info(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
     output.info(
-        f"Everything is running. In another terminal: source {world.relative(file)}, then for example {command()} inventory"
+        f"Everything is running. In another terminal: source {target.relative(file)}, then for example {program_name()} inventory"
     )
     ends = (
         "ends it" if rehearsal.failed else "destroys everything and looks whether anything is left; a second one ends it at once"
@@ -241,13 +241,13 @@ def _ended(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     output.print("\nWhat a rehearsal can't prove:")
     for each in report.NOT_PROVEN:
         output.print(f"  - {each}")
-    page = world.relative(rehearsal.out / "rehearsal.html")
+    page = target.relative(rehearsal.out / "rehearsal.html")
     if rehearsal.failed:
         last = rehearsal.phases[-1]
-        hint = f"Look at {page} and {world.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
+        hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
         raise CommandFailed("NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
     output.print(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
     output.print(
-        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {command()} cost says what that costs."
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} cost says what that costs."
     )
     return document

@@ -82,7 +82,7 @@ class Group(TyperGroup):
         return _flags_without_type(super().get_params(ctx))
 
 
-def commands(name: str | None = None, about: str | None = None) -> typer.Typer:
+def command_group(name: str | None = None, about: str | None = None) -> typer.Typer:
     """A module's commands: below `name`, or at the top where there is none."""
     return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -207,7 +207,7 @@ def report_errors(output: Output) -> Iterator[None]:
     except (BrokenPipeError, typer.Exit):
         raise  # typer ends quietly, also where whoever read our output has gone
     except Exception as error:
-        from lakeferry import error_translation  # noqa: PLC0415 - it imports boto3, and most commands end without it
+        from lakeferry import error_translation
 
         fail(output, error_translation.as_failure(error))
 

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext, parse_time
+from lakeferry.cli.app import CommandContext, command, command_group, parse_time
 from lakeferry.errors import KEPT_BACK, LATER
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     json_keys={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
     exits=(LATER, KEPT_BACK),
@@ -36,7 +35,7 @@ def demo(
     ] = "local[2]",
 ) -> Mapping[str, Any]:
     """Try it without any account: events become Iceberg tables, and the tables become files."""
-    from lakeferry.local import demo as demos  # noqa: PLC0415 - commands load what they need
+    from lakeferry.local import demo as demos
 
     moment = parse_time("--as-of", as_of) if as_of is not None else None
     wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)

@@ -7,15 +7,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.cli.plan import PLANNED
 from lakeferry.errors import LATER
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     yes=True,
@@ -35,6 +34,6 @@ def deploy(
     ] = False,
 ) -> Mapping[str, Any]:
     """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
-    from lakeferry.deploy import run as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deploy import run
 
-    return flow.told(call.output, call.stage, yes=call.yes, repair=repair)
+    return run.told(call.output, call.stage, yes=call.yes, repair=repair)

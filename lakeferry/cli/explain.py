@@ -9,12 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import errors
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed, Entry
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 
-app: Final = frame.commands()
+app: Final = command_group()
 _CUTOFF: Final = 0.55
 _MOST_SIMILAR: Final = 4
 _MOST_NEAR: Final = 8
@@ -24,7 +23,7 @@ def _codes(incomplete: str) -> list[str]:
     return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
 
 
-@frame.command(app, json_keys={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
+@command(app, json_keys={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
 def explain(
     call: CommandContext,
     *,
@@ -48,7 +47,7 @@ def _all(output: Output) -> list[dict[str, Any]]:
     for part, title in errors.PARTS.items():
         output.print(f"\n{title}")
         output.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
-    output.print(f"\nNext: {command()} explain CODE")
+    output.print(f"\nNext: {program_name()} explain CODE")
     return [_document(entry) for entry in entries]
 
 
@@ -58,7 +57,7 @@ def _find(code: str) -> Entry:
         return errors.entry(asked)
     except errors.UnknownCode:
         near = ", ".join(_near(asked, errors.catalogue()))
-        hint = f"Near it: {near}" if near else f"`{command()} explain` lists all"
+        hint = f"Near it: {near}" if near else f"`{program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 

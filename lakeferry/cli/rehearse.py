@@ -8,14 +8,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     json_keys={
@@ -40,7 +39,7 @@ def rehearse(
     out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out"),
 ) -> Mapping[str, Any]:
     """Deploy everything for real into stand-ins on this machine, prove that it works, destroy it, prove that nothing is left."""
-    from rehearsal import run  # noqa: PLC0415
+    from rehearsal import run
 
     if keep and nemesis is not None:
         message = "--keep leaves one deployment running, and --nemesis destroys its own"

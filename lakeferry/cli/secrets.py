@@ -8,11 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import LATER, CommandFailed
 
-app: Final = frame.commands("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
+app: Final = command_group("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
 
 
 class Vendor(StrEnum):
@@ -20,11 +19,11 @@ class Vendor(StrEnum):
     SNOWFLAKE = "snowflake"
 
 
-@frame.command(
+@command(
     app,
     "set",
     json_keys={
-        "stage": "Whose it is.",
+        "stage": "The deployment stage.",
         "vendor": "`confluent` or `snowflake`.",
         "key": "What may be told of it: id, scope, owner and roles, or fingerprint, user, account and state "
         "(`current`, or `waiting` for an admin).",
@@ -48,8 +47,8 @@ def set_(
     ] = False,
 ) -> Mapping[str, Any]:
     """Read a key from hidden prompts or standard input, prove it at the vendor, and keep it in Secrets Manager."""
-    from lakeferry.credentials import confluent, snowflake  # noqa: PLC0415
-    from lakeferry.deployment.context import open_context  # noqa: PLC0415 - commands load what they need
+    from lakeferry.credentials import confluent, snowflake
+    from lakeferry.deployment.context import open_context
 
     _require_sense(vendor, of_confluent=bool(key_id or wait), of_snowflake=generate)
     with open_context(call.stage) as ctx:

@@ -8,12 +8,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import CommandContext
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import LATER, CommandFailed
 
 _MINUTES: Final = 30
-app: Final = frame.commands()
+app: Final = command_group()
 
 
 class WaitFor(StrEnum):
@@ -21,12 +20,12 @@ class WaitFor(StrEnum):
     FIRST_EXPORT = "first-export"
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     exits=(LATER,),
     json_keys={
-        "stage": "Whose it is.",
+        "stage": "The deployment stage.",
         "stacks": "CloudFormation's status of each.",
         "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, not asked), value "
         "(its age in hours), told, code.",
@@ -50,7 +49,7 @@ def status(
     ] = False,
 ) -> Mapping[str, Any]:
     """How fresh each table is at every hop, how old the keys are, what came of each export. It fails where something is wrong."""
-    from lakeferry.health import status as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.health import status as flow
 
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")

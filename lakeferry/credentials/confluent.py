@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.credentials import prompt as reading
+from lakeferry.credentials import prompt
 from lakeferry.credentials import store as keeping
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 from lambdas.confluent import crn, secret_fields
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CONTROL_PLANE, Confluent, path, text
@@ -42,7 +42,7 @@ class Owner:
 
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Raises CommandFailed, and then stores nothing."""
-    key, name = reading.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
+    key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
     _ = ctx.account
     owner = prove(output, ctx, key, wait)
     before = keeping.held(ctx, name)
@@ -52,7 +52,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
         output.print("It is a person's key, which dies with the person's account; a service account's doesn't.")
     output.print(kept.told())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
-    output.print(f"Next: {command()} {following} --stage {ctx.stage}")
+    output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
     told = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
     return {"stage": ctx.stage, "vendor": "confluent", "key": told, **kept.document(), "sql": ""}
 

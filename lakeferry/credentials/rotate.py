@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.credentials import rotating_secrets as secrets
+from lakeferry.credentials import rotating_secrets
 from lakeferry.credentials.rotating_secrets import Rotating
 from lakeferry.deployment import logs
 from lakeferry.deployment.context import DeploymentContext
@@ -52,7 +52,7 @@ def turn(ctx: DeploymentContext, secret: Rotating, report: Reporter) -> Turned:
         for line in _lines(ctx, secret, began)[before:]:
             report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
-                raise secrets.refused(secret, str(line.get("reason", "")))
+                raise rotating_secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
             told = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager goes on"
             raise CommandFailed("ROTATE-LATER", told)
@@ -62,7 +62,7 @@ def turn(ctx: DeploymentContext, secret: Rotating, report: Reporter) -> Turned:
 
 def revoke(ctx: DeploymentContext, secret: Rotating) -> Revoked:
     """Every key but the current one is gone at once. Raises CommandFailed."""
-    told = secrets.ask(ctx, secret, "revoke")
+    told = rotating_secrets.ask(ctx, secret, "revoke")
     return Revoked(told["secret"], tuple(told["revoked"]), tuple(told["not_ours"]), told["kept"])
 
 

@@ -9,12 +9,11 @@ from typing import Any, Final
 import attrs
 
 from deployments.model import Deployment
-from lakeferry.credentials import rotate as turning
-from lakeferry.credentials import rotating_secrets as secrets
+from lakeferry.credentials import rotate, rotating_secrets
 from lakeferry.credentials.rotating_secrets import Age, Rotating
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, command, format_duration
+from lakeferry.output import Output, format_duration, program_name
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
 _YES: Final = ("y", "yes")
@@ -26,7 +25,10 @@ def check(output: Output, stage: str, chosen: str | None) -> dict[str, Any]:
     """Raises CommandFailed where a key is too old, or a rotation late or stuck."""
     with open_context(stage) as ctx:
         with output.step("Asking for the ages of keys"):
-            found = [*secrets.ages(ctx, secrets.of(ctx, chosen)), *([] if chosen else secrets.by_hand(ctx))]
+            found = [
+                *rotating_secrets.ages(ctx, rotating_secrets.of(ctx, chosen)),
+                *([] if chosen else rotating_secrets.by_hand(ctx)),
+            ]
         show(output, ctx.deployment, found)
         document = {"stage": stage, "secrets": documents(found), "rotated": [], "revoked": []}
         if wrong := [f"{one.secret}: {trouble}" for one in found for trouble in troubles(ctx.deployment, one)]:
@@ -37,10 +39,10 @@ def check(output: Output, stage: str, chosen: str | None) -> dict[str, Any]:
 def now(output: Output, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
     """One after the other. Raises CommandFailed with the first that fails; then its key of before stays."""
     with open_context(stage) as ctx:
-        wanted = secrets.of(ctx, chosen)
+        wanted = rotating_secrets.of(ctx, chosen)
         names = ", ".join(one.name for one in wanted)
         _require_agreed(output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
-        done: list[turning.Turned] = []
+        done: list[rotate.Turned] = []
         try:
             for one in wanted:
                 done.append(_turned(output, ctx, one))
@@ -52,7 +54,7 @@ def now(output: Output, stage: str, chosen: str | None, *, yes: bool) -> dict[st
 def revoke(output: Output, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
     """A key has leaked: what was replaced last goes, the current one is replaced, and goes too. Raises CommandFailed."""
     with open_context(stage) as ctx:
-        wanted = secrets.of(ctx, chosen) if chosen else []
+        wanted = rotating_secrets.of(ctx, chosen) if chosen else []
         if len(wanted) != 1:
             hint = "Name one secret: `lakeferry rotate` lists them"
             raise CommandFailed("ROTATE-UNKNOWN", "--revoke takes the keys of one secret away", hint)
@@ -105,16 +107,16 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
     return [age.secret, days, due, live, age.place, others, told]
 
 
-def _turned(output: Output, ctx: DeploymentContext, secret: Rotating) -> turning.Turned:
+def _turned(output: Output, ctx: DeploymentContext, secret: Rotating) -> rotate.Turned:
     with output.step(f"Rotating {secret.name}") as report:
-        done = turning.turn(ctx, secret, report)
+        done = rotate.turn(ctx, secret, report)
     output.print(f"{secret.name}: new key active after {format_duration(done.seconds)}; the previous key stays valid")
     return done
 
 
-def _revoked(output: Output, ctx: DeploymentContext, secret: Rotating) -> turning.Revoked:
+def _revoked(output: Output, ctx: DeploymentContext, secret: Rotating) -> rotate.Revoked:
     with output.step(f"Revoking older keys of {secret.name}"):
-        done = turning.revoke(ctx, secret)
+        done = rotate.revoke(ctx, secret)
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
     if done.not_ours:
         output.warn(f"  not ours, and still valid: {', '.join(done.not_ours)}. Look whose they are, and UNSET them in Snowflake")
@@ -124,7 +126,8 @@ def _revoked(output: Output, ctx: DeploymentContext, secret: Rotating) -> turnin
 def _stopped(ctx: DeploymentContext, secret: Rotating, still: str, words: str) -> CommandFailed:
     """What Secrets Manager and its function have begun goes on, and we don't see how it ends."""
     message = f"stopped watching {secret.name}; a rotation that has begun goes on in AWS, and {still}"
-    hint = f"`{command()} rotate --stage {ctx.stage}` shows its keys; `{command()} {words} --stage {ctx.stage}` finishes it"
+    call, stage = program_name(), ctx.stage
+    hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {words} --stage {stage}` finishes it"
     return CommandFailed("ROTATE-STOPPED", message, hint, {"secret": secret.name})
 
 

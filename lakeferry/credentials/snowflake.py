@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import attrs
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.credentials import prompt as reading
+from lakeferry.credentials import prompt
 from lakeferry.credentials import store as keeping
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
@@ -64,7 +64,7 @@ class Deployer:
 def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """With a private key that somebody gives. Raises CommandFailed, and then stores nothing."""
     deployer = _deployer(ctx)
-    pair = reading.private_key(output)
+    pair = prompt.private_key(output)
     _ = ctx.account
     before = keeping.held(ctx, deployer.given.key_secret)
     prove(output, deployer, pair, before)
@@ -147,7 +147,7 @@ def _proposed(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, An
     output.print(
         "Where the user isn't there yet: docs/how-to/prepare-snowflake.md has the script that takes the same public key."
     )
-    output.print(f"Next: {command()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
+    output.print(f"Next: {program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
     told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
     kept = {"secret": name, "arn": arn, "version": "", "changed": False}
     return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept, "sql": statement}
@@ -157,7 +157,7 @@ def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: keeping.Kept)
     role = sql.named(deployer.given.role)
     output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
     output.print(kept.told())
-    output.print(f"Next: {command()} doctor --stage {deployer.ctx.stage}")
+    output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
     told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
     return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept.document(), "sql": ""}
 

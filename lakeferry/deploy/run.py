@@ -9,26 +9,22 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deploy import checks as preflight
-from lakeferry.deploy import events
-from lakeferry.deploy import failure_causes as causes
-from lakeferry.deploy import summary as ending
+from lakeferry.deploy import checks, events, failure_causes, summary
 from lakeferry.deploy.progress import Progress
-from lakeferry.deployment import cdk_runs
-from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment import cdk as cdk_line
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.inventory import Verdict
-from lakeferry.local import target as world
+from lakeferry.local import target
 from lakeferry.output import Output, format_duration
-from lakeferry.plan import build as taking
-from lakeferry.plan import render as telling
+from lakeferry.plan import build, render
 from lakeferry.plan.render import Plan
 
-_LOG: Final = world.STATE / "deploy.log"
+_LOG: Final = target.STATE / "deploy.log"
 _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
 
@@ -40,34 +36,34 @@ def told(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict
     """
     with open_context(stage) as ctx:
         with output.step("Looking whether everything is there"):
-            preflight.require(ctx)
+            checks.require(ctx)
         _LOG.parent.mkdir(exist_ok=True)
         _LOG.write_text("", encoding="utf-8")
-        with cdk_runs.templates_of(ctx, _LOG) as cdk:
+        with cdk_line.templates_of(ctx, _LOG) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
-                taking.synthesised(cdk, report, repair=_to_repair(output, ctx) if repair else "")
+                build.synthesize(cdk, report, repair=_to_repair(output, ctx) if repair else "")
             return deploy(output, ctx, cdk, yes=yes)
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
     """Of templates that are synthesised. Raises CommandFailed."""
     with output.step("Comparing with what is deployed") as report:
-        plan = taking.take(ctx, cdk, report)
-    telling.show(output, plan)
+        plan = build.build_plan(ctx, cdk, report)
+    render.show(output, plan)
     began = time.monotonic()
     if not plan.is_empty:
         _require_agreed(output, ctx, plan, yes=yes)
         _run(output, ctx, cdk, plan)
-    standing = deployed.read(ctx).values()
+    standing = stacks.read(ctx).values()
     seconds = time.monotonic() - began
     output.print(
         f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
     )
-    exist = ending.things(standing)
-    commands = ending.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
+    exist = summary.things(standing)
+    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
     return {
         "stage": ctx.stage,
-        **telling.document(plan),
+        **render.document(plan),
         "seconds": round(seconds, 1),
         "exists": [attrs.asdict(thing) for thing in exist],
         "next": commands,
@@ -84,7 +80,7 @@ def _to_repair(output: Output, ctx: DeploymentContext) -> str:
         output.info(f"missing: {one.world} {one.what} {one.name}")
     if not found:
         output.info("No object is missing at Confluent or Snowflake")
-    return taking.repair_of(ctx, found)
+    return build.repair_of(ctx, found)
 
 
 def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: bool) -> None:
@@ -96,10 +92,10 @@ def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: 
         )
     if plan.broadened:
         output.print("\nMORE WOULD BE ALLOWED:", alarm=True)
-        telling.show_permissions(output, plan.broadened)
+        render.show_permissions(output, plan.broadened)
     if plan.losses:
         output.print("\nLOST FOR GOOD:", alarm=True)
-        telling.show_losses(output, plan)
+        render.show_losses(output, plan)
     lost = f"\nType the stage's name, {ctx.stage}, to lose this and go on"
     question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
     answer = output.ask(lost if plan.losses else question).lower()
@@ -134,15 +130,15 @@ def _look(watch: events.Watch, progress: Progress) -> None:
 
 
 def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path) -> CommandFailed:
-    states = {stack.name: stack.status for stack in deployed.read(ctx).values()}
-    cause = causes.find(progress.seen)
-    details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": world.relative(log)}
+    states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
+    cause = failure_causes.find(progress.seen)
+    details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": target.relative(log)}
     for name, status in states.items():
         if name in progress.known:
-            output.print(f"{name}: {causes.state(name, status)}")
+            output.print(f"{name}: {failure_causes.state(name, status)}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
-        hint = f"Look at {world.relative(log)}, then run the same command again"
+        hint = f"Look at {target.relative(log)}, then run the same command again"
         return CommandFailed("DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
     hint = f"{cause.fix}{more} Then run the same command again: it carries on"

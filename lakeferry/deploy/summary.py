@@ -9,7 +9,7 @@ import attrs
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import a_day
 
@@ -45,7 +45,7 @@ def show(output: Output, ctx: DeploymentContext, exist: list[Thing], cost: Estim
     output.print(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
     if is_first and any(export.recipients for export in ctx.deployment.exports):
         output.print("Every recipient has got a mail from AWS with a link to confirm; without that no mail about files comes.")
-    commands = [f"{command()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
+    commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
     output.print("Next:")
     for each in commands:
         output.print(f"  {each}")

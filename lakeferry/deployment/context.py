@@ -19,7 +19,7 @@ from deployments.check import BadFile, Plan
 from deployments.model import Deployment
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.output import command
+from lakeferry.output import program_name
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.shared.clock import Clock, Deadline, SystemClock
@@ -159,7 +159,7 @@ def load_deployment(stage: str) -> Plan:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
         if forms.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
-            hint = f"Make one with `{command()} init --stage {stage}`, or choose another stage"
+            hint = f"Make one with `{program_name()} init --stage {stage}`, or choose another stage"
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from lakeferry.credentials import confluent as proving
+from lakeferry.credentials import confluent
 from lakeferry.credentials.confluent import Owner
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import stack_outputs as parts
+from lakeferry.health import stack_outputs
 from lakeferry.health.checks import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
@@ -36,7 +36,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([SCOPE, *rest], "not asked: there is no key")]
     key = vendor.cloud.key
     try:
-        owner = proving.prove(Output(quiet=True), ctx, key, 0)
+        owner = confluent.prove(Output(quiet=True), ctx, key, 0)
     except CommandFailed as failure:
         told = f"{failure.message}. {failure.why}".rstrip(". ")
         name, fix = (SCOPE, failure.hint) if failure.code == "SECRETS-SCOPE" else (KEY, f"{again} with a Cloud key that works")
@@ -110,7 +110,7 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 def _tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient:
     try:
-        return vendor.tableflow(ctx.secrets.read_key(parts.tableflow_secret(ctx)))
+        return vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
     except NotFound:
         return vendor.tableflow(vendor.cloud.key)
 
@@ -127,7 +127,7 @@ def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     places = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     found = [one for place in places for one in vendor.cloud.pages("/pim/v1/integrations", environment=place)]
     told = f"{len(found)} of {_INTEGRATIONS}, unless Confluent raised it"
-    role = parts.role_arn(ctx, "tableflow")
+    role = stack_outputs.role_arn(ctx, "tableflow")
     if len(found) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in found):
         return GROUP.ok(INTEGRATIONS, told)
     return GROUP.warn(INTEGRATIONS, told, "Remove integrations that nobody uses, or ask Confluent for more")

@@ -8,9 +8,7 @@ import attrs
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import glue_hops, roles
-from lakeferry.health import runner as asking
-from lakeferry.health import stack_outputs as parts
+from lakeferry.health import glue_hops, roles, runner, stack_outputs
 from lakeferry.health.checks import Check, Group, followed
 from lakeferry.health.roles import Comer, Role
 from lakeferry.health.stack_outputs import Part
@@ -61,7 +59,7 @@ class Hops:
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
     topics, tables = [_of_topic(topic) for topic in ctx.deployment.tables], glue_hops.names(ctx)
-    confluent, data = parts.read(ctx, "confluent"), parts.read(ctx, "data")
+    confluent, data = stack_outputs.read(ctx, "confluent"), stack_outputs.read(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
         return GROUP.all_none((*NAMES, *topics, *tables), f"not deployed: {why}")
@@ -72,19 +70,19 @@ def look(ctx: DeploymentContext) -> list[Check]:
 
 def _into_aws(hops: Hops) -> list[Check]:
     restore = roles.restored(hops.ctx, "confluent")
-    integration = asking.found(GROUP, INTEGRATION, lambda: _integration(hops))
+    integration = runner.found(GROUP, INTEGRATION, lambda: _integration(hops))
     known = integration if isinstance(integration, Check) else _known(hops, integration)
-    there, role = roles.there(hops.ctx, GROUP, parts.role_name(hops.ctx, "tableflow"), restore)
+    there, role = roles.there(hops.ctx, GROUP, stack_outputs.role_name(hops.ctx, "tableflow"), restore)
     seen = [known, there]
     if role and isinstance(integration, dict):
         seen += _trust(role, integration, restore)
     else:
         seen += GROUP.all_none((TRUST, TAGS), "not asked: one side isn't known")
     if role:
-        seen.append(asking.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, _needs(hops), restore)))
+        seen.append(runner.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, _needs(hops), restore)))
     else:
         seen.append(GROUP.none(POLICY, "not asked: the role isn't known"))
-    return [*seen, asking.tried(GROUP, BUCKET, lambda: glue_hops.bucket(hops.ctx, GROUP, hops.bucket))]
+    return [*seen, runner.tried(GROUP, BUCKET, lambda: glue_hops.bucket(hops.ctx, GROUP, hops.bucket))]
 
 
 def _integration(hops: Hops) -> dict[str, Any] | None:
@@ -94,7 +92,7 @@ def _integration(hops: Hops) -> dict[str, Any] | None:
 
 
 def _known(hops: Hops, found: dict[str, Any] | None) -> Check:
-    wanted = parts.role_arn(hops.ctx, "tableflow")
+    wanted = stack_outputs.role_arn(hops.ctx, "tableflow")
     if found is None:
         return GROUP.fail(INTEGRATION, f"{hops.part.named('provider_integration')} is not there", _AGAIN)
     role = text(found, "config", "customer_iam_role_arn")
@@ -116,12 +114,12 @@ def _needs(hops: Hops) -> dict[str, tuple[str, ...]]:
 
 def _tableflow(hops: Hops) -> list[Check]:
     """With the deployment's own key: Tableflow answers to no other."""
-    secret, topics = parts.tableflow_secret(hops.ctx), [_of_topic(topic) for topic in hops.ctx.deployment.tables]
-    plane = asking.found(GROUP, KEY, lambda: _plane(hops, secret))
+    secret, topics = stack_outputs.tableflow_secret(hops.ctx), [_of_topic(topic) for topic in hops.ctx.deployment.tables]
+    plane = runner.found(GROUP, KEY, lambda: _plane(hops, secret))
     if isinstance(plane, Check):
         return [plane, *GROUP.all_none((CATALOG, *topics), "not asked: there is no way to Tableflow")]
-    catalog = asking.tried(GROUP, CATALOG, lambda: _catalog(hops, plane))
-    shown = asking.found(GROUP, topics[0] if topics else CATALOG, lambda: plane.pages(_TOPICS, **hops.query))
+    catalog = runner.tried(GROUP, CATALOG, lambda: _catalog(hops, plane))
+    shown = runner.found(GROUP, topics[0] if topics else CATALOG, lambda: plane.pages(_TOPICS, **hops.query))
     if isinstance(shown, Check):
         return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, shown]
     tables = [_table(name, topic.name, shown) for name, topic in zip(topics, hops.ctx.deployment.tables, strict=True)]

@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 
 from deployments.model import Topic
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import runner as asking
-from lakeferry.health import storage
+from lakeferry.health import runner, storage
 from lakeferry.health.checks import Check, Group
 from lambdas.shared.aws import error_code
 
@@ -78,7 +77,7 @@ def names(ctx: DeploymentContext) -> list[str]:
 
 def look(ctx: DeploymentContext, group: Group, database: str, bucket_name: str) -> list[Check]:
     return [
-        asking.tried(group, _name(topic), partial(_table, ctx, group, topic, database=database, bucket_name=bucket_name))
+        runner.tried(group, _name(topic), partial(_table, ctx, group, topic, database=database, bucket_name=bucket_name))
         for topic in ctx.deployment.tables_in_glue
     ]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
@@ -70,8 +70,8 @@ class Places:
 
 def of(ctx: DeploymentContext) -> Places:
     """Raises CommandFailed where the watch isn't deployed."""
-    stack = deployed.part(ctx, "operations")
-    for function in deployed.functions(ctx, stack, contract.WATCH):
+    stack = stacks.part(ctx, "operations")
+    for function in stacks.functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
             found: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)
             return Places(ctx, monitoring.read_settings(found.get("Environment", {}).get("Variables", {}), ctx.client("s3")))

@@ -11,7 +11,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import runner as asking
+from lakeferry.health import runner
 from lakeferry.health.aws import cdk
 from lakeferry.health.checks import Check, Group
 from lambdas.shared.aws import error_code
@@ -61,7 +61,7 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
 
 
 def there(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
-    role = asking.found(group, ROLE, lambda: read(ctx, name))
+    role = runner.found(group, ROLE, lambda: read(ctx, name))
     if isinstance(role, Check):
         return role, None
     return (group.ok(ROLE, role.arn) if role else group.fail(ROLE, f"there is no role {name}", restore)), role

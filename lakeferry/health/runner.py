@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from lakeferry import error_translation as troubles
+from lakeferry import error_translation
 from lakeferry.errors import CommandFailed
 from lakeferry.health.checks import Check, Group
 from lakeferry.output import Reporter
@@ -81,7 +81,7 @@ def found(group: Group, name: str, look: Callable[[], T]) -> T | Check:
 
 def failed(group: Group, name: str, error: Exception) -> Check:
     """As any command would tell it. What the operator may not look at is not known, which isn't wrong."""
-    failure = error if isinstance(error, CommandFailed) else troubles.as_failure(error)
+    failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
         return group.warn(name, f"may not be looked at: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.credentials import snowflake as proving
-from lakeferry.credentials import store as keeping
+from lakeferry.credentials import snowflake, store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health.checks import Check, Group
@@ -47,7 +46,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([LOGIN, *rest], "not asked: there is no key")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
-        proving.prove(Output(quiet=True), proving.Deployer(ctx, given), pair, keeping.held(ctx, given.key_secret))
+        snowflake.prove(Output(quiet=True), snowflake.Deployer(ctx, given), pair, store.held(ctx, given.key_secret))
     except CommandFailed as failure:
         told = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")

@@ -10,9 +10,7 @@ from typing import Final, TypeVar
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import glue_hops, roles
-from lakeferry.health import runner as asking
-from lakeferry.health import stack_outputs as parts
+from lakeferry.health import glue_hops, roles, runner, stack_outputs
 from lakeferry.health.checks import Check, Group, followed
 from lakeferry.health.roles import Comer, Role
 from lakeferry.health.stack_outputs import Part
@@ -67,12 +65,12 @@ def look(ctx: DeploymentContext) -> list[Check]:
     names = (*NAMES, *map(_of_table, shown(ctx)))
     if not ctx.deployment.uses_snowflake:
         return GROUP.all_none(names, "not asked: the deployment file wants nothing in Snowflake")
-    found = [parts.read(ctx, name) for name in ("snowflake", "data", "confluent")]
+    found = [stack_outputs.read(ctx, name) for name in ("snowflake", "data", "confluent")]
     for each in found:
         if isinstance(each, str):
             return GROUP.all_none(names, f"not deployed: {each}")
     own, data, confluent = (each for each in found if isinstance(each, Part))
-    vendor = asking.found(GROUP, VOLUME, lambda: _entered(ctx))
+    vendor = runner.found(GROUP, VOLUME, lambda: _entered(ctx))
     bucket, database = data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
     hops = Hops(ctx, None if isinstance(vendor, Check) else vendor, own, bucket, database)
     reasons = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,)}
@@ -102,8 +100,8 @@ def _shut_out(hops: Hops, why: Check) -> list[Check]:
 
 def _all(hops: Hops, vendor: Snowflake) -> list[Check]:
     volume, integration = hops.name("snowflake_external_volume"), hops.name("snowflake_catalog_integration")
-    storage = asking.found(GROUP, VOLUME, lambda: _described(lambda: trust.volume_side(vendor, volume)))
-    told = asking.found(GROUP, INTEGRATION, lambda: _described(lambda: trust.described_integration(vendor, integration)))
+    storage = runner.found(GROUP, VOLUME, lambda: _described(lambda: trust.volume_side(vendor, volume)))
+    told = runner.found(GROUP, INTEGRATION, lambda: _described(lambda: trust.described_integration(vendor, integration)))
     catalog = trust.integration_side(vendor, integration, told) if isinstance(told, dict) else None
     side = None if isinstance(storage, Check) else storage
     return [
@@ -113,7 +111,7 @@ def _all(hops: Hops, vendor: Snowflake) -> list[Check]:
         _tried(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
         _tried(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
         _tried(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, hops.database)),
-        *(asking.tried(GROUP, _of_table(name), partial(_table, hops, vendor, name)) for name in shown(hops.ctx)),
+        *(runner.tried(GROUP, _of_table(name), partial(_table, hops, vendor, name)) for name in shown(hops.ctx)),
     ]
 
 
@@ -128,7 +126,7 @@ def _described(look: Callable[[], T]) -> T | None:
 def _volume(hops: Hops, name: str, side: Side | None) -> Check:
     if side is None:
         return GROUP.fail(VOLUME, f"{name} is not there", _AGAIN)
-    wanted = {"leads to": f"s3://{hops.bucket}/", "comes by role": parts.role_arn(hops.ctx, "snowflake")}
+    wanted = {"leads to": f"s3://{hops.bucket}/", "comes by role": stack_outputs.role_arn(hops.ctx, "snowflake")}
     seen = {"leads to": side.place, "comes by role": side.role_arn}
     return _compared(VOLUME, side, seen, wanted) or _own_id(hops, VOLUME, "snowflake_external_volume", side)
 
@@ -138,7 +136,7 @@ def _integration(hops: Hops, name: str, side: Side | None, told: dict[str, str])
         return GROUP.fail(INTEGRATION, f"{name} is not there", _AGAIN)
     region = _REGION.search(told.get("REST_CONFIG", ""))
     wanted = {
-        "comes by role": parts.role_arn(hops.ctx, "snowflake"),
+        "comes by role": stack_outputs.role_arn(hops.ctx, "snowflake"),
         "asks Glue in": hops.ctx.region,
         "shows namespace": hops.database,
         "is enabled": "true",
@@ -173,13 +171,13 @@ def _own_id(hops: Hops, name: str, kind: str, side: Side) -> Check:
 def _role(hops: Hops, storage: Side | None, catalog: Side | None) -> list[Check]:
     """Where a side doesn't tell its external id, ours is what the role must ask for."""
     restore = roles.restored(hops.ctx, "snowflake")
-    there, role = roles.there(hops.ctx, GROUP, parts.role_name(hops.ctx, "snowflake"), restore)
+    there, role = roles.there(hops.ctx, GROUP, stack_outputs.role_name(hops.ctx, "snowflake"), restore)
     if role is None:
         return [there, *GROUP.all_none((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
     sides = {OF_VOLUME: (storage, "snowflake_external_volume"), OF_INTEGRATION: (catalog, "snowflake_catalog_integration")}
     trusts = [_trusts(hops, name, role, side, kind) for name, (side, kind) in sides.items()]
     needs = glue_hops.needs(hops.ctx, contract.SNOWFLAKE_NEEDS, hops.bucket, hops.database)
-    return [there, *trusts, asking.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, needs, restore))]
+    return [there, *trusts, runner.tried(GROUP, POLICY, lambda: roles.may(hops.ctx, GROUP, role, needs, restore))]
 
 
 def _trusts(hops: Hops, name: str, role: Role, side: Side | None, kind: str) -> Check:
@@ -198,7 +196,7 @@ def _tried(name: str, side: Side | None, attempt: Callable[[Side], None]) -> Che
         attempt(side)
         return GROUP.ok(name, side.place)
 
-    return asking.tried(GROUP, name, look)
+    return runner.tried(GROUP, name, look)
 
 
 def _table(hops: Hops, vendor: Snowflake, name: str) -> Check:

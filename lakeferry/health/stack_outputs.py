@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
 from lakeferry.error_translation import translate_aws_errors
@@ -57,12 +57,12 @@ def read(ctx: DeploymentContext, name: str) -> Part | str:
     """The part, or why there is none to be looked at. Raises CommandFailed."""
     stack_name = f"{ctx.deployment.prefix}-{name}"
     with translate_aws_errors(f"asking for stack {stack_name}"):
-        stack = deployed.one(ctx, stack_name)
+        stack = stacks.one(ctx, stack_name)
     if stack is None:
         return f"there is no stack {stack_name}"
     if not stack.stands:
         return f"stack {stack_name} is {stack.status}"
-    return Part(ctx, stack, deployed.physical(ctx, stack))
+    return Part(ctx, stack, stacks.physical(ctx, stack))
 
 
 def role_arn(ctx: DeploymentContext, vendor: str) -> str:

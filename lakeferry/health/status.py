@@ -9,15 +9,13 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.credentials import rotating_secrets as secrets
-from lakeferry.credentials import rotation as rotations
+from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.deployment.stacks import Deployed
 from lakeferry.errors import CommandFailed
-from lakeferry.health import drift, exports, places, tables
-from lakeferry.health import render as telling
+from lakeferry.health import drift, exports, places, render, tables
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import Standing
 from lakeferry.health.observations import State
@@ -50,16 +48,16 @@ class Status:
 def told(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or could not be asked, or what was waited for hasn't come."""
     with open_context(stage) as ctx:
-        telling.show_stacks(output, ctx, deployed.read(ctx).values())
+        render.show_stacks(output, ctx, deployed.read(ctx).values())
         looking = places.of(ctx)
         if wait_for:
             _await(output, looking, wait_for, minutes)
         with output.step(f"Looking at {ctx.deployment.prefix}"):
             status = _take(ctx, looking, with_drift=with_drift)
-        telling.show(output, status.tables, status.exports)
-        rotations.show(output, ctx.deployment, status.ages)
+        render.show(output, status.tables, status.exports)
+        rotation.show(output, ctx.deployment, status.ages)
         if status.drift is not None:
-            telling.show_drift(output, status.drift)
+            render.show_drift(output, status.drift)
         document = _document(stage, status)
         _require_well(output, list(_troubles(ctx, status)), document)
         return document
@@ -69,7 +67,7 @@ def _take(ctx: DeploymentContext, looking: Places, *, with_drift: bool) -> Statu
     """All at once: most of the time is waiting for others."""
     with ThreadPoolExecutor(3) as pool:
         of_tables = pool.submit(tables.look_at, looking, Tableflow(ctx), ctx.deployment.alerts.table_stale_hours)
-        of_keys = pool.submit(lambda: [*secrets.ages(ctx, secrets.of(ctx)), *secrets.by_hand(ctx)])
+        of_keys = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.of(ctx)), *rotating_secrets.by_hand(ctx)])
         of_exports = pool.submit(exports.look_at, looking)
         standing = list(deployed.read(ctx).values())
         differs = drift.look_at(ctx) if with_drift else None
@@ -114,9 +112,9 @@ def _troubles(ctx: DeploymentContext, status: Status) -> Iterator[Trouble]:
     for stack in status.stacks:
         if not stack.stands or stack.status.endswith("_FAILED"):
             yield Trouble(State.WRONG, f"stack {stack.name} is {stack.status}")
-    yield from telling.troubles(status.tables, status.exports)
+    yield from render.troubles(status.tables, status.exports)
     for age in status.ages:
-        yield from (Trouble(State.WRONG, f"{age.secret}: {why}") for why in rotations.troubles(ctx.deployment, age))
+        yield from (Trouble(State.WRONG, f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
             yield Trouble(State.NOT_ASKED, f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
@@ -147,7 +145,7 @@ def _document(stage: str, status: Status) -> dict[str, Any]:
         "stage": stage,
         "stacks": {stack.name: stack.status for stack in status.stacks},
         "tables": [{"table": one.table, **{hop: attrs.asdict(seen) for hop, seen in one.seen.items()}} for one in status.tables],
-        "secrets": rotations.documents(status.ages),
+        "secrets": rotation.documents(status.ages),
         "exports": [attrs.asdict(one) for one in status.exports],
         "drift": None if status.drift is None else [attrs.asdict(one) for one in status.drift],
     }

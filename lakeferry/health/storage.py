@@ -8,7 +8,7 @@ from typing import Final
 from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import runner as asking
+from lakeferry.health import runner
 from lakeferry.health.checks import Check, Group
 from lakeferry.inventory import stacks
 from lambdas.shared.aws import error_code
@@ -23,7 +23,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
     data = stacks.one(ctx, f"{ctx.deployment.prefix}-data")
     own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
-    return [asking.tried(GROUP, name, partial(_bucket, ctx, name, bucket, own)) for name, bucket in chosen.items()]
+    return [runner.tried(GROUP, name, partial(_bucket, ctx, name, bucket, own)) for name, bucket in chosen.items()]
 
 
 def _bucket(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.observations import Seen, State
 from lambdas.confluent.client import RestClient, get_path, objects, path, text
@@ -37,7 +37,7 @@ class Tableflow:
 
     @functools.cached_property
     def _query(self) -> dict[str, str]:
-        outputs = deployed.part(self.ctx, "confluent").outputs
+        outputs = stacks.part(self.ctx, "confluent").outputs
         return {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
 
 

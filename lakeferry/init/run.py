@@ -17,7 +17,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers
 from lakeferry.local.bootstrap import ROOT
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 
 #: What a clone has, and nothing else.
 _SIGNS: Final = ("app.py", "cdk.json", "deployments/model.py")
@@ -140,7 +140,7 @@ def _told(output: Output, place: Place, made: Deployment, *, written: bool, diff
     secrets = [made.confluent.cloud_key_secret, *([made.snowflake.key_secret] if made.snowflake and made.uses_snowflake else [])]
     output.print(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
     following = list(_following(place, made))
-    output.print("Next: " + "\n      ".join(f"{command()} {words}" for words in following))
+    output.print("Next: " + "\n      ".join(f"{program_name()} {words}" for words in following))
     return {
         "stage": place.stage,
         "file": place.name,

@@ -26,7 +26,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.target import TABLEFLOW_BUCKET, ExportTarget, fresh_demo, relative, require_writable
-from lakeferry.output import Output, command
+from lakeferry.output import Output, program_name
 from simulators import generators
 from simulators.avro_schema import SchemaError
 from simulators.events import EventsError, read_json_lines, to_records
@@ -230,7 +230,7 @@ def _told(output: Output, wishes: Wishes, records: list[RunRecord], seconds: flo
         output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
         report = wishes.out.joinpath(*max(shown), "report.html")
         output.print(f"Open {relative(report)} in a browser.")
-    output.print(f"Next: {command()} query {shlex.quote(_question(wishes))}")
+    output.print(f"Next: {program_name()} query {shlex.quote(_question(wishes))}")
     for record in records:
         if failure := exporting.trouble(record):
             raise failure

@@ -20,7 +20,7 @@ import duckdb_extension_iceberg
 from glue_jobs.errors import ExportError
 from glue_jobs.store import aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.local import iceberg_catalog as tableflow_catalog
+from lakeferry.local import iceberg_catalog
 from lakeferry.local.iceberg_catalog import TableflowKey
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output, format_answer
@@ -61,12 +61,12 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
         with _connection() as connection:
             require_select(connection, sql)
             load(connection)
-            tableflow_catalog.attach(connection, key)
+            iceberg_catalog.attach(connection, key)
             answer = connection.execute(sql)
             return Answer([column[0] for column in answer.description or []], answer.fetchall())
 
     try:
-        return tableflow_catalog.asked(ask)
+        return iceberg_catalog.asked(ask)
     except duckdb.Error as error:
         message = key.without_secret(str(error).strip())
         hint = (

@@ -88,8 +88,8 @@ def fresh_demo() -> Iterator[ExportTarget]:
 
 
 @contextmanager
-def current() -> Iterator[ExportTarget]:
-    """The world that the environment names; else what the last demo left. Raises CommandFailed where there is neither."""
+def open_target() -> Iterator[ExportTarget]:
+    """Open the target that the environment names, or else the last demo. Raises CommandFailed where there is neither."""
     if os.environ.get(_VARIABLES["bucket"]) or os.environ.get(_VARIABLES["database"]):
         yield from_environment(os.environ)
     elif _DEMO_STATE.exists():

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
 from lakeferry.error_translation import translate_aws_errors
@@ -24,7 +24,7 @@ from lambdas.shared.redaction import redact
 _LAST_LINES: Final = 5
 
 
-def synthesised(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
+def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
     """`repair` is what `repair_of` makes. Raises CommandFailed."""
     report("templates")
     try:
@@ -41,10 +41,10 @@ def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
     return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
 
-def take(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
+def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     """Of templates that are synthesised. Raises CommandFailed."""
     report("what is deployed")
-    standing = deployed.read(ctx)
+    standing = stacks.read(ctx)
     wanted = templates.read(cdk.folder, ctx.stacks)
     report("what differs")
     begun = {name: stack for name, stack in standing.items() if stack.stands}

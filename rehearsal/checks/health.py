@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lakeferry import health as doctor
+from lakeferry import health
 from lakeferry.health import Check, Result
 from lakeferry.inventory import stacks
 from lambdas import contract
@@ -40,7 +40,7 @@ def names_what_is_broken(stage: Stage) -> list[Proof]:
 
 
 def _look(stage: Stage) -> list[Check]:
-    return doctor.run(doctor.probes(stage.ctx))
+    return health.run(health.probes(stage.ctx))
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from lakeferry.local import iceberg_catalog as tableflow_catalog
-from lakeferry.local import query
+from lakeferry.local import iceberg_catalog, query
 from lakeferry.local.target import ExportTarget
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
@@ -133,7 +132,7 @@ def _of_duckdb_over_glue(stage: Stage, moment: datetime) -> Answer:
 
 
 def _of_duckdb_over_rest(stage: Stage, moment: datetime) -> Answer:
-    key = tableflow_catalog.key(stage.output("confluent", "TableflowKeySecretArn"))
+    key = iceberg_catalog.key(stage.output("confluent", "TableflowKeySecretArn"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_in_duckdb(moment), key).rows]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.inventory import stacks
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Reporter

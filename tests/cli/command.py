@@ -26,6 +26,7 @@ PARTS = (
     "glue_jobs",
     "lakeferry",
     "lambdas",
+    "rehearsal",
     "simulators",
     "stacks",
     "topics",

@@ -16,7 +16,7 @@ from lake import ROOT
 from typer.testing import CliRunner
 
 from glue_jobs.errors import Blocked
-from lakeferry import error_translation as troubles
+from lakeferry import error_translation
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
@@ -25,7 +25,7 @@ from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import Secret
 
 KEY = Secret("cflt-a-secret-that-nobody-may-see")
-planted = frame.commands()
+planted = frame.command_group()
 
 
 class Unforeseen(Exception):
@@ -89,10 +89,10 @@ def test_whatever_ends_a_command_or_the_reading_of_its_words_becomes_one_message
 
 
 def test_a_mistake_of_ours_is_written_down_without_secrets(command):
-    troubles.TRACE.unlink(missing_ok=True)
+    error_translation.TRACE.unlink(missing_ok=True)
     document = json.loads(command("meet", "--what", "a mistake of ours", "--json").stdout)
     assert document["details"] == {"trace": ".lakeferry/last-error.txt"}
-    kept = troubles.TRACE.read_text()
+    kept = error_translation.TRACE.read_text()
     assert "Unforeseen: in row 7, ‹secret›" in kept
     assert KEY.reveal() not in kept
 

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from deployments import check
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.credentials import confluent, snowflake
-from lakeferry.credentials import store as keeping
+from lakeferry.credentials import confluent, snowflake, store
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lambdas import contract
 from lambdas.shared.clock import Deadline, SystemClock
@@ -447,7 +446,7 @@ def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_world, sec
     assert (done["ok"], done["key"]["state"], done["key"]["fingerprint"]) == (True, "current", made["key"]["fingerprint"])
     assert held(secrets, DEPLOYER)["fingerprint"] == made["key"]["fingerprint"]
     stages = secrets.describe_secret(SecretId=DEPLOYER)["VersionIdsToStages"].values()
-    assert keeping.GENERATED not in {label for labels in stages for label in labels}
+    assert store.GENERATED not in {label for labels in stages for label in labels}
 
 
 def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_works_itself(snowflake_world, secrets, pair):

@@ -10,7 +10,7 @@ from operator_worlds import Planter, Stacks
 from resource_world import TurnedClock
 
 from lakeferry import inventory
-from lakeferry.cli import destroy_commands
+from lakeferry.cli import destroy as destroy_command
 from lakeferry.errors import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, destroy
 from lakeferry.output import Output
@@ -28,7 +28,7 @@ def left(here):
 
 def told(here, **given):
     options = {"confirmed": "test", "plan_only": False} | given
-    return destroy_commands.run(Output(quiet=True), here, **options)
+    return destroy_command.run(Output(quiet=True), here, **options)
 
 
 def test_where_nothing_is_there_nothing_happens_and_that_is_well(here):
