@@ -9,11 +9,11 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import inventory
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
-from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
-from lakeferry.inventory.stacks import Stack
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.plan.resources import of_template
 from lambdas import contract
 from lambdas.confluent.client import objects, path, text
@@ -49,15 +49,21 @@ class Drift:
 def missing(ctx: DeploymentContext) -> list[Drift]:
     """Objects at the vendors that a stack has and that are gone, and what could not be asked. Raises CommandFailed."""
     with translate_aws_errors("asking for the stacks"):
-        return list(_gone(ctx, [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]))
+        return list(_gone(ctx, _active(ctx)))
 
 
 def look_at(ctx: DeploymentContext) -> list[Drift]:
     """Of all stacks that stand. Raises CommandFailed."""
     with translate_aws_errors("asking for the stacks"):
-        standing = [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]
+        standing = _active(ctx)
     found = [drift for stack in standing for drift in _of_stack(ctx, stack)]
     return [*found, *_gone(ctx, standing)]
+
+
+def _active(ctx: DeploymentContext) -> list[Stack]:
+    """Return the active stacks with their resources. Raises ClientError, BotoCoreError."""
+    found = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+    return [stack for stack in found if stack and stack.is_active]
 
 
 def _of_stack(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
@@ -116,7 +122,7 @@ def _gone_of_topics(ctx: DeploymentContext, stack: Stack, items: list[Item]) -> 
     """Topics, their tables in Tableflow and its catalog: their names aren't ours, so what is wanted is read from the template."""
     unasked = {item.kind for item in items if item.verdict is Verdict.NOT_ASKED}
     with translate_aws_errors(f"reading the template of {stack.name}"):
-        found = deployed.one(ctx, stack.name)
+        found = stacks.describe(ctx, stack.name, with_template=True)
     resources = list(of_template(stack.name, found.template)) if found else []
     tables = {item.name for item in items if item.kind == "tableflow_topic"}
     has_catalog = any(item.kind == "catalog_integration" for item in items)

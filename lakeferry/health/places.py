@@ -70,7 +70,7 @@ class Places:
 
 def of(ctx: DeploymentContext) -> Places:
     """Raises CommandFailed where the watch isn't deployed."""
-    stack = stacks.part(ctx, "operations")
+    stack = stacks.require_part(ctx, "operations")
     for function in stacks.functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
             found: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import Last, Standing
 from lakeferry.health.observations import Seen, State, spoken_hours
@@ -29,7 +29,7 @@ class Trouble:
     code: str = ""
 
 
-def show_stacks(output: Output, ctx: DeploymentContext, stacks: Iterable[Deployed]) -> None:
+def show_stacks(output: Output, ctx: DeploymentContext, stacks: Iterable[Stack]) -> None:
     """First, because all else may be missing where a deployment has failed."""
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     told = ", ".join(f"{stack.name} {stack.status}" for stack in stacks)

@@ -8,7 +8,7 @@ import attrs
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lambdas import contract
 from lambdas.custom_resources import request
@@ -20,7 +20,7 @@ class Part:
     """One stack, with the physical ids of what is in it."""
 
     ctx: DeploymentContext
-    stack: Deployed
+    stack: Stack
     ids: Mapping[str, str]
 
     @property
@@ -57,12 +57,12 @@ def read(ctx: DeploymentContext, name: str) -> Part | str:
     """The part, or why there is none to be looked at. Raises CommandFailed."""
     stack_name = f"{ctx.deployment.prefix}-{name}"
     with translate_aws_errors(f"asking for stack {stack_name}"):
-        stack = stacks.one(ctx, stack_name)
+        stack = stacks.describe(ctx, stack_name, with_template=True)
     if stack is None:
         return f"there is no stack {stack_name}"
-    if not stack.stands:
+    if not stack.is_active:
         return f"stack {stack_name} is {stack.status}"
-    return Part(ctx, stack, stacks.physical(ctx, stack))
+    return Part(ctx, stack, stacks.physical_ids(ctx, stack))
 
 
 def role_arn(ctx: DeploymentContext, vendor: str) -> str:

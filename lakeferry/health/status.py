@@ -13,7 +13,7 @@ from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import DeploymentContext, open_context
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift, exports, places, render, tables
 from lakeferry.health.drift import Drift
@@ -38,7 +38,7 @@ class Event(StrEnum):
 
 @attrs.frozen
 class Status:
-    stacks: list[Deployed]
+    stacks: list[Stack]
     tables: list[Hops]
     ages: list[Age]
     exports: list[Standing]
@@ -110,7 +110,7 @@ _COME: Final[dict[Event, Callable[[Places], str]]] = {Event.FIRST_TABLE: _first_
 
 def _troubles(ctx: DeploymentContext, status: Status) -> Iterator[Trouble]:
     for stack in status.stacks:
-        if not stack.stands or stack.status.endswith("_FAILED"):
+        if not stack.is_active or stack.status.endswith("_FAILED"):
             yield Trouble(State.WRONG, f"stack {stack.name} is {stack.status}")
     yield from render.troubles(status.tables, status.exports)
     for age in status.ages:

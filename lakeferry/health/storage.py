@@ -7,10 +7,10 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
 from lakeferry.health.checks import Check, Group
-from lakeferry.inventory import stacks
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("storage")
@@ -21,7 +21,7 @@ ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
 
 def look(ctx: DeploymentContext) -> list[Check]:
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
-    data = stacks.one(ctx, f"{ctx.deployment.prefix}-data")
+    data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
     return [runner.tried(GROUP, name, partial(_bucket, ctx, name, bucket, own)) for name, bucket in chosen.items()]
 

@@ -37,7 +37,7 @@ class Tableflow:
 
     @functools.cached_property
     def _query(self) -> dict[str, str]:
-        outputs = stacks.part(self.ctx, "confluent").outputs
+        outputs = stacks.require_part(self.ctx, "confluent").outputs
         return {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
 
 

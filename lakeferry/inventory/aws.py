@@ -11,6 +11,7 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import names
 from lakeferry.inventory import aws_stores, aws_works, glue_tables, stacks
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Claim, Item, Verdict, kept, left_over, not_asked
@@ -129,7 +130,7 @@ class _Look:
         stack, region = tags.get(_STACK_NAME, ""), (tags.get(_STACK_ID) or ":::").split(":")[3]
         return (
             (tags.get("project", told.name), tags.get("stage", told.stage)) != (told.name, told.stage)
-            or (bool(stack) and stack not in stacks.names(self.ctx))
+            or (bool(stack) and stack not in names(self.ctx))
             or (bool(region) and region != self.ctx.region)
         )
 

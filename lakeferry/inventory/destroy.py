@@ -8,13 +8,13 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
-from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, describe, read_template
+from lakeferry.deployment.stacks import names as stack_names
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, Item, Verdict, destroy_leftovers, destroy_stacks, stacks
 from lakeferry.inventory.destroy_stacks import Watch
-from lakeferry.inventory.stacks import Stack
 from lakeferry.output import Reporter
 from lambdas import contract
 
@@ -76,9 +76,9 @@ def read_policy(ctx: DeploymentContext) -> Policy:
     """Raises CommandFailed."""
     deleted, retained, protects_cluster = set[str](), set[str](), False
     with translate_aws_errors("asking for the stacks"):
-        found = tuple(stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)))
+        found = tuple(stack for name in stack_names(ctx) if (stack := describe(ctx, name, with_resources=True)))
         for stack in found:
-            resources: Mapping[str, Any] = deployed.template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
+            resources: Mapping[str, Any] = read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
             for resource in stack.resources:
                 if resource.status in stacks.GIVEN_UP:
                     continue
@@ -116,7 +116,7 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
     standing = list(planned.policy.stacks)
     _require_unprotected(ctx, planned.policy)
     _require_agreement(ctx, planned)
-    if busy := [stack for stack in standing if stack.is_under_way and stack.status != "DELETE_IN_PROGRESS"]:
+    if busy := [stack for stack in standing if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", told)
     deaf = [item for item in planned.stays if item.verdict is Verdict.NOT_ASKED and item.world != AWS and not item.kind]
@@ -195,7 +195,7 @@ def _standing(items: list[Item]) -> bool:
 
 def _place(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
     """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
-    names = stacks.names(ctx)
+    names = stack_names(ctx)
     stack = len(names) - names.index(item.whose) if item.whose in names else len(names) + 1
     if item.kind == stacks.KIND:
         return stack, -1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, describe, newest_events
 from lakeferry.error_translation import translate_aws_errors
-from lakeferry.inventory import stacks
-from lakeferry.inventory.stacks import Stack
 from lakeferry.output import Reporter
 
 _POLL: Final = 5.0
@@ -18,6 +18,8 @@ _POLL: Final = 5.0
 _PATIENCE: Final = 4 * 3600.0
 _FAILED: Final = ("DELETE_FAILED", "ROLLBACK_FAILED")
 _REASONS: Final = 5
+#: Of so many of the latest events; earlier ones may be of another deletion.
+_EVENTS: Final = 100
 
 
 @attrs.define
@@ -43,9 +45,8 @@ class Watch:
         self.say(f"  {stack.name} is gone ({self.gone[stack.name]:.0f} s)")
 
     def look(self, stack: Stack) -> None:
-        page = self.ctx.client("cloudformation").describe_stack_events(StackName=stack.id)
-        for event in page["StackEvents"][:1]:
-            self.report(f"{stack.name}: {event['LogicalResourceId']} {event.get('ResourceStatus', '')}")
+        for event in islice(newest_events(self.ctx.client("cloudformation"), stack.id), 1):
+            self.report(f"{stack.name}: {event.logical_id} {event.status}")
 
 
 def delete(watch: Watch, *, force: bool = False) -> list[str]:
@@ -55,7 +56,7 @@ def delete(watch: Watch, *, force: bool = False) -> list[str]:
     """
     reasons: list[str] = []
     for id in watch.ids:
-        stack = stacks.one(watch.ctx, id)
+        stack = describe(watch.ctx, id)
         if stack is not None:
             reasons += list(_delete(watch, stack, force=force and stack.status == "DELETE_FAILED"))
     return reasons
@@ -79,14 +80,13 @@ def _await_end(watch: Watch, stack: Stack) -> Stack | None:
     until = watch.ctx.clock.time() + _PATIENCE
     while True:
         watch.look(stack)
-        found = stacks.one(watch.ctx, stack.id, resources=False)
+        found = describe(watch.ctx, stack.id)
         if found is None or found.status in _FAILED or watch.ctx.clock.time() > until:
             return found
         watch.ctx.clock.sleep(_POLL)
 
 
 def _reasons(client: Any, stack: Stack) -> Iterator[str]:
-    page = client.describe_stack_events(StackName=stack.id)
-    failed = [event for event in page["StackEvents"] if event.get("ResourceStatus") == "DELETE_FAILED"]
-    for event in failed[:_REASONS]:
-        yield f"{stack.name}: {event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}"
+    latest = islice(newest_events(client, stack.id), _EVENTS)
+    for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
+        yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"

@@ -10,7 +10,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_stores
 from lakeferry.inventory.aws_kinds import pages
 from lakeferry.inventory.model import AWS, Claim, Item, left_over
-from lakeferry.inventory.stacks import Stacks
+from lakeferry.inventory.stacks import Stacks, claim_of
 
 _PURGED: Final = "purge:glue_database:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
@@ -32,7 +32,7 @@ def take(ctx: DeploymentContext, known: Stacks, buckets: Sequence[str], settled:
 
 def _claim(ctx: DeploymentContext, known: Stacks, part: str) -> Claim:
     name = f"{ctx.deployment.prefix}-{part}"
-    return next((stack.claim() for stack in known.now if stack.name == name), left_over("no stack has it"))
+    return next((claim_of(stack) for stack in known.now if stack.name == name), left_over("no stack has it"))
 
 
 def _clusters(ctx: DeploymentContext) -> list[str]:

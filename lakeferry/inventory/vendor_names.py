@@ -16,7 +16,7 @@ import attrs
 
 from deployments.model import Deployment
 from lakeferry.inventory.model import Claim, kept, left_over
-from lakeferry.inventory.stacks import Stacks
+from lakeferry.inventory.stacks import Stacks, claim_of
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 
@@ -56,7 +56,7 @@ class VendorNames:
             if known := request.parse_physical_id(resource.physical_id):
                 name = self._name(stack.name, known.logical_id, known.generation)
                 is_there = stack in self.stacks.now and resource.status != "DELETE_COMPLETE"
-                found.setdefault(name, stack.claim() if is_there else left_over("its stack has given it up"))
+                found.setdefault(name, claim_of(stack) if is_there else left_over("its stack has given it up"))
         return found
 
     @cached_property

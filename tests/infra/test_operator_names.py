@@ -5,10 +5,11 @@ from __future__ import annotations
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.inventory import destroy_aws, vendor_names
 from lakeferry.inventory.aws import all_kinds
 from lakeferry.inventory.aws_stores import purposes_of_keys
-from lakeferry.inventory.stacks import Resource, Stack, Stacks
+from lakeferry.inventory.stacks import Stacks
 from lakeferry.inventory.vendor_names import VendorNames
 
 ACCOUNT = "111122223333"
@@ -70,7 +71,7 @@ def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):
     deployment = assembly.plan.deployment
     stack = Stack(f"{deployment.prefix}-confluent", "id", "CREATE_COMPLETE")
-    resource = Resource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
+    resource = StackResource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
     names = VendorNames(deployment, ACCOUNT, Stacks((attrs.evolve(stack, resources=(resource,)),)))
     name = names._name(stack.name, "KafkaCluster", "0123abcd")
     assert names.claim(name).whose == stack.name
