@@ -191,7 +191,7 @@ def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
-        *target._VARIABLES.values(),
+        *target.VARIABLES.values(),
         iceberg_catalog.VARIABLE,
         context.FUNCTIONS,
         app.STAGE_VARIABLE,

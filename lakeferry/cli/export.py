@@ -11,6 +11,7 @@ import attrs
 import typer
 
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.target import open_target
 from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import program_name
@@ -55,7 +56,7 @@ def run(
 ) -> Mapping[str, Any]:
     """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
     from lakeferry.local import export
-    from lakeferry.local.target import open_target, relative, require_writable
+    from lakeferry.local.target import relative, require_writable
 
     if dry_run and out:
         raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
