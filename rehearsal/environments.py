@@ -33,7 +33,7 @@ _ADMIN_SECONDS: Final = 120.0
 
 
 @attrs.frozen
-class Worlds:
+class SimulatedEnvironment:
     """`environment` is a user's, in these worlds; addresses are those of the vendors' APIs."""
 
     aws: EmbeddedAws
@@ -74,7 +74,9 @@ class Worlds:
 
 
 @contextmanager
-def open_worlds(account: str, begins: float, *, region: str = settings.REGION, flink: bool = True) -> Iterator[Worlds]:
+def open_worlds(
+    account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
+) -> Iterator[SimulatedEnvironment]:
     """Empty ones; without Flink no row flows. `account` is Snowflake's name for itself.
 
     `begins` is the time at which Confluent's records begin, in seconds since 1970.
@@ -88,7 +90,7 @@ def open_worlds(account: str, begins: float, *, region: str = settings.REGION, f
                 simulator.running("simulators.confluent_cloud", options) as confluent,
                 simulator.running("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
-                yield Worlds(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
+                yield SimulatedEnvironment(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
@@ -109,7 +111,7 @@ def require_embedded(ctx: DeploymentContext) -> None:
         raise CommandFailed("NOT-EMBEDDED", told)
 
 
-def prepare(ctx: DeploymentContext, worlds: Worlds) -> None:
+def prepare(ctx: DeploymentContext, worlds: SimulatedEnvironment) -> None:
     """What admins do once: the Cloud key, and Snowflake's deployer by the script of prepare-snowflake.md."""
     secrets = ctx.client("secretsmanager")
     key = {"apiKey": worlds.confluent["cloud_api_key"], "apiSecret": worlds.confluent["cloud_api_secret"]}
@@ -122,7 +124,7 @@ def prepare(ctx: DeploymentContext, worlds: Worlds) -> None:
     _store(secrets, wanted.key_secret, fields)
 
 
-def make_deployer(worlds: Worlds) -> KeyPair:
+def make_deployer(worlds: SimulatedEnvironment) -> KeyPair:
     """By the script that an admin runs; the pair that its user has."""
     pair, by = keypair.make(), admin(worlds)
     for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
@@ -130,7 +132,7 @@ def make_deployer(worlds: Worlds) -> KeyPair:
     return pair
 
 
-def admin(worlds: Worlds) -> Snowflake:
+def admin(worlds: SimulatedEnvironment) -> Snowflake:
     told = worlds.snowflake
     pair = keypair.load(Secret(Path(told["private_key_file"]).read_text(encoding="ascii")))
     login = Login(told["account"], told["user"], told["role"])

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.credentials import prompt
-from lakeferry.credentials import store as keeping
+from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, program_name
@@ -45,12 +45,12 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
     _ = ctx.account
     owner = prove(output, ctx, key, wait)
-    before = keeping.held(ctx, name)
-    kept = keeping.keep(ctx, name, _fields(key, owner, keeping.plain(before.fields) if before else {}))
+    before = secret_store.read_value(ctx, name)
+    kept = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role is listed'})")
     if owner.is_person:
         output.print("It is a person's key, which dies with the person's account; a service account's doesn't.")
-    output.print(kept.told())
+    output.print(kept.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
     told = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
@@ -121,7 +121,7 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
 
 def _known_to_the_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
     """What the key is for, as the secret's present key sees it; "" where there is no such key; None where nobody can tell."""
-    value = keeping.held(ctx, ctx.deployment.confluent.cloud_key_secret)
+    value = secret_store.read_value(ctx, ctx.deployment.confluent.cloud_key_secret)
     if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])

@@ -61,7 +61,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     output.print(
         f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
     )
-    exist = summary.things(standing)
+    exist = summary.stack_outputs(standing)
     commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
     return {
         "stage": ctx.stage,

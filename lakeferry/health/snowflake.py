@@ -46,7 +46,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([LOGIN, *rest], "not asked: there is no key")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
-        snowflake.prove(Output(quiet=True), snowflake.Deployer(ctx, given), pair, store.held(ctx, given.key_secret))
+        snowflake.prove(Output(quiet=True), snowflake.Deployer(ctx, given), pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
         told = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")
