@@ -90,14 +90,15 @@ def in_environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def require_writable(out: Path) -> None:
-    """Leaves nothing behind. Raises CommandFailed where files can't be written to `out`."""
+    """Raises CommandFailed where files can't be written to `out`. Leaves nothing behind."""
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
     except OSError as error:
-        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}") from None
+        hint = "Name another folder with --out; nothing was done"
+        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
     finally:
         for folder in missing:
             with suppress(OSError):
