@@ -79,7 +79,7 @@ class Life:
         while last and runs <= _TRIES:
             runs, last = runs + 1, _failure(remedy)
         require(not last, f"seed {self.seed}: {name} does not come through: {last[-400:]}")
-        self.steps.append(Step(name, wanted.told, hits, runs, bool(why), time.monotonic() - started, _first(why)))
+        self.steps.append(Step(name, wanted.describe, hits, runs, bool(why), time.monotonic() - started, _first(why)))
         if name in self.before.expected:
             self._compare(name)
 

@@ -64,7 +64,7 @@ class SimulatedEnvironment:
     def advance_snowflake(self, seconds: float) -> dict[str, Any]:
         return dict(serving.control(self.snowflake["url"], "POST", "/clock", {"advance": seconds}))
 
-    def told(self) -> dict[str, str]:
+    def addresses(self) -> dict[str, str]:
         return {
             "AWS": self.aws.url,
             "Confluent Cloud": self.confluent["url"],
@@ -107,8 +107,8 @@ def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapp
 def require_embedded(ctx: DeploymentContext) -> None:
     """Raises CommandFailed unless this is the embedded AWS: a rehearsal makes and destroys without asking."""
     if ctx.account != settings.ACCOUNT:
-        told = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
-        raise CommandFailed("NOT-EMBEDDED", told)
+        message = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
+        raise CommandFailed("NOT-EMBEDDED", message)
 
 
 def prepare(ctx: DeploymentContext, worlds: SimulatedEnvironment) -> None:
@@ -133,11 +133,11 @@ def make_deployer(worlds: SimulatedEnvironment) -> KeyPair:
 
 
 def admin(worlds: SimulatedEnvironment) -> Snowflake:
-    told = worlds.snowflake
-    pair = keypair.load(Secret(Path(told["private_key_file"]).read_text(encoding="ascii")))
-    login = Login(told["account"], told["user"], told["role"])
+    account = worlds.snowflake
+    pair = keypair.load(Secret(Path(account["private_key_file"]).read_text(encoding="ascii")))
+    login = Login(account["account"], account["user"], account["role"])
     clock = SystemClock()
-    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, told["url"])
+    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, account["url"])
 
 
 def _store(secrets: Any, name: str, fields: Mapping[str, str]) -> None:

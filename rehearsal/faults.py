@@ -33,7 +33,7 @@ class Plan:
     outage: str
 
     @property
-    def told(self) -> str:
+    def describe(self) -> str:
         return f"{sum(map(len, self.rules.values()))} rules" + (f", {self.outage} down for a while" if self.outage else "")
 
 

@@ -67,7 +67,7 @@ class Rehearsal:
         self.output.info(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
 
 
-def told(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
+def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     """Raises CommandFailed where something was not proven, with where the report is."""
     plan = _rehearsable(stage)
     target.require_writable(out)
@@ -116,8 +116,8 @@ def _lived(output: Output, life: Life) -> Life:
             hint = f"Look at the log of the command line; the same faults again: {program_name()} rehearse --nemesis {life.seed}"
             raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
     for step in life.steps:
-        told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
-        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
+        line = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
+        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
     return life
 
 
@@ -132,8 +132,8 @@ def _rehearsable(stage: str) -> Plan:
     if contracts != [exports.EXPORT]:
         wrong.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
     if wrong:
-        told = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
-        raise CommandFailed("REHEARSAL-FILE", told)
+        line = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
+        raise CommandFailed("REHEARSAL-FILE", line)
     return plan
 
 
@@ -219,7 +219,7 @@ def _held(rehearsal: Rehearsal, opened: SimulatedEnvironment) -> None:
     output, file = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh"
     mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
     file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
-    for name, address in opened.told().items():
+    for name, address in opened.addresses().items():
         output.info(f"{name:22}{address}")
     output.info(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
     stands = datetime.fromtimestamp(opened.confluent_now(), UTC)

@@ -53,8 +53,8 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     output.print(kept.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
-    told = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
-    return {"stage": ctx.stage, "vendor": "confluent", "key": told, **kept.document(), "sql": ""}
+    public = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
+    return {"stage": ctx.stage, "vendor": "confluent", "key": public, **kept.document(), "sql": ""}
 
 
 def prove(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
@@ -95,19 +95,19 @@ def _refused(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
     """Confluent says the same of a wrong secret and of another service's key, so what else can tell is asked."""
     if _is_tableflow(ctx, key):
         return _other_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
-    told = f"Confluent doesn't accept API key {key.id}"
+    message = f"Confluent doesn't accept API key {key.id}"
     known = _known_to_the_stored_key(ctx, key)
     if known is None:
         why = "It is a key of a cluster or a region and not a Cloud key, its id or secret is wrong, or it was made moments ago."
         hint = "Make one with `confluent api-key create --resource cloud`, or, if you just did, run this again with --wait 300"
-        return CommandFailed("SECRETS-REFUSED", told, hint, why=why)
+        return CommandFailed("SECRETS-REFUSED", message, hint, why=why)
     if known == "":
         hint = "Look for the id in Confluent's console, under API keys"
         return CommandFailed("SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
     if known.lower() != "cloud":
         return _other_scope(f"API key {key.id} is for {known}, not a Cloud key")
     hint = "Copy the secret again; if the key was made just now, run this again with --wait 300"
-    return CommandFailed("SECRETS-REFUSED", f"{told}: it is a Cloud key, so its secret is wrong or it is too new", hint)
+    return CommandFailed("SECRETS-REFUSED", f"{message}: it is a Cloud key, so its secret is wrong or it is too new", hint)
 
 
 def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:

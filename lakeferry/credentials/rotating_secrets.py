@@ -73,17 +73,17 @@ def of(ctx: DeploymentContext, chosen: str | None = None) -> list[RotatingSecret
 
 
 def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
-    """In their order. What can't be asked is told as such."""
+    """Return the ages in the order of `secrets`, with the reason where one can't be read."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(functools.partial(age, ctx), secrets))
 
 
 def by_hand(ctx: DeploymentContext) -> list[Age]:
     """Of the keys that people make and store."""
-    told = ctx.deployment
-    names = {"confluent": told.confluent.cloud_key_secret}
-    if told.snowflake and told.uses_snowflake:
-        names["snowflake"] = told.snowflake.key_secret
+    deployment = ctx.deployment
+    names = {"confluent": deployment.confluent.cloud_key_secret}
+    if deployment.snowflake and deployment.uses_snowflake:
+        names["snowflake"] = deployment.snowflake.key_secret
     return [_made_by_hand(ctx, vendor, name) for vendor, name in names.items()]
 
 
@@ -101,13 +101,13 @@ def _made_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
 
 def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
     try:
-        told = ask(ctx, secret, "status")
+        answer = ask(ctx, secret, "status")
     except CommandFailed as failure:
-        told = failure.details or {}
-        return _dates(ctx, secret, f"{told['code']}  {told['what']}" if told else f"{failure.code}  {failure.message}")
-    keys = tuple(told["keys"])
-    numbers = (told["age_days"], told["next_rotation"], told["overdue_days"], told["pending_days"])
-    return Age(secret.name, secret.vendor, *numbers, told["live_place"], keys)
+        answer = failure.details or {}
+        return _dates(ctx, secret, f"{answer['code']}  {answer['what']}" if answer else f"{failure.code}  {failure.message}")
+    keys = tuple(answer["keys"])
+    numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
+    return Age(secret.name, secret.vendor, *numbers, answer["live_place"], keys)
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:

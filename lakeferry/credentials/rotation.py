@@ -131,9 +131,9 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
     others = ", ".join(f"{key['id']} ({key['place'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
     hints = ["not asked ?"] if age.trouble else ["made by hand"] if age.by_hand else []
-    told = "; ".join([*troubles(deployment, age), *hints])
+    remarks = "; ".join([*troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
-    return [age.secret, days, due, live, age.place, others, told]
+    return [age.secret, days, due, live, age.place, others, remarks]
 
 
 def _turned(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
@@ -183,16 +183,16 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
             if line["message"] == "failed":
                 raise rotating_secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
-            told = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager goes on"
-            raise CommandFailed("ROTATE-LATER", told)
+            message = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager goes on"
+            raise CommandFailed("ROTATE-LATER", message)
         ctx.clock.sleep(_POLL)
     return RotationResult(secret.name, version, ctx.clock.time() - began)
 
 
 def revoke_now(ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
     """Every key but the current one is gone at once. Raises CommandFailed."""
-    told = rotating_secrets.ask(ctx, secret, "revoke")
-    return Revoked(told["secret"], tuple(told["revoked"]), tuple(told["not_ours"]), told["kept"])
+    answer = rotating_secrets.ask(ctx, secret, "revoke")
+    return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["not_ours"]), answer["kept"])
 
 
 def _begun(ctx: DeploymentContext, secret: RotatingSecret) -> str:

@@ -148,9 +148,9 @@ def _proposed(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, An
         "Where the user isn't there yet: docs/how-to/prepare-snowflake.md has the script that takes the same public key."
     )
     output.print(f"Next: {program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
-    told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
     kept = {"secret": name, "arn": arn, "version": "", "changed": False}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept, "sql": statement}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept, "sql": statement}
 
 
 def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: secret_store.StoredSecret) -> dict[str, Any]:
@@ -158,8 +158,8 @@ def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: secret_store.
     output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
     output.print(kept.describe())
     output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
-    told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept.document(), "sql": ""}
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept.document(), "sql": ""}
 
 
 def _pair(value: secret_store.Value | None) -> KeyPair | None:

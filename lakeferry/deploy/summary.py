@@ -60,9 +60,9 @@ def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
 
 
 def _of_stack(stack: Stack) -> Iterator[StackOutput]:
-    told: dict[str, Any] = dict(stack.template.get("Outputs", {}))
+    described: dict[str, Any] = dict(stack.template.get("Outputs", {}))
     for name, value in stack.outputs.items():
-        yield StackOutput(stack.name, name, str(told.get(name, {}).get("Description") or name), value)
+        yield StackOutput(stack.name, name, str(described.get(name, {}).get("Description") or name), value)
 
 
 def _console(ctx: DeploymentContext) -> str:

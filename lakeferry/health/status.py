@@ -45,7 +45,7 @@ class Status:
     drift: list[Drift] | None
 
 
-def told(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
+def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or could not be asked, or what was waited for hasn't come."""
     with open_context(stage) as ctx:
         render.show_stacks(output, ctx, deployed.read(ctx).values())

@@ -58,7 +58,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     if written:
         clone.file.write_text(now, encoding="utf-8")
     questions.remember(clone.answers_file, answers)
-    return _told(output, clone, made, written=written, difference=difference)
+    return _report(output, clone, made, written=written, difference=difference)
 
 
 def _clone(stage: str, root: Path) -> Clone:
@@ -93,10 +93,10 @@ def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str
             if question.key not in given and questions.is_asked(question, answers):
                 answers[question.key] = _asked(output, question, answers[question.key])
     if found := questions.wrong(answers):
-        told = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
+        problems = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
         details = [{"key": key, "message": why} for key, why in found]
         hint = "Correct these; nothing was written"
-        raise CommandFailed("INIT-ANSWER", f"answers that can't be used:\n{told}", hint, details=details)
+        raise CommandFailed("INIT-ANSWER", f"answers that can't be used:\n{problems}", hint, details=details)
     return answers
 
 
@@ -104,9 +104,9 @@ def _asked(output: Output, question: questions.Question, default: str) -> str:
     answer = default
     for _ in range(_TRIES):
         answer = output.ask(question.asks, default)
-        if not (told := question.wrong(answer)):
+        if not (problems := question.wrong(answer)):
             break
-        output.warn(f"  {told}")
+        output.warn(f"  {problems}")
     return answer
 
 
@@ -132,7 +132,7 @@ def _difference(clone: Clone, text: str, now: str) -> str:
     return "\n".join(lines)
 
 
-def _told(output: Output, clone: Clone, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
+def _report(output: Output, clone: Clone, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
     state = "written" if written else "as it was" if not difference else "left as it was"
     output.print(f"{clone.name}: {state}")
     for address in _examples(made):

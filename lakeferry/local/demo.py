@@ -78,7 +78,7 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
     require_writable(options.out)
     with exporting.spark(output, options.master):
         records = _published(output, options, sources, chosen)
-    return _told(output, options, records, time.monotonic() - started)
+    return _report(output, options, records, time.monotonic() - started)
 
 
 def _published(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
@@ -193,8 +193,8 @@ def _export(output: Output, target: ExportTarget, contract: Contract, words: lis
     record = exporting.run(output, target, words, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
-    told = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
-    output.info(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
+    windows = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
     if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
         output.print(
             f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
@@ -218,7 +218,7 @@ def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime
     return min(over, datetime.now(UTC))
 
 
-def _told(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
+def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
     rows = [row for record in records for row in exporting.summary(record)]
     output.print("")
     output.table(["export", "window", "state", "rows", "totals"], rows)

@@ -111,9 +111,9 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     try:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
     except duckdb.Error as error:  # its message may quote the statement, and with it the secret key
-        told = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
+        message = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
         hint = "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again"
-        raise CommandFailed("QUERY-CREDENTIALS", told, hint) from None
+        raise CommandFailed("QUERY-CREDENTIALS", message, hint) from None
 
 
 def _listed(target: ExportTarget) -> list[tuple[str, str, str]]:
