@@ -17,8 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from deployments.check import load_stage
-from exports import check, topic_schema
-from exports import contract as contracts
+from exports import check, contracts, topic_schema
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
 from lakeferry import errors

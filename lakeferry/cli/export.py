@@ -102,8 +102,7 @@ def check(
 ) -> Mapping[str, Any]:
     """Check a contract before anything runs: all mistakes at once, by key and line."""
     from exports import check as checks
-    from exports import contract as contracts
-    from exports import topic_schema
+    from exports import contracts, topic_schema
     from exports.toml_model import BadFile
 
     output = call.output
@@ -129,7 +128,7 @@ def check(
 @command(app, "list", json_keys={"exports": "Name, title and topic of each."})
 def listed(call: CommandContext) -> Mapping[str, Any]:
     """The exports that ship with Lakeferry."""
-    from exports import contract as contracts
+    from exports import contracts
 
     shipped = [contracts.load(name) for name in contracts.shipped()]
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in shipped]

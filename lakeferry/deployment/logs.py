@@ -19,8 +19,8 @@ from lambdas.shared.redaction import redact
 
 #: Functions by what people call them: parts of the deployment, and handlers in them.
 FUNCTIONS: Final = {
-    "confluent": (("confluent",), (contract.ON_EVENT, contract.IS_COMPLETE)),
-    "snowflake": (("snowflake",), (contract.ON_EVENT, contract.IS_COMPLETE)),
+    "confluent": (("confluent",), (contract.CUSTOM_RESOURCE,)),
+    "snowflake": (("snowflake",), (contract.CUSTOM_RESOURCE,)),
     "rotation": (("confluent", "snowflake"), (contract.ROTATE,)),
     "notification": (("exports",), (contract.NOTIFY,)),
     "watch": (("operations",), (contract.WATCH,)),

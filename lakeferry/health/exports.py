@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
+from exports import cron
 from lakeferry.health.observations import Seen, State, look, spoken_hours
 from lakeferry.health.places import Places
 from lambdas.monitoring import measurements as watched_exports
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared import cron
 
 _AT_ONCE: Final = 4
 _BAD_RUNS: Final = ("FAILED", "TIMEOUT", "ERROR", "EXPIRED", "STOPPED")

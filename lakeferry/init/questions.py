@@ -11,8 +11,9 @@ from typing import Final
 
 import attrs
 
-from deployments import cron, forms
+from deployments import forms
 from deployments.model import Deployment
+from exports import cron
 from exports.contract import zone_problem
 
 #: Answers that stand for something else than themselves.

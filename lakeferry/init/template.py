@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports import contract as contracts
+from exports import contracts
 from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, names
 from lakeferry.init.toml_edit import to_toml
 

@@ -23,7 +23,7 @@ DATA: Final = ("bucket", "glue_database", "glue_table", "pseudonymisation_secret
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
-_PURGED: Final = ("purge:bucket:", "purge:glue_database:")
+_CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
 #: What Lambda calls the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
 #: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
@@ -47,7 +47,7 @@ class Policy:
         id = item.where[0] if item.kind == "glue_table" else item.id
         if id in self.deleted:
             return False
-        # A database of Tableflow's is deleted only by the resource that purges it.
+        # A database of Tableflow's is deleted only by the resource that cleans it up.
         of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.whose for stack in self.stacks)
         return True if id in self.retained or of_tableflow else None
 
@@ -83,7 +83,7 @@ def read_policy(ctx: DeploymentContext) -> Policy:
                 if resource.status in stacks.GIVEN_UP:
                     continue
                 deleted.update(
-                    resource.physical_id.removeprefix(each) for each in _PURGED if resource.physical_id.startswith(each)
+                    resource.physical_id.removeprefix(each) for each in _CLEANED if resource.physical_id.startswith(each)
                 )
                 body = resources.get(resource.logical_id, {})
                 (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(resource.physical_id)

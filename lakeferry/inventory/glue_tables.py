@@ -11,8 +11,9 @@ from lakeferry.inventory import aws_stores
 from lakeferry.inventory.aws_kinds import pages
 from lakeferry.inventory.model import AWS, Claim, Item, left_over
 from lakeferry.inventory.stacks import Stacks, claim_of
+from lambdas import contract
 
-_PURGED: Final = "purge:glue_database:"
+_CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
@@ -51,7 +52,7 @@ def _tables(ctx: DeploymentContext, database: str) -> Iterator[dict[str, Any]]:
 
 def _is_ours(known: Stacks, database: str, tables: list[dict[str, Any]], buckets: Sequence[str]) -> bool:
     """A stack was to empty it, or its tables lie in a bucket of ours."""
-    if any(resource.physical_id == f"{_PURGED}{database}" for _, resource in known.physical_ids(_PURGED)):
+    if any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in known.physical_ids(_CLEANED)):
         return True
     places = {place for table in tables for place in _places(table)}
     return any(place.startswith(f"s3://{bucket}/") for place in places for bucket in buckets)

@@ -16,8 +16,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
-from exports import check, topic_schema
-from exports import contract as contracts
+from exports import check, contracts, topic_schema
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.windows import window_at, window_of

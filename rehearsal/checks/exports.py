@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from deployments.model import Export
-from exports import contract as contracts
+from exports import contracts, cron
 from exports.windows import Window, window_of
-from lambdas.shared import cron
 from rehearsal.check import NotProven, Proof, require
 from rehearsal.harness import Harness, until
 
