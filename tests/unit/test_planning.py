@@ -12,14 +12,13 @@ import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry import cost
-from lakeferry.console import Voice
-from lakeferry.deployed import Deployed
-from lakeferry.planning import durations, permissions, references, rules, taking, telling
-from lakeferry.planning.difference import Action, Comparison
-from lakeferry.planning.resources import Resource
-from lakeferry.planning.telling import Plan
-from lakeferry.planning.templates import Wanted
+from lakeferry.deployment.stacks import Stack
+from lakeferry.output import Output
+from lakeferry.plan import build, cost, durations, permissions, references, render, rules
+from lakeferry.plan.difference import Action, Comparison
+from lakeferry.plan.render import Plan
+from lakeferry.plan.resources import Resource
+from lakeferry.plan.templates import Wanted
 from lambdas.custom_resources import registry
 
 SECRET = "cflt" + "A1b2C3d4" * 8
@@ -31,7 +30,7 @@ def templates():
 
 
 def standing(templates):
-    return {name: Deployed(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
+    return {name: Stack(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
 
 
 def compared(before, after):
@@ -215,7 +214,7 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
     found = list(permitted(templates, more).values())
     new = permissions.compare([Wanted(name, template) for name, template in templates.items()], {})
     plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
-    telling.show(Voice(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
+    render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
     said = capsys.readouterr().out
     assert all(f"LongAction{number}" in said for number in range(30))
     assert "policies in new stacks" in said
@@ -306,8 +305,8 @@ def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
 
 
 def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
-    fallen = Deployed("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
-    assert not fallen.stands
+    fallen = Stack("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
+    assert not fallen.is_active
     changes = Comparison("eu-west-1", [Wanted("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
     assert {change.action for change in changes} == {Action.MADE}
 
@@ -345,7 +344,7 @@ def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
 
     (only,) = changed(templates, leaked).values()
     assert only.why
-    assert SECRET not in json.dumps(telling._as_document(only))
+    assert SECRET not in json.dumps(render._as_document(only))
 
 
 @pytest.mark.parametrize(
@@ -399,7 +398,7 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
         del resources["confluent"]["StockTradesTopic"]
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
-    telling.show(Voice(), plan_of(list(changed(templates, less).values())))
+    render.show(Output(), plan_of(list(changed(templates, less).values())))
     said = capsys.readouterr().out
     assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
     assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
@@ -408,9 +407,9 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
 
 def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
     plan = plan_of(compared({}, templates))
-    telling.show(Voice(), plan)
+    render.show(Output(), plan)
     short = capsys.readouterr().out
-    telling.show(Voice(verbose=True), plan)
+    render.show(Output(verbose=True), plan)
     whole = capsys.readouterr().out
     assert "and 3 more" in short
     assert "SchemaRegistryAccount" not in short
@@ -422,8 +421,8 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     template = templates["lakeferry-dev-data"]
     other = copy.deepcopy(template)
     other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
-    before = Deployed("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
-    found = list(taking._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
+    before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
+    found = list(build._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
     assert [(one.what, one.before, one.after) for one in found] == [
         ("tag owner", "me", "you"),
         ("output Another", "nothing", "LakeBucket9CD7BBD2"),
@@ -444,7 +443,7 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
 def test_durations_are_told_as_people_say_them(seconds, told):
-    assert durations.spoken(seconds) == told
+    assert durations.format_duration(seconds) == told
 
 
 def events(*told):
