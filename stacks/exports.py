@@ -41,7 +41,7 @@ class ExportsStack(LakeferryStack):
         super().__init__(scope, "exports", plan=plan, purpose="scheduled exports and the mails about them")
         self.add_stack_dependency(confluent)
         self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
-        self.alarms = AlarmTopic(self, "Alarms", deployment=self.deployment)
+        self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
         self.dead_letters = self._dead_letters()
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
