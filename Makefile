@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAGE ?= dev
 LAMBDA_PYTHON ?= 3.14
-FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_purge.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair lifecycle sql tables trust user)))
+FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair lifecycle sql tables trust user)))
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
 .PHONY: demo test test-functions rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
@@ -12,7 +12,7 @@ demo: setup
 	@$(BIN)/lakeferry demo
 
 test:
-	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
@@ -23,17 +23,17 @@ test-functions: setup
 	@PYTHONPATH=.:tests build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
 
 rehearse:
-	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
 
 # Every file in deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
 deployments:
-	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
 # What takes hours: the long campaigns, and all tests of the job on executors of their own.
 nightly:
-	@$(PYTHON) -m lakeferry.bootstrap flink
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m deep
 	@$(BIN)/python -m pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
@@ -45,14 +45,14 @@ lint: setup
 	@$(BIN)/python -m pytest tests/infra
 
 synth: setup
-	@$(BIN)/python -m lakeferry.cdk synth --quiet --context stage=$(STAGE)
-	@$(BIN)/python -m lakeferry.sbom $(STAGE)
+	@$(BIN)/python -m lakeferry.deployment.cdk synth --quiet --context stage=$(STAGE)
+	@$(BIN)/python -m tools.sbom $(STAGE)
 
 sbom: setup
-	@$(BIN)/python -m lakeferry.sbom $(STAGE)
+	@$(BIN)/python -m tools.sbom $(STAGE)
 
 audit: setup
-	@$(BIN)/python -m lakeferry.audit
+	@$(BIN)/python -m tools.audit
 
 docs: setup
 	@$(BIN)/python -m tools.docs
@@ -61,7 +61,7 @@ bench: setup
 	@$(BIN)/python -m benchmarks
 
 setup:
-	@$(PYTHON) -m lakeferry.bootstrap
+	@$(PYTHON) -m lakeferry.local.bootstrap
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt

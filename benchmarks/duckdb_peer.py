@@ -11,7 +11,7 @@ import boto3
 import duckdb
 
 from benchmarks.lake import DATABASE, TARGET
-from lakeferry import query
+from lakeferry.local import query
 
 _KEY = "benchmark" * 4
 _PERSONAL = ("customer_name", "customer_email", "customer_phone", "customer_address")

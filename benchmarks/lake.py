@@ -14,7 +14,7 @@ from pyiceberg.catalog.glue import GlueCatalog
 
 from benchmarks import sales_table
 from benchmarks.shapes import Shape
-from lakeferry.world import STATE
+from lakeferry.local.target import STATE
 from simulators.aws.server import EmbeddedAws
 
 DATABASE = "lkc-bench"

@@ -11,8 +11,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeferry import node
-from lakeferry.bootstrap import ROOT
+from lakeferry.deployment import node
+from lakeferry.local.bootstrap import ROOT
 
 PAGE = ROOT / "benchmarks" / "results" / "synth.md"
 GOAL_SECONDS = 10.0
@@ -22,7 +22,7 @@ ROUNDS = 5
 def once(stage: str) -> float:
     """Wall seconds of one synthesis by the pinned command line, rule pack included."""
     started = time.monotonic()
-    command = [sys.executable, "-m", "lakeferry.cdk", "synth", "--quiet", "--context", f"stage={stage}"]
+    command = [sys.executable, "-m", "lakeferry.deployment.cdk", "synth", "--quiet", "--context", f"stage={stage}"]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     return time.monotonic() - started
 

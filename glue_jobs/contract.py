@@ -1,6 +1,6 @@
 """What stacks, the local run and the job agree on: versions, jars and Spark settings.
 
-Standard library only: `stacks` and `lakeferry.bootstrap` read this without Spark or boto3 installed.
+Standard library only: `stacks` and `lakeferry.local.bootstrap` read this without Spark or boto3 installed.
 Versions are those of AWS Glue 5.1 (Glue release notes: Spark 3.5.6, Iceberg 1.10.0, Python 3.11, Java 17).
 """
 

@@ -6,8 +6,8 @@ import sys
 
 import typer
 
-from lakeferry import frame
-from lakeferry.commands import ALL
+from lakeferry.cli import app as frame
+from lakeferry.cli.commands import ALL
 
 app = typer.Typer(
     name=frame.NAME,

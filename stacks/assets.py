@@ -60,22 +60,22 @@ def aws(python: str) -> Platform:
 
 def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """The folder with all functions' code and what it needs. Raises BuildFailed."""
-    place = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
-    if not place.exists():
-        with tempfile.TemporaryDirectory(dir=_made(build)) as scratch:
+    target = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
             folder = Path(scratch) / "asset"
             _install(_LAMBDA_LOCK, folder, platform)
             for file in _files(_LAMBDA_SOURCES):
                 _copy(file, folder / file.relative_to(ROOT))
-            _publish(folder, place)
-    return place
+            _publish(folder, target)
+    return target
 
 
 def glue_zip(build: Path = BUILD) -> Path:
     """The zip with everything that the job imports and Glue doesn't have. Raises BuildFailed."""
-    place = build / f"glue-{_digest(_GLUE_LOCK, _GLUE_SOURCES, HERE)}"
-    if not place.exists():
-        with tempfile.TemporaryDirectory(dir=_made(build)) as scratch:
+    target = build / f"glue-{_digest(_GLUE_LOCK, _GLUE_SOURCES, HERE)}"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
             folder = Path(scratch) / "asset"
             _install(_GLUE_LOCK, folder, HERE)
             for file in _files(_GLUE_SOURCES):
@@ -83,8 +83,8 @@ def glue_zip(build: Path = BUILD) -> Path:
             done = Path(scratch) / "done"
             done.mkdir()
             _zip(folder, done / "lakeferry.zip")
-            _publish(done, place)
-    return place / "lakeferry.zip"
+            _publish(done, target)
+    return target / "lakeferry.zip"
 
 
 def glue_script() -> Path:
@@ -110,11 +110,11 @@ def _install(lock: str, folder: Path, platform: Platform) -> None:
             _remove(record / name)
 
 
-def _remove(place: Path) -> None:
-    if place.is_dir():
-        shutil.rmtree(place)
+def _remove(target: Path) -> None:
+    if target.is_dir():
+        shutil.rmtree(target)
     else:
-        place.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
 
 
 def _files(sources: tuple[str, ...]) -> list[Path]:
@@ -142,26 +142,26 @@ def _zip(folder: Path, target: Path) -> None:
                 archive.writestr(entry, file.read_bytes())
 
 
-def _publish(made: Path, place: Path) -> None:
+def _publish(built: Path, target: Path) -> None:
     """At once, and once: another process may have built the same meanwhile."""
     try:
-        made.rename(place)
+        built.rename(target)
     except OSError:
-        if not place.exists():
+        if not target.exists():
             raise
-    earlier = sorted(place.parent.glob(f"{place.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
+    earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
     for old in earlier[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _made(build: Path) -> Path:
+def _created(build: Path) -> Path:
     build.mkdir(parents=True, exist_ok=True)
     return build
 
 
 def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:
-    found = hashlib.sha256(f"{platform.system}/{platform.python}".encode())
+    digest = hashlib.sha256(f"{platform.system}/{platform.python}".encode())
     for file in [ROOT / lock, Path(__file__), *_files(sources)]:
-        found.update(f"{file.relative_to(ROOT)}\n".encode())
-        found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(f"{file.relative_to(ROOT)}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

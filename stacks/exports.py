@@ -1,4 +1,4 @@
-"""Exports: when each runs, and what is told about its runs and to whom."""
+"""Exports: when each runs, and who is notified of its runs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from lakeferry import node
+from lakeferry.deployment import node
 
 os.environ.setdefault("JSII_NODE", str(node.find().binary))
 

@@ -19,7 +19,7 @@ from lake import Lake, new_lake
 from xdist.scheduler import LoadScopeScheduling
 
 from glue_jobs import session
-from lakeferry import local_spark
+from lakeferry.local import spark as local_spark
 from simulators.aws.server import EmbeddedAws
 from stacks.assets import glue_zip
 

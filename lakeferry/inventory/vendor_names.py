@@ -15,8 +15,8 @@ from typing import Any, Final
 import attrs
 
 from deployments.model import Deployment
-from lakeferry.inventory.items import Claim, kept, left_over
-from lakeferry.inventory.stacks import Stacks
+from lakeferry.inventory.model import Claim, kept, left_over
+from lakeferry.inventory.stacks import Stacks, claim_of
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 
@@ -56,7 +56,7 @@ class VendorNames:
             if known := request.parse_physical_id(resource.physical_id):
                 name = self._name(stack.name, known.logical_id, known.generation)
                 is_there = stack in self.stacks.now and resource.status != "DELETE_COMPLETE"
-                found.setdefault(name, stack.claim() if is_there else left_over("its stack has given it up"))
+                found.setdefault(name, claim_of(stack) if is_there else left_over("its stack has given it up"))
         return found
 
     @cached_property
@@ -106,13 +106,14 @@ def _in_environment(
 ) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """What lies in an environment that isn't ours has to be known one by one."""
     region = deployment.aws.region
-    here = {"environment_id": environment_id, "region": region}
+    shared = {"environment_id": environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"
-    yield "confluent", "kafka_cluster", "KafkaCluster", {**here, "availability": deployment.confluent.availability}
-    yield "confluent", "flink_compute_pool", "FlinkPool", here
-    yield "confluent", "provider_integration", "ProviderIntegration", {**here, "role_arn": role_arn}
+    yield "confluent", "kafka_cluster", "KafkaCluster", {**shared, "availability": deployment.confluent.availability}
+    if deployment.statements:
+        yield "confluent", "flink_compute_pool", "FlinkPool", shared
+    yield "confluent", "provider_integration", "ProviderIntegration", {**shared, "role_arn": role_arn}
     for statement in deployment.statements:
-        yield "confluent", "flink_statement", f"{_words(statement.name)}Statement", here
+        yield "confluent", "flink_statement", f"{_words(statement.name)}Statement", shared
 
 
 def _generation(kind: str, values: Mapping[str, Any]) -> str:

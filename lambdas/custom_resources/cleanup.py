@@ -23,7 +23,7 @@ _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
 #: The states of a stack in which it goes as a whole. In all others a resource goes because it is no longer wanted, and what
-#: it would have purged is in use.
+#: it names is in use.
 _GOING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 

@@ -142,10 +142,14 @@ def _mapping(given: Any, kind: Any) -> dict[str, Any]:
     return {str(name): _CONVERTER.structure(value, get_args(kind)[1]) for name, value in given.items()}
 
 
+def _is_a(container: type, kind: Any) -> bool:
+    return get_origin(kind) is container
+
+
 #: cattrs' own hooks read text as a list of characters, and know no booleans and numbers that come as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
 _CONVERTER.register_structure_hook(bool, _boolean)
 _CONVERTER.register_structure_hook(int, _integer)
 _CONVERTER.register_structure_hook(str, _text)
-_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is list, _list)
-_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is dict, _mapping)
+_CONVERTER.register_structure_hook_func(lambda kind: _is_a(list, kind), _list)
+_CONVERTER.register_structure_hook_func(lambda kind: _is_a(dict, kind), _mapping)

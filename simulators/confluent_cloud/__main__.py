@@ -27,7 +27,7 @@ EXIT_NOT_STARTED: Final = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
-        remedy = "Run `.venv/bin/python -m lakeferry.bootstrap flink`"
+        remedy = "Run `.venv/bin/python -m lakeferry.local.bootstrap flink`"
         sys.stderr.write(f"the simulator did not start: Flink is not installed (.venv-flink is missing). {remedy}\n")
         return EXIT_NOT_STARTED
     try:

@@ -15,7 +15,8 @@ import attrs
 from canary import AWS_SECRET
 from waiting import PATIENCE
 
-from lakeferry.world import World
+from lakeferry.local.target import ExportTarget
+from simulators.aws import settings
 
 PARTS = (
     "app.py",
@@ -26,6 +27,7 @@ PARTS = (
     "glue_jobs",
     "lakeferry",
     "lambdas",
+    "rehearsal",
     "simulators",
     "stacks",
     "topics",
@@ -58,7 +60,7 @@ class Clone:
     def start(
         self,
         *words: str,
-        world: World | None = None,
+        world: ExportTarget | None = None,
         changes: Mapping[str, str | None] = {},
         limits: Callable[[], None] | None = None,
     ) -> subprocess.Popen[bytes]:
@@ -87,10 +89,11 @@ class Clone:
         return Said(process.returncode, out.decode(), (before + err).decode())
 
 
-def naming(world: World) -> dict[str, str]:
+def naming(world: ExportTarget) -> dict[str, str]:
     """The environment that leads to it."""
-    assert world.embedded is not None
-    return world.embedded.environment() | {
+    assert world.embedded_url
+    return settings.client_environment(world.embedded_url) | {
+        "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": AWS_SECRET,
         "LAKEFERRY_BUCKET": world.bucket,
         "LAKEFERRY_DATABASE": world.database,

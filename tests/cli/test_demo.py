@@ -172,14 +172,14 @@ INTERRUPTED = """
 import os, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
-from lakeferry import exporting
-from lakeferry.console import Voice
+from lakeferry.local import export as exporting
+from lakeferry.output import Output
 def interrupt():
     with open(sys.argv[1], "w"):
         os.kill(os.getpid(), signal.SIGINT)
         at_end.wait(60)
 at_end = threading.Event()
-with exporting.spark(Voice()):
+with exporting.spark(Output()):
     with ThreadPoolExecutor(1) as beside:  # as the job does it: in the main thread, PySpark would take over SIGINT
         jvm = beside.submit(SparkSession.builder.getOrCreate).result()._jvm
     threading.Thread(target=interrupt, daemon=True).start()

@@ -27,7 +27,7 @@ def stock_aws():
 def flink():
     """One warm Flink for the whole run: its start takes longer than any test."""
     if not FLINK_PYTHON.exists():
-        pytest.skip("Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m lakeferry.bootstrap flink`")
+        pytest.skip("Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m lakeferry.local.bootstrap flink`")
     worker = FlinkWorker()
     worker.warm()
     yield worker

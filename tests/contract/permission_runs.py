@@ -18,8 +18,8 @@ from pyiceberg.catalog.glue import GlueCatalog
 
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.errors import ExportError
-from lakeferry import local_spark
-from lakeferry.bootstrap import ROOT
+from lakeferry.local import spark as local_spark
+from lakeferry.local.bootstrap import ROOT
 from simulators import generators
 from simulators.aws.server import EmbeddedAws
 from simulators.tableflow import Place, Tableflow

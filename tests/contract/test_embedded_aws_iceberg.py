@@ -16,7 +16,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException
 
 from glue_jobs.contract import JARS
-from lakeferry.java import use_java
+from lakeferry.local.java import use_java
 from simulators.processes import ROOT
 
 READS_TABLES = """

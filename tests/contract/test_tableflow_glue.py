@@ -13,7 +13,7 @@ from pyiceberg.catalog import load_catalog
 from tableflow_kit import ROOT, SALES, TRADES, numbered, sent, topic_of
 
 from glue_jobs.contract import JARS
-from lakeferry.java import find_java
+from lakeferry.local.java import find_java
 from simulators.generators import SalesMix, sales_orders, stock_trades
 from simulators.kafka import Log
 from simulators.tableflow import Place, Tableflow

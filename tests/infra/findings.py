@@ -6,6 +6,8 @@ from policies import Reader
 
 #: Actions that CloudWatch, Logs and the like check against no resource.
 WITHOUT_RESOURCE = {"cloudwatch:PutMetricData"}
+#: Actions of X-Ray, which checks them against neither a resource nor a condition.
+OF_TRACES = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 #: Principals of services that act for somebody else, and so have to say for whom.
 DEPUTIES = {"glue.amazonaws.com", "scheduler.amazonaws.com", "secretsmanager.amazonaws.com", "cloudwatch.amazonaws.com"}
 
@@ -51,7 +53,8 @@ def _grants(reader):
                 yield f"{place}: can hand on a role"
             if action.lower().startswith(("iam:", "sts:", "kms:put", "kms:creategrant", "organizations:")):
                 yield f"{place}: {action} gives more rights"
-        if "*" in grant.resources and not (set(grant.actions) <= WITHOUT_RESOURCE and grant.conditions):
+        bound = (set(grant.actions) <= WITHOUT_RESOURCE and grant.conditions) or set(grant.actions) <= OF_TRACES
+        if "*" in grant.resources and not bound:
             yield f"{place}: any resource"
         if any(action.startswith("kms:") for action in grant.actions) and not _is_bound(grant):
             yield f"{place}: a key for any service"

@@ -47,7 +47,7 @@ def test_the_command_line_has_nothing_to_warn_of(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "lakeferry.cdk",
+        "lakeferry.deployment.cdk",
         "synth",
         "--context",
         "stage=dev",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from assembly_kit import synthesise
 
 from deployments import check
-from lakeferry.doctor import aws
-from lakeferry.planning import templates
+from lakeferry.health import aws
+from lakeferry.plan import templates
 
 
 def test_the_bootstrap_that_is_asked_for_is_the_one_that_the_templates_need(dev):

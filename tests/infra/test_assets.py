@@ -18,12 +18,11 @@ import pytest
 from assembly_kit import ROOT
 
 from deployments.model import Aws
-from lakeferry import audit, sbom
 from lambdas import contract
 from stacks import assets
+from tools import audit, sbom
 
-HANDLERS = [contract.ON_EVENT, contract.IS_COMPLETE, contract.ROTATE, contract.NOTIFY, contract.WATCH,
-            contract.PURGE_ON_EVENT, contract.PURGE_IS_COMPLETE]  # fmt: skip
+HANDLERS = [contract.CUSTOM_RESOURCE, contract.CLEANUP, contract.ROTATE, contract.NOTIFY, contract.WATCH]
 #: Lambda takes 250 MB; a cold start has to read it.
 MEGABYTES = 40
 

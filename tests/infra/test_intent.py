@@ -21,9 +21,11 @@ from policies import ACCOUNT, Reader
 from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
+from lambdas.confluent.properties import CLUSTER_NAME
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.monitoring import checks
 from lambdas.shared import deployment as settings
+from lambdas.snowflake.properties import USAGE
 
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
@@ -133,7 +135,7 @@ def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
     for grant in Reader(assembly).grants():
         writes = {action for action in grant.actions if action.startswith(("s3:Put", "s3:Delete", "s3:Abort"))}
         if writes and any("TableflowBucket" in one for one in grant.resources):
-            assert grant.role.startswith(("confluent.TableflowRole", "confluent.PurgeIsComplete"))
+            assert grant.role.startswith(("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole"))
 
 
 def test_every_log_group_ends(assembly):
@@ -162,15 +164,36 @@ def test_data_goes_or_stays_as_the_file_says(dev, prod):
     } == {"Delete"}
 
 
-def _purged(assembly):
-    resources = assembly.resources(contract.PURGE_TYPE).values()
-    return sorted(next(iter(set(body) & set(contract.PURGES))) for body in resources)
+def test_a_deployment_takes_few_functions(dev):
+    for kind, most in (("AWS::Lambda::Function", 18), ("AWS::StepFunctions::StateMachine", 3), ("AWS::IAM::Role", 24)):
+        assert len(dev.resources(kind)) <= most, kind
 
 
-def test_nothing_purges_data_that_stays(dev, prod):
+def test_a_pool_of_flink_is_there_where_a_statement_runs_in_it(dev, prod):
+    """The key stays, so no other stack keeps the last statement from going."""
+    for assembly, pools in ((dev, 1), (prod, 0)):
+        assert bool(assembly.plan.deployment.statements) == bool(pools)
+        assert len(assembly.resources("Custom::LakeferryFlinkComputePool")) == pools
+        assert ("FlinkComputePoolId" in assembly.templates["confluent"]["Outputs"]) == bool(pools)
+        (key,) = [one for one in assembly.resources("Custom::LakeferryApiKey").values() if one["service"] == "flink"]
+        assert ("compute_pool_id" in key) == bool(pools)
+
+
+def test_every_function_traces_and_logs_json(assembly):
+    for body in assembly.resources("AWS::Lambda::Function").values():
+        assert body["TracingConfig"] == {"Mode": "Active"}
+        assert body["LoggingConfig"]["LogFormat"] == "JSON"
+
+
+def _cleaned_up(assembly):
+    resources = assembly.resources(contract.CLEANUP_TYPE).values()
+    return sorted(next(iter(set(body) & set(contract.CLEANUPS))) for body in resources)
+
+
+def test_nothing_cleans_up_data_that_stays(dev, prod):
     """I20."""
-    assert _purged(prod) == []
-    assert _purged(dev) == ["bucket", "bucket", "glue_database"]
+    assert _cleaned_up(prod) == []
+    assert _cleaned_up(dev) == ["bucket", "bucket", "glue_database"]
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
 
 
@@ -178,7 +201,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
     seen = set()
     for template in assembly.templates.values():
         for body in template["Resources"].values():
-            if body["Type"].startswith("Custom::") and body["Type"] != contract.PURGE_TYPE:
+            if body["Type"].startswith("Custom::") and body["Type"] != contract.CLEANUP_TYPE:
                 given = body["Properties"]
                 fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].handler.PROPERTIES)
                 seen.add(given["kind"])
@@ -187,7 +210,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
                 assert set(given) <= {*fields, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
     left = set(RESOURCE_TYPES) - seen
-    assert left <= {"snowflake_linked_database", "connector", "flink_statement", "schema"}
+    assert left <= {"snowflake_linked_database", "connector", "flink_statement", "flink_compute_pool", "schema"}
 
 
 def test_each_account_has_the_rights_that_the_contract_says(dev):
@@ -198,7 +221,7 @@ def test_each_account_has_the_rights_that_the_contract_says(dev):
     entries = {
         (body["operation"], body["resource_type"], name)
         for body in dev.resources("Custom::LakeferryAcl").values()
-        for name in body.get("resource_names") or [body["resource_name"]]
+        for name in body.get("resource_names") or [body.get("resource_name", CLUSTER_NAME)]
     }
     topics = {topic.name for topic in dev.plan.deployment.topics}
     assert {name for operation, kind, name in entries if (operation, kind) == ("READ", "TOPIC")} == topics
@@ -280,7 +303,7 @@ def test_the_watch_gets_the_key_of_snowflakes_reader_only_where_it_asks_about_ta
 
 def test_the_reader_may_read_the_linked_database(moved):
     grants = [body for body in moved.resources("Custom::LakeferrySnowflakeGrant").values() if "Linked" in str(body["name"])]
-    assert {(body["privilege"], body["on"]) for body in grants} == {
+    assert {(body.get("privilege", USAGE), body["on"]) for body in grants} == {
         ("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"),
     }  # fmt: skip
     assert {str(body["to_role"]) for body in grants} == {"{'Fn::GetAtt': ['ReaderRole', 'name']}"}

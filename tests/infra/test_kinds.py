@@ -40,7 +40,7 @@ def given(assembly):
     reader = Reader(assembly)
     for part, template in assembly.templates.items():
         for logical_id, body in template["Resources"].items():
-            if body["Type"].startswith("Custom::Lakeferry") and body["Type"] != contract.PURGE_TYPE:
+            if body["Type"].startswith("Custom::Lakeferry") and body["Type"] != contract.CLEANUP_TYPE:
                 yield f"{part}.{logical_id}", body["Properties"]["kind"], _sent(reader.text(body["Properties"], part))
 
 

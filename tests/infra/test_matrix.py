@@ -26,6 +26,9 @@ cloudformation:DeleteStack cloudformation:UpdateStack scheduler:CreateSchedule e
 """.split()
 
 
+#: What only a grant of everything covers: one line of the golden file stands for all resources.
+ANYTHING = "any resource at all"
+
 #: Types of which every resource is a thing to do something to, with the attribute that holds its ARN; "" is what Ref gives.
 KINDS = {
     "AWS::SecretsManager::Secret": "",
@@ -120,6 +123,9 @@ def matrix(assembly, grants):
     for role in sorted({grant.role for grant in grants}):
         own = [grant for grant in grants if grant.role == role]
         for action in actions:
+            if allowed(own, action, ANYTHING):
+                rows.append(f"{_readable(role)} | {action} | *")
+                continue
             for name, resource in known.items():
                 decisions += 1
                 if allowed(own, action, resource):
@@ -168,11 +174,11 @@ DENIED = [
     ("NotifyRole", "s3:GetObject", "tableflow data"),
     ("WatchRole", "s3:GetObject", "tableflow data"),
     ("WatchRole", "secretsmanager:GetSecretValue", "Confluent's Cloud key"),
-    ("ConfluentIsCompleteRole", "secretsmanager:GetSecretValue", "Snowflake's deployer key"),
-    ("ConfluentIsCompleteRole", "secretsmanager:GetSecretValue", "a secret of another stage"),
-    ("ConfluentIsCompleteRole", "iam:UpdateAssumeRolePolicy", "another role"),
-    ("ConfluentIsCompleteRole", "cloudformation:DescribeStacks", "another stack"),
-    ("SnowflakeIsCompleteRole", "secretsmanager:GetSecretValue", "Confluent's Cloud key"),
+    ("ConfluentProviderFunctionRole", "secretsmanager:GetSecretValue", "Snowflake's deployer key"),
+    ("ConfluentProviderFunctionRole", "secretsmanager:GetSecretValue", "a secret of another stage"),
+    ("ConfluentProviderFunctionRole", "iam:UpdateAssumeRolePolicy", "another role"),
+    ("ConfluentProviderFunctionRole", "cloudformation:DescribeStacks", "another stack"),
+    ("SnowflakeProviderFunctionRole", "secretsmanager:GetSecretValue", "Confluent's Cloud key"),
     ("KeyRotationFunctionRole", "secretsmanager:GetSecretValue", "another secret"),
     ("Starter", "glue:StartJobRun", "another job"),
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 
-from lakeferry import destroy_aws
-from lakeferry.ground import Ground
-from lakeferry.inventory import vendor_names
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, StackResource
+from lakeferry.inventory import destroy_aws, vendor_names
 from lakeferry.inventory.aws import all_kinds
 from lakeferry.inventory.aws_stores import purposes_of_keys
-from lakeferry.inventory.stacks import Resource, Stack, Stacks
+from lakeferry.inventory.stacks import Stacks
 from lakeferry.inventory.vendor_names import VendorNames
 
 ACCOUNT = "111122223333"
@@ -21,7 +21,7 @@ _PARTS = {
 
 
 def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
-    here = Ground(assembly.plan)
+    here = DeploymentContext(assembly.plan)
     assert here.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
     assert {name.removeprefix(f"{assembly.prefix}-") for name in here.stacks} == set(assembly.templates)
 
@@ -29,7 +29,7 @@ def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
 def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):
     plan = assembly.plan
     without = attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None))
-    assert [name for name in Ground(without).stacks if "snowflake" in name] == []
+    assert [name for name in DeploymentContext(without).stacks if "snowflake" in name] == []
 
 
 def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assembly):
@@ -47,7 +47,7 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
 
 
 def test_every_type_in_the_templates_has_a_row(assembly):
-    listed = {kind.type for kind in all_kinds(Ground(assembly.plan))}
+    listed = {kind.type for kind in all_kinds(DeploymentContext(assembly.plan))}
     types = {
         resource["Type"]
         for template in assembly.templates.values()
@@ -58,7 +58,7 @@ def test_every_type_in_the_templates_has_a_row(assembly):
 
 
 def test_every_kind_of_aws_can_be_removed(assembly):
-    kinds = {kind.name for kind in all_kinds(Ground(assembly.plan))}
+    kinds = {kind.name for kind in all_kinds(DeploymentContext(assembly.plan))}
     assert kinds - set(destroy_aws.ORDER) == set()
 
 
@@ -71,7 +71,7 @@ def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):
     deployment = assembly.plan.deployment
     stack = Stack(f"{deployment.prefix}-confluent", "id", "CREATE_COMPLETE")
-    resource = Resource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
+    resource = StackResource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
     names = VendorNames(deployment, ACCOUNT, Stacks((attrs.evolve(stack, resources=(resource,)),)))
     name = names._name(stack.name, "KafkaCluster", "0123abcd")
     assert names.claim(name).whose == stack.name

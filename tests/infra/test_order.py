@@ -121,10 +121,10 @@ def test_a_role_comes_after_its_handshake_and_before_what_uses_it(dev):
 def test_what_tableflow_left_goes_after_its_tables_and_before_its_role(dev):
     template = dev.templates["confluent"]
     (role,) = the(template, "AWS::IAM::Role", "TableflowRole")
-    for purge in ("EmptyTableflowBucket", "DropTables"):
-        assert role in before(template, purge)
+    for cleanup in ("EmptyTableflowBucket", "DropTables"):
+        assert role in before(template, cleanup)
         for later in (*the(template, "Custom::LakeferryTableflowTopic"), "CatalogIntegration"):
-            assert purge in before(template, later)
+            assert cleanup in before(template, later)
 
 
 def test_a_bucket_is_emptied_before_it_goes(dev):

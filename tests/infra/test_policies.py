@@ -59,7 +59,7 @@ DEFECTS = {
         "confluent",
         lambda all: next(
             one
-            for one in first(all, "AWS::IAM::Role", "ConfluentIsCompleteRole")["Policies"][0]["PolicyDocument"]["Statement"]
+            for one in first(all, "AWS::IAM::Role", "ConfluentProviderFunctionRole")["Policies"][0]["PolicyDocument"]["Statement"]
             if one.get("Sid") == "UseKeyOfSecrets"
         ).pop("Condition"),
     ),

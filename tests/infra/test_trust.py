@@ -59,8 +59,8 @@ CALLERS = {
     "exports.Starter": "<exports.Schedules",
     "exports.CatchUpScheduleCaller": "arn:aws:scheduler",
     "operations.WatchScheduleCaller": "arn:aws:scheduler",
-    "confluent.KeyRotationScheduleCaller": "arn:aws:scheduler",
-    "snowflake.KeyRotationScheduleCaller": "arn:aws:scheduler",
+    "confluent.KeyRotationRevocationCaller": "arn:aws:scheduler",
+    "snowflake.KeyRotationRevocationCaller": "arn:aws:scheduler",
 }
 
 

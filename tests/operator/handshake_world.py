@@ -16,7 +16,7 @@ from leftovers import LEDGER
 from operator_worlds import Planter, Stacks, Worlds
 from resource_world import START, Invocations, Resource
 
-from lakeferry.doctor import Result, confluent_hops, snowflake_hops
+from lakeferry.health import Result, confluent_hops, snowflake_hops
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity

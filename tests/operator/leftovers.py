@@ -38,7 +38,7 @@ def plant_in_aws(here):
     queue, topic = f"{prefix}-exports-DeadLetters0A1B2C3D-{SUFFIX}", f"{prefix}-exports-AlarmTopicD01E77F9-{SUFFIX}"
     boto3.client("sqs").create_queue(QueueName=queue)
     boto3.client("sns").create_topic(Name=topic)
-    group = f"/aws/lambda/{prefix}-data-PurgeOnEventFunction0A1B2C3D-{SUFFIX}"
+    group = f"/aws/lambda/{prefix}-data-CleanupFunction0A1B2C3D-{SUFFIX}"
     boto3.client("logs").create_log_group(logGroupName=group)
     secret = f"{prefix}/confluent/flink"
     made = boto3.client("secretsmanager").create_secret(

@@ -12,8 +12,8 @@ from resource_world import TurnedClock
 from waiting import PATIENCE, until
 
 from deployments import check
-from lakeferry import snowflake_admin
-from lakeferry.ground import Addresses, Ground
+from lakeferry.deployment import snowflake_admin
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 from lambdas.shared.clock import Deadline
@@ -73,7 +73,9 @@ class Worlds:
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
-        here = Ground(check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock)
+        here = DeploymentContext(
+            check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock
+        )
         if prepared:
             self.prepare(here)
         return here
@@ -111,7 +113,7 @@ def _secret(name, **fields):
 class Planter:
     """Makes a deployment's objects at the vendors as its functions do: the same verbs, the same names."""
 
-    here: Ground
+    here: DeploymentContext
 
     def name(self, kind, logical_id, **properties):
         told = self.here.deployment.deployment
@@ -167,7 +169,7 @@ _TRUST = {
 class Stacks:
     """Stacks of a deployment's names, with what a test puts into them."""
 
-    here: Ground
+    here: DeploymentContext
 
     @property
     def client(self):

@@ -13,15 +13,16 @@ import pytest
 from leftovers import QUEUE
 from operator_worlds import Planter
 
-from lakeferry import deployed, logs
-from lakeferry.cdk_runs import Cdk
-from lakeferry.console import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
-from lakeferry.deploying import causes, events, preflight
-from lakeferry.doctor import aws
+from lakeferry.deploy import checks, failure_causes
+from lakeferry.deployment import logs
+from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
+from lakeferry.health import aws, drift, render
 from lakeferry.inventory import CONFLUENT
-from lakeferry.planning import taking
-from lakeferry.planning.difference import Action
-from lakeferry.states import drift, telling
+from lakeferry.output import Output
+from lakeferry.plan import build
+from lakeferry.plan.difference import Action
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 
@@ -52,7 +53,7 @@ def assembly(here, tmp_path):
 
 
 def plan(here, cdk):
-    return taking.take(here, cdk, lambda _: None)
+    return build.build_plan(here, cdk, lambda _: None)
 
 
 def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
@@ -83,7 +84,7 @@ def test_a_stack_that_the_file_no_longer_wants_stays_and_is_told(here, stacks, a
 
 def refused(here):
     with pytest.raises(CommandFailed) as failure:
-        preflight.require(here)
+        checks.require(here)
     return failure.value
 
 
@@ -97,7 +98,7 @@ def bootstrapped():
 
 @pytest.mark.usefixtures("bootstrapped")
 def test_where_all_is_there_nothing_is_said(here):
-    preflight.require(here)
+    checks.require(here)
 
 
 def test_all_that_is_missing_is_told_at_once(worlds):
@@ -167,7 +168,7 @@ def await_end(client, name):
 
 def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
-    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
     assert watch.new() == []
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}}))
     await_end(stacks.client, name)
@@ -180,12 +181,12 @@ def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
 
 
 def test_a_stack_that_fails_has_a_cause(here, stacks):
-    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
     name = f"{here.deployment.prefix}-data"
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
     stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template))
     await_end(stacks.client, name)
-    cause = causes.find(watch.new())
+    cause = failure_causes.find(watch.new())
     assert cause is not None
     assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
 
@@ -193,7 +194,7 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
 def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
     assert [one for one in drift.look_at(here) if one.how in ("MODIFIED", "DELETED")] == []
-    (queue,) = deployed.physical(here, deployed.part(here, "data")).values()
+    (queue,) = deployed.physical_ids(here, deployed.require_part(here, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
     (found,) = [one for one in drift.look_at(here) if one.how == "MODIFIED"]
     assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")
@@ -204,7 +205,7 @@ def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
     (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    telling.show_drift(Voice(), [found])
+    render.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
     assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []
@@ -254,6 +255,15 @@ def test_the_log_of_a_function_is_found_and_told_in_the_order_of_time(here, wrot
     (run,) = logs.of(here, "notification", 9, everything=True)
     assert run.lines[0].text == "START RequestId: 1"
     assert len(run.lines) == 6
+
+
+def test_what_lambda_itself_writes_as_json_is_not_shown(here, wrote):
+    now = int(time.time())
+    report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
+    ours = json.dumps({"level": "ERROR", "message": "failed"})
+    wrote("a", (now - 9, report), (now - 8, ours), (now - 7, report.replace(" ", "")))
+    (run,) = logs.of(here, "notification", 9)
+    assert [line.text for line in run.lines] == [ours]
 
 
 def test_a_secret_in_a_log_is_not_told(here, wrote):

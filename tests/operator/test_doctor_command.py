@@ -11,9 +11,10 @@ import pytest
 from promises import promised
 from typer.testing import CliRunner
 
-from lakeferry import doctor, ground
+from lakeferry import health
 from lakeferry.__main__ import app
-from lakeferry.doctor import Result, aws, confluent, quotas, snowflake, storage
+from lakeferry.deployment import context
+from lakeferry.health import Result, aws, confluent, quotas, snowflake, storage
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
@@ -26,39 +27,39 @@ def of(checks):
 
 def with_aws(here, **changed):
     told = attrs.evolve(here.deployment, aws=attrs.evolve(here.deployment.aws, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_confluent(here, **changed):
     told = attrs.evolve(here.deployment, confluent=attrs.evolve(here.deployment.confluent, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_snowflake(here, **changed):
     told = attrs.evolve(here.deployment, snowflake=attrs.evolve(here.deployment.snowflake, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(here):
-    checks = doctor.run(doctor.probes(here))
+    checks = health.run(health.probes(here))
     assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
     assert {check.group for check in checks if check.result is Result.NONE} == {"Confluent", "Confluent → AWS", "Snowflake → AWS"}
     hops = [check for check in checks if "→" in check.group]
     assert {(check.result, check.found.partition(":")[0]) for check in hops} == {(Result.NONE, "not deployed")}
-    assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
+    assert list(dict.fromkeys(check.group for check in checks)) == list(health.GROUPS)
 
 
 def test_a_stack_that_fell_is_not_taken_for_a_deployment(here, stacks):
     stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
     assert stacks.delete(stack) == "DELETE_FAILED"
-    hops = [check for check in doctor.run(doctor.probes(here)) if check.group == "Confluent → AWS"]
+    hops = [check for check in health.run(health.probes(here)) if check.group == "Confluent → AWS"]
     assert {check.found for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
 def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
     broken(silent, status=500, shape="json")
-    checks = doctor.run(doctor.probes(here))
+    checks = health.run(health.probes(here))
     groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
     failed = {check.group for check in checks if check.result is Result.FAIL}
     assert groups[silent] <= failed
@@ -70,8 +71,8 @@ def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
 def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    fresh = ground.Ground(here.plan, here.addresses, here.clock)
-    checks = of(doctor.run(doctor.probes(fresh)))
+    fresh = context.DeploymentContext(here.plan, here.addresses, here.clock)
+    checks = of(health.run(health.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
         assert (result, "nobody is logged in" in found, "aws sso login" in fix) == (Result.FAIL, True, True)
@@ -79,14 +80,14 @@ def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypa
 
 
 def test_another_account_than_the_files_is_told(here):
-    (check,) = doctor.run([probe for probe in doctor.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
+    (check,) = health.run([probe for probe in health.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
     assert (check.result, "111122223333" in check.found, "000000000000" in check.found) == (Result.FAIL, True, True)
 
 
 def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
-    (check,) = doctor.run([probe for probe in doctor.probes(here) if probe.name == "Lambda: calls at once"])
+    (check,) = health.run([probe for probe in health.probes(here) if probe.name == "Lambda: calls at once"])
     assert (check.result, "AccessDenied" in check.found, "role" in check.fix) == (Result.WARN, True, True)
 
 
@@ -139,7 +140,7 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = quotas.jobs(ground.Ground(many, here.addresses, here.clock))
+    checks = quotas.jobs(context.DeploymentContext(many, here.addresses, here.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 

@@ -16,18 +16,17 @@ from handshake_world import TOPIC
 from lake import ROOT
 from leftovers import plant_in_aws
 
-from lakeferry import doctor, inventory
-from lakeferry.console import LATER, CommandFailed, Voice
-from lakeferry.doctor import groups, tools
-from lakeferry.ground import Ground
+from lakeferry import health, inventory
+from lakeferry.credentials import rotating_secrets, rotation
+from lakeferry.credentials.rotating_secrets import Age
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import LATER, CommandFailed
+from lakeferry.health import exports, groups, render, status, tableflow, tables, tools
+from lakeferry.health.observations import Seen, State, look, spoken_hours
+from lakeferry.health.places import Places
+from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict, aws
-from lakeferry.rotations import flow as rotation_flow
-from lakeferry.rotations import secrets
-from lakeferry.rotations.secrets import Age
-from lakeferry.states import exports, flow, tableflow, tables, telling
-from lakeferry.states.places import Places
-from lakeferry.states.tableflow import Tableflow
-from lakeferry.states.words import Seen, State, look, spoken_hours
+from lakeferry.output import Output
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.measurements import Connection, TableflowTables
@@ -89,7 +88,7 @@ class Still:
 
 def at(looking, time):
     """The same, looked at then. What simulators write into AWS bears the time of this machine."""
-    return attrs.evolve(looking, here=attrs.evolve(looking.here, clock=Still(time)))
+    return attrs.evolve(looking, ctx=attrs.evolve(looking.ctx, clock=Still(time)))
 
 
 def seen(looking):
@@ -116,7 +115,7 @@ def test_every_hop_of_a_table_with_records_has_its_age(looking, produce, stands)
     found = seen(looking)
     assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(tables.HOPS, State.OK)
     assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
-    assert flow._COME[flow.Event.FIRST_TABLE](looking) == f"first table: {TOPIC} can be read"
+    assert status._COME[status.Event.FIRST_TABLE](looking) == f"first table: {TOPIC} can be read"
 
 
 def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
@@ -170,7 +169,7 @@ def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produc
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
     assert f"partition {said['partition_id']}, offset {said['offset']}" in found.told
     assert watched_tables(looking).stopped(TOPIC) == 1
-    (trouble,) = [one for one in telling.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
+    (trouble,) = [one for one in render.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
     without_bad_records(stands)
     stands.resume()
@@ -253,7 +252,7 @@ def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
 def test_nobody_waits_for_longer_than_was_said(looking):
     before = looking.here.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        flow._await(Voice(quiet=True), looking, flow.Event.FIRST_EXPORT, 5)
+        status._await(Output(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
     assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
     assert 300 <= looking.here.clock.time() - before < 320
 
@@ -267,7 +266,7 @@ def test_the_last_run_is_told_with_its_own_record(looking, job):
     put(looking, "manifests/2026-11-20.json", {})
     found = standing(looking)
     assert found.published == 1
-    assert flow._COME[flow.Event.FIRST_EXPORT](looking) == "first export: daily_trades (1 windows)"
+    assert status._COME[status.Event.FIRST_EXPORT](looking) == "first export: daily_trades (1 windows)"
     last = found.last
     if last.result not in exports._GOING:
         assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
@@ -306,7 +305,7 @@ def age(**more):
     ],
 )
 def test_what_is_wrong_with_a_key_is_told(stands, of, told):
-    found = list(rotation_flow.troubles(stands.here.deployment, of))
+    found = list(rotation.troubles(stands.here.deployment, of))
     assert len(found) == len(told)
     assert all(words in line for words, line in zip(told, found, strict=True))
 
@@ -317,7 +316,7 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
         {"id": "SHA256:b", "place": "RSA_PUBLIC_KEY_2", "since": ""},
     )
     found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
-    rotation_flow.show(Voice(), stands.here.deployment, found)
+    rotation.show(Output(), stands.here.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said
@@ -354,7 +353,7 @@ def deployer(looking, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, here=Ground(here.plan, here.addresses, here.clock))
+        return attrs.evolve(looking, ctx=DeploymentContext(here.plan, here.addresses, here.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
@@ -363,14 +362,14 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    here, other = places.here, Ground(other.plan, other.addresses, other.clock)
+    here, other = places.here, DeploymentContext(other.plan, other.addresses, other.clock)
     probes = [probe for probe in groups.probes(here) if probe.group is not tools.GROUP]
-    yield {(check.group, check.name, check.result) for check in doctor.run(probes)}
+    yield {(check.group, check.name, check.result) for check in health.run(probes)}
     yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
     yield {(kind.name, found.name, *sorted(found.tags().items())) for kind in aws.all_kinds(other) for found in kind.find(other)}
     yield {(hop, seen.state) for hops in tables.look_at(places, Tableflow(here), STALE_HOURS) for hop, seen in hops.seen.items()}
     yield {(one.export, seen.state) for one in exports.look_at(places) for seen in one.seen}
-    yield {(one.secret, one.trouble) for one in secrets.by_hand(here)}
+    yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(here)}
 
 
 @pytest.mark.usefixtures("job")

@@ -11,8 +11,8 @@ import pytest
 from lake import ROOT
 from promises import promised
 
-from lakeferry.rehearsal import report, run
-from lakeferry.rehearsal.proof import NotProven, Phase, Proof, require
+from rehearsal import report, run
+from rehearsal.check import NotProven, Phase, Proof, require
 
 #: What the document has with `--nemesis` only.
 NEMESIS = {"seeds", "hits", "failed_first", "steps", "lives"}

@@ -26,7 +26,7 @@ from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.rows import WindowQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
-from lakeferry import local_spark
+from lakeferry.local import spark as local_spark
 
 PAGES = ["jobs", "stages", "storage", "environment", "executors", "SQL"]
 REST = [

@@ -13,7 +13,7 @@ import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
-from lakeferry import local_spark
+from lakeferry.local import spark as local_spark
 from simulators.nemesis import NemesisClient
 from stacks.assets import glue_zip
 

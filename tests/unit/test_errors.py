@@ -10,7 +10,7 @@ import pytest
 
 from glue_jobs import errors as job_errors
 from lakeferry import errors
-from lakeferry.console import CommandFailed
+from lakeferry.errors import CommandFailed
 from lambdas.rotation import errors as rotation_errors
 from lambdas.shared import errors as shared_errors
 from lambdas.shared.errors import ErrorRow, LakeferryError
@@ -35,7 +35,7 @@ def of(part):
     return {code for code, entry in CATALOGUE.items() if entry.part == part}
 
 
-LAKEFERRY, JOBS = sources("lakeferry"), sources("glue_jobs")
+LAKEFERRY, JOBS = sources("lakeferry", "rehearsal"), sources("glue_jobs")
 
 
 def test_every_code_that_a_command_raises_is_in_the_catalogue():

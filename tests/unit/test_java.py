@@ -6,7 +6,7 @@ import machines
 import pytest
 from machines import Machine, java, version
 
-from lakeferry.java import parse_version
+from lakeferry.local.java import parse_version
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_runtime_that_a_package_carries_is_the_last_resort(tmp_path):
 
 
 def test_using_java_points_the_process_at_it_or_says_what_to_do(whole, tmp_path):
-    use = "import os; from lakeferry.java import use_java; print(use_java()); print(os.environ['JAVA_HOME'])"
+    use = "import os; from lakeferry.local.java import use_java; print(use_java()); print(os.environ['JAVA_HOME'])"
     home = java(tmp_path / "jdk", version("17.0.1"))
     answer = whole.run(whole.python, "-c", use, PATH=f"{whole.tools}:{home / 'bin'}")
     assert answer.stdout.splitlines() == [str(home)] * 2

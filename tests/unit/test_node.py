@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from lakeferry import cdk, node
-from lakeferry.bootstrap import ROOT
+from lakeferry.deployment import cdk, node
+from lakeferry.local.bootstrap import ROOT
 
 
 def fake(folder, version):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sql_tokens
 
-from lakeferry import snowflake_admin
+from lakeferry.deployment import snowflake_admin
 from lambdas import contract
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from lakeferry.starting import toml_edit
+from lakeferry.init import toml_edit
 
 TEXT = """\
 # Of the team.

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from resource_world import START
 from world import STEADY, World
 
-from lakeferry import snowflake_admin
+from lakeferry.deployment import snowflake_admin
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import Secret

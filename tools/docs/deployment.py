@@ -50,7 +50,7 @@ _DESTROY: Final = """\
 | Kafka cluster, topics, Flink, Tableflow, objects in Snowflake | removed | removed |
 | stacks | protected against deletion until you lift that | - |
 
-Going over from `delete` to `keep` purges nothing: only a stack that is deleted as a whole takes leftovers with it. A new
+Changing `delete` to `keep` deletes nothing: only a stack that is deleted as a whole takes leftovers with it. A new
 deployment makes a new pseudonymisation key; name the one that was kept as `pseudonym_secret` to go on with it."""
 
 

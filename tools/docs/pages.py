@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from lakeferry.bootstrap import ROOT
+from lakeferry.local.bootstrap import ROOT
 from tools.docs import (
     commands,
     contract,

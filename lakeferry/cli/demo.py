@@ -1,0 +1,42 @@
+"""`lakeferry demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry.cli.app import CommandContext, command, command_group, parse_time
+from lakeferry.errors import KEPT_BACK, LATER
+
+app: Final = command_group()
+
+
+@command(
+    app,
+    json_keys={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
+    exits=(LATER, KEPT_BACK),
+)
+def demo(
+    call: CommandContext,
+    *,
+    events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, in the topic's shape.")] = None,
+    topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
+    export: Annotated[str | None, typer.Option(help="One export only: a shipped one's name, or the path of yours.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the files go.")] = Path("out"),
+    master: Annotated[
+        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for executors of their own.")
+    ] = "local[2]",
+) -> Mapping[str, Any]:
+    """Try it without any account: events become Iceberg tables, and the tables become files."""
+    from lakeferry.local import demo as demos
+
+    moment = parse_time("--as-of", as_of) if as_of is not None else None
+    options = demos.DemoOptions(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
+    return demos.demo(call.output, options)

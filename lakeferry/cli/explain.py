@@ -1,0 +1,79 @@
+"""`lakeferry explain`: what an error is, why it occurs and what to do, from the catalogue of errors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry import errors
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed, Entry
+from lakeferry.output import Output, program_name
+
+app: Final = command_group()
+_CUTOFF: Final = 0.55
+_MOST_SIMILAR: Final = 4
+_MOST_NEAR: Final = 8
+
+
+def _codes(incomplete: str) -> list[str]:
+    return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
+
+
+@command(app, json_keys={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
+def explain(
+    call: CommandContext,
+    *,
+    code: Annotated[str | None, typer.Argument(help="An error's code; all of them without it.", autocompletion=_codes)] = None,
+) -> Mapping[str, Any]:
+    """What an error is, why it comes, and what to do."""
+    if code is None:
+        return {"errors": _all(call.output)}
+    entry = _find(code)
+    call.output.print(f"{entry.code}  {entry.title}")
+    call.output.print(f"\nWhy          {errors.plain(entry.cause)}")
+    call.output.print(f"What to do   {errors.plain(entry.remedy)}")
+    if entry.ends_commands:
+        call.output.print(f"Exit code    {entry.exit_code}")
+    call.output.print(f"More         {entry.page}")
+    return {"errors": [_document(entry)]}
+
+
+def _all(output: Output) -> list[dict[str, Any]]:
+    entries = errors.catalogue().values()
+    for part, title in errors.PARTS.items():
+        output.print(f"\n{title}")
+        output.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
+    output.print(f"\nNext: {program_name()} explain CODE")
+    return [_document(entry) for entry in entries]
+
+
+def _find(code: str) -> Entry:
+    asked = code.strip().upper()
+    try:
+        return errors.entry(asked)
+    except errors.UnknownCode:
+        near = ", ".join(_near(asked, errors.catalogue()))
+        hint = f"Near it: {near}" if near else f"`{program_name()} explain` lists all"
+        raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
+
+
+def _near(asked: str, every: Iterable[str]) -> list[str]:
+    codes = list(every)
+    containing = [code for code in codes if asked and asked in code]
+    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MOST_SIMILAR, _CUTOFF), *containing]))[:_MOST_NEAR]
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    return {
+        "code": entry.code,
+        "part": entry.part,
+        "title": entry.title,
+        "cause": errors.plain(entry.cause),
+        "remedy": errors.plain(entry.remedy),
+        "exit_code": entry.exit_code if entry.ends_commands else None,
+        "docs": entry.page,
+    }

@@ -1,0 +1,91 @@
+"""`lakeferry logs`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import attrs
+import typer
+
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output, program_name
+
+if TYPE_CHECKING:
+    from lakeferry.deployment.logs import Run
+
+_RUNS: Final = 1
+_LINES: Final = 100
+_FIRST: Final = ("level", "message")
+app: Final = command_group()
+
+
+@command(
+    app,
+    stage=True,
+    json_keys={
+        "stage": "The deployment stage.",
+        "name": "Of what the log is.",
+        "names": "Without a name: what writes a log.",
+        "runs": "The newest first: id, state, began, place, lines (at in seconds since 1970, stream, text). Of functions there "
+        "is one, without id.",
+    },
+)
+def logs(
+    call: CommandContext,
+    *,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch; names without it."),
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option(min=1, help="How many runs of an export (1 without it), or lines of functions (100).")
+    ] = None,
+) -> Mapping[str, Any]:
+    """What the last run of an export wrote, or a function of the deployment. No secret is ever in it."""
+    from lakeferry.deployment import logs as core
+    from lakeferry.deployment.context import open_context
+
+    if last is not None and name is None:
+        raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
+    output, stage = call.output, call.stage
+    with open_context(stage) as ctx:
+        if name is None:
+            return _show_names(output, stage, core.sources(ctx))
+        with output.step(f"Reading the log of {name}"):
+            most = last or (_LINES if name in core.FUNCTIONS else _RUNS)
+            runs = core.of(ctx, name, most, everything=output.verbose)
+        for run in runs:
+            _show(output, name, run)
+        if not runs:
+            output.print(f"{name} has not run yet")
+        return {"stage": stage, "name": name, "names": [], "runs": [attrs.asdict(run) for run in runs]}
+
+
+def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
+    output.print("What writes a log: exports by their names, and functions by what they do")
+    for name in names:
+        output.print(f"  {program_name()} logs {name} --stage {stage}")
+    return {"stage": stage, "name": "", "names": names, "runs": []}
+
+
+def _show(output: Output, name: str, run: Run) -> None:
+    output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.place}")
+    for line in run.lines:
+        output.print(f"  {line.moment}  {_text(line.text)}")
+    if not run.lines:
+        output.print("  nothing was written")
+
+
+def _text(text: str) -> str:
+    """Lines of ours are JSON; people read the message first."""
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(fields, dict) or "message" not in fields:
+        return text
+    rest = " ".join(f"{name}={value}" for name, value in fields.items() if name not in _FIRST and value not in (None, ""))
+    return f"{fields.get('level', ''):<5} {fields['message']}  {rest}".rstrip()

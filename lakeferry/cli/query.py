@@ -1,0 +1,56 @@
+"""`lakeferry query`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+
+from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.target import open_target
+from lakeferry.errors import LATER
+
+app: Final = command_group()
+
+
+class Catalog(StrEnum):
+    """`tableflow` is Confluent's own Iceberg REST catalog, entered with the key that LAKEFERRY_TABLEFLOW_SECRET names."""
+
+    GLUE = "glue"
+    TABLEFLOW = "tableflow"
+
+
+@command(
+    app,
+    json_keys={
+        "source": "Which AWS or which of Tableflow's catalogs answered.",
+        "columns": "Their names.",
+        "rows": "A list of values each.",
+    },
+    exits=(LATER,),
+    without_stage=WITHOUT_STAGE,
+)
+def query(
+    call: CommandContext,
+    *,
+    sql: Annotated[str, typer.Argument(help="One SELECT.")],
+    catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
+) -> Mapping[str, Any]:
+    """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
+    from lakeferry.local import iceberg_catalog
+    from lakeferry.local import query as core
+
+    if catalog is Catalog.TABLEFLOW:
+        key = iceberg_catalog.key()
+        source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
+        call.output.info(f"Asking {source}")
+        answer = core.query_tableflow(sql, key)
+    else:
+        with open_target() as target:
+            source = target.source
+            call.output.info(f"Asking {source}")
+            answer = core.query(target, sql)
+    core.show(call.output, answer)
+    return {"source": source, "columns": answer.columns, "rows": answer.rows}

@@ -1,0 +1,140 @@
+"""The secrets of people's keys in Secrets Manager: the current value, the one of before, and one that waits for an admin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lambdas.shared.aws import error_code
+from lambdas.shared.redaction import Secret
+
+CURRENT: Final = "AWSCURRENT"
+#: Of a key pair that was made here and that the vendor doesn't know yet.
+GENERATED: Final = "LAKEFERRY_GENERATED"
+_ABSENT: Final = "ResourceNotFoundException"
+
+
+@attrs.frozen
+class StoredSecret:
+    """`changed` is false where the secret held the same already; `previous` tells whether a value of before is kept."""
+
+    name: str
+    arn: str
+    version: str
+    changed: bool
+    previous: bool
+
+    def describe(self) -> str:
+        if not self.changed:
+            return f"{self.name} holds it already ({self.arn})"
+        kept = "; the value of before stays there as AWSPREVIOUS" if self.previous else ""
+        return f"stored in {self.name}, {self.arn}{kept}"
+
+    def document(self) -> dict[str, Any]:
+        return {"secret": self.name, "arn": self.arn, "version": self.version, "changed": self.changed}
+
+
+@attrs.frozen
+class Value:
+    """One version of a secret: the fields of its JSON, {} where it is none."""
+
+    version: str
+    fields: Mapping[str, Secret]
+
+
+def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
+    """The version with this label; None where there is no such version or secret. Raises CommandFailed."""
+    client = ctx.client("secretsmanager")
+    with translate_aws_errors(f"reading secret {name}"):
+        try:
+            answer = client.get_secret_value(SecretId=name, VersionStage=label)
+        except ClientError as error:
+            if error_code(error) == _ABSENT:
+                return None
+            if error_code(error) == "InvalidRequestException":
+                raise _deleted(ctx, name) from None
+            raise
+    return Value(answer["VersionId"], _fields(answer.get("SecretString", "")))
+
+
+def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> StoredSecret:
+    """`fields` become the current value; the one of before becomes AWSPREVIOUS. Raises CommandFailed."""
+    secret = _described(ctx, name) or _create(ctx, name)
+    before = read_value(ctx, name)
+    if before and {field: value.reveal() for field, value in before.fields.items()} == dict(fields):
+        return StoredSecret(name, secret["ARN"], before.version, changed=False, previous=False)
+    version = _put(ctx, name, fields, [CURRENT])
+    return StoredSecret(name, secret["ARN"], version, changed=True, previous=before is not None)
+
+
+def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
+    """Keeps `fields` beside the current value. Where there is none AWS makes them current at once, which harms nobody."""
+    secret = _described(ctx, name) or _create(ctx, name)
+    _put(ctx, name, fields, [GENERATED])
+    return str(secret["ARN"])
+
+
+def promote(ctx: DeploymentContext, name: str, value: Value) -> StoredSecret:
+    """What was proposed becomes the current value. Raises CommandFailed."""
+    client, before = ctx.client("secretsmanager"), read_value(ctx, name)
+    arn = str((_described(ctx, name) or {})["ARN"])
+    stays = before is not None and before.version != value.version
+    with translate_aws_errors(f"writing secret {name}"):
+        if before is None or stays:
+            source = {"RemoveFromVersionId": before.version} if before else {}
+            client.update_secret_version_stage(SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source)
+        client.update_secret_version_stage(SecretId=name, VersionStage=GENERATED, RemoveFromVersionId=value.version)
+    return StoredSecret(name, arn, value.version, changed=True, previous=stays)
+
+
+def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
+    return {name: value.reveal() for name, value in fields.items()}
+
+
+def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: list[str]) -> str:
+    text = Secret(json.dumps(dict(fields)))
+    with translate_aws_errors(f"writing secret {name}"):
+        answer = ctx.client("secretsmanager").put_secret_value(SecretId=name, SecretString=text.reveal(), VersionStages=labels)
+    return str(answer["VersionId"])
+
+
+def _create(ctx: DeploymentContext, name: str) -> dict[str, Any]:
+    with translate_aws_errors(f"making secret {name}"):
+        created: dict[str, Any] = ctx.client("secretsmanager").create_secret(
+            Name=name, Description="A key that Lakeferry deploys with. Set by `lakeferry secrets set`"
+        )
+    return created
+
+
+def _described(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
+    """None where there is no such secret."""
+    with translate_aws_errors(f"looking at secret {name}"):
+        try:
+            secret: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
+        except ClientError as error:
+            if error_code(error) == _ABSENT:
+                return None
+            raise
+    if secret.get("DeletedDate"):
+        raise _deleted(ctx, name)
+    return secret
+
+
+def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
+    hint = f"Take it back: `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, then run this again"
+    return CommandFailed("SECRETS-DELETED", f"secret {name} is about to be deleted", hint)
+
+
+def _fields(text: str) -> dict[str, Secret]:
+    try:
+        fields = json.loads(text)
+        return {str(name): Secret(str(value)) for name, value in fields.items()}
+    except (ValueError, AttributeError):
+        return {}

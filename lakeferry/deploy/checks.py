@@ -1,0 +1,94 @@
+"""What has to be there before anything is deployed. All that is missing is reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lakeferry import health
+from lakeferry.deployment import cdk, node, stacks
+from lakeferry.deployment.cdk import NoCommandLine
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.node import NoNode
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.health.runner import Probe
+from lambdas.shared.aws import error_code
+
+#: Of the doctor's groups, those in which nothing may be wrong: a deployment would fail after minutes.
+_GROUPS: Final = ("storage", "Confluent", "Snowflake")
+_ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
+_CURRENT: Final = "AWSCURRENT"
+
+
+@attrs.frozen
+class Missing:
+    what: str
+    fix: str
+
+
+def require(ctx: DeploymentContext) -> None:
+    """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
+    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in health.probes(ctx) if one.group.name in _GROUPS)]
+    if missing:
+        message = "; ".join(one.what for one in missing)
+        hint = "; ".join(dict.fromkeys(one.fix for one in missing))
+        details = [attrs.asdict(one) for one in missing]
+        raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {message}", hint, details)
+    if busy := [stack for stack in stacks.read(ctx).values() if stack.is_in_progress]:
+        message = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
+        raise CommandFailed("STACK-BUSY", message)
+
+
+def _tools() -> Iterator[Missing]:
+    try:
+        cdk.command_line(node.find())
+    except (NoNode, NoCommandLine) as missing:
+        yield Missing(str(missing), "`make setup`")
+
+
+def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
+    try:
+        _ = ctx.account
+    except CommandFailed as failure:
+        yield Missing(failure.message, failure.hint)
+        return
+    yield from _failing(probe for probe in health.probes(ctx) if probe.name == "bootstrap")
+    for name, fix in _secrets(ctx):
+        yield from _secret(ctx, name, fix)
+
+
+def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
+    """What the doctor calls wrong. What only is not known is left to the deployment."""
+    for check in health.run(list(probes)):
+        if check.is_root:
+            needed = f" (needed: {check.needed})" if check.needed else ""
+            yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)
+
+
+def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
+    """Names of those that people fill, and what does."""
+    deployment = ctx.deployment
+    yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
+    if deployment.snowflake and deployment.uses_snowflake:
+        yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
+    if deployment.aws.pseudonym_secret:
+        yield deployment.aws.pseudonym_secret, "restore that secret, or take aws.pseudonym_secret out of the deployment file"
+
+
+def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
+    with translate_aws_errors(f"looking at secret {name}"):
+        try:
+            found = ctx.client("secretsmanager").describe_secret(SecretId=name)
+        except ClientError as error:
+            if error_code(error) not in _ABSENT:
+                raise
+            found = {}
+    labels = [label for each in (found.get("VersionIdsToStages") or {}).values() for label in each]
+    if found.get("DeletedDate"):
+        yield Missing(f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`")
+    elif _CURRENT not in labels:
+        yield Missing(f"there is no key in secret {name}" if found else f"there is no secret {name}", fix)

@@ -1,0 +1,92 @@
+"""Why a deployment failed: the first resource that failed, with its entry of the catalogue, not what failed because of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from lakeferry import errors
+from lakeferry.deployment.stacks import Event
+from lakeferry.plan.resources import of_event
+from lambdas.shared.redaction import redact
+
+#: Reasons of resources that only failed because another one had.
+_CONSEQUENCE: Final = re.compile(
+    r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE
+)
+#: What CDK's framework and CloudFormation add to a reason.
+_SUFFIX: Final = re.compile(r"\s*(\n\s*Logs: .*|\(RequestId: [^)]*\)|\(RequestToken: [^)]*\))\s*$", re.DOTALL)
+_PREFIX: Final = re.compile(r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?")
+_HANDLER: Final = re.compile(r"HandlerErrorCode: (\w+)")
+_HANDLERS: Final = {
+    "AlreadyExists": (
+        "A resource of this name exists that the stack did not create: from an aborted deployment, or somebody else's.",
+        "`lakeferry inventory` shows whose it is; then remove it, or choose another name.",
+    ),
+    "AccessDenied": (
+        "CloudFormation's role lacks a permission, or a policy of the organization denies it.",
+        "Grant the permission that the message names: docs/how-to/prepare-aws.md.",
+    ),
+    "ServiceLimitExceeded": ("A quota of the account is used up.", "Request an increase in Service Quotas, then deploy again."),
+    "Throttling": ("AWS throttled the requests.", "Deploy again."),
+}
+_NO_CAUSE: Final = ("AWS rejects what the template asks for.", "Correct what the message names, and deploy again.")
+
+STATES: Final = {
+    "CREATE_COMPLETE": "deployed",
+    "UPDATE_COMPLETE": "deployed",
+    "ROLLBACK_COMPLETE": "nothing of it is left; the next deployment creates it again",
+    "ROLLBACK_FAILED": "not all of it could be removed again; `lakeferry destroy --plan` shows what is left",
+    "UPDATE_ROLLBACK_COMPLETE": "rolled back to its state before",
+    "UPDATE_ROLLBACK_FAILED": "neither old nor new: fix what stopped the rollback, then `aws cloudformation "
+    "continue-update-rollback --stack-name {stack}`",
+    "CREATE_FAILED": "partly created; `lakeferry destroy --plan` shows what exists",
+    "DELETE_FAILED": "partly deleted; `lakeferry destroy` continues",
+    "REVIEW_IN_PROGRESS": "not started",
+}
+
+
+@attrs.frozen
+class Cause:
+    """`code` is "" for what AWS itself refuses. `where` names the resource and its stack."""
+
+    where: str
+    code: str
+    what: str
+    why: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {f'{self.code}  ' if self.code else ''}{self.what}"
+
+
+def find(events: Iterable[Event]) -> Cause | None:
+    """Return the cause among a deployment's events. None where nothing failed in CloudFormation."""
+    failed = [event for event in events if event.has_failed and not event.is_of_stack and event.reason]
+    first = sorted((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at)
+    return _of_event(first[0]) if first else None
+
+
+def _clean(reason: str) -> str:
+    """Return CloudFormation's reason without what its machinery added."""
+    return redact(_SUFFIX.sub("", _PREFIX.sub("", reason)).strip())
+
+
+def state(stack: str, status: str) -> str:
+    """Describe the state of a stack."""
+    if status.endswith("_IN_PROGRESS") and status not in STATES:
+        return "CloudFormation is still working on it"
+    return STATES.get(status, status).format(stack=stack)
+
+
+def _of_event(event: Event) -> Cause:
+    reason, where = _clean(event.reason), f"{of_event(event).what} {event.logical_id} in {event.stack}"
+    if reported := errors.read(reason):
+        entry = reported.entry
+        return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)
+    handler = _HANDLER.search(event.reason)
+    why, fix = _HANDLERS.get(handler[1], _NO_CAUSE) if handler else _NO_CAUSE
+    return Cause(where, "", reason, why, fix)

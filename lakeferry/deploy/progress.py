@@ -1,0 +1,136 @@
+"""Progress while CloudFormation works: a line for each stack and for what is slow, and one where nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from lakeferry.deployment.stacks import Event
+from lakeferry.output import Reporter, format_duration
+from lakeferry.plan.durations import USUAL, Phase
+from lakeferry.plan.resources import of_event
+
+#: Minutes: what may take so long has a line when it begins.
+_SLOW: Final = 5
+#: Seconds: what took so long has one when it is done.
+_NOTABLE: Final = 10.0
+#: Seconds without any event after which people begin to wonder.
+QUIET: Final = 300.0
+_CLEANING: Final = "_CLEANUP_IN_PROGRESS"
+_BACK: Final = "ROLLBACK"
+_NAMED: Final = 3
+
+
+@attrs.define
+class Stack:
+    """`under_way` are beginnings of what CloudFormation works at, by logical id."""
+
+    began: float
+    under_way: dict[str, Event] = attrs.field(factory=dict)
+    done: int = 0
+    is_over: bool = False
+
+
+@attrs.define
+class Progress:
+    """`say` is for what has happened, `tell` for what is happening. `stacks` are all, in the order of deploying."""
+
+    stacks: list[str]
+    phases: Mapping[str, Phase]
+    say: Reporter
+    report: Reporter
+    now: Callable[[], float]
+    seen: list[Event] = attrs.field(factory=list)
+    known: dict[str, Stack] = attrs.field(factory=dict)
+    _last: float = attrs.field(init=False)
+    _warned: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._last = self.now()
+
+    @property
+    def under_way(self) -> list[str]:
+        """Stacks that CloudFormation still works at, as far as we have seen."""
+        return [name for name, stack in self.known.items() if not stack.is_over]
+
+    def feed(self, events: Iterable[Event]) -> None:
+        """New ones, the oldest first."""
+        for event in events:
+            self.seen.append(event)
+            self._last, self._warned = self.now(), 0
+            stack = self.known.setdefault(event.stack, Stack(event.at))
+            if event.is_of_stack:
+                self._of_stack(event, stack)
+            else:
+                self._of_resource(event, stack)
+
+    def tick(self) -> None:
+        """Tells how far it is, and when nothing has moved for long."""
+        for name in self.under_way[-1:]:
+            stack = self.known[name]
+            slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
+            names = ", ".join(event.logical_id for event in slowest[:_NAMED])
+            self.report(
+                f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: {names or 'finishing'}"
+            )
+        quiet = int((self.now() - self._last) // QUIET)
+        if quiet > self._warned and self.under_way:
+            self._warned = quiet
+            self._warn(quiet * QUIET)
+
+    def _of_stack(self, event: Event, stack: Stack) -> None:
+        if event.status.endswith(_CLEANING):
+            return
+        took = format_duration(event.at - stack.began)
+        if event.has_begun and _BACK in event.status:
+            self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation takes back what it has done")
+        elif event.has_begun:
+            stack.began, stack.is_over, stack.done = event.at, False, 0
+            phase = self.phases.get(event.stack)
+            self.say(f"{self._numbered(event.stack)} …{f' ({phase})' if phase else ''}")
+        elif not stack.is_over:
+            stack.is_over = True
+            self.say(f"{self._numbered(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
+
+    def _of_resource(self, event: Event, stack: Stack) -> None:
+        usual = USUAL.get(of_event(event).kind, (0, 0))[1]
+        what = f"        {of_event(event).what} {event.logical_id}"
+        begun = stack.under_way.get(event.logical_id)
+        if event.has_begun:
+            stack.under_way.setdefault(event.logical_id, event)
+            if begun is None and usual >= _SLOW and event.status != "DELETE_IN_PROGRESS":
+                self.say(f"{what} …{_usually(event)}")
+            return
+        stack.done += 1
+        stack.under_way.pop(event.logical_id, None)
+        if event.has_failed:
+            self.say(f"{what} {event.status}")
+        elif begun and (usual >= _SLOW or (usual and event.at - begun.at >= _NOTABLE)):
+            self.say(f"{what} done in {format_duration(event.at - begun.at)}")
+
+    def _warn(self, quiet: float) -> None:
+        waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
+        waits = [
+            f"{of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
+            for event in waiting
+        ]
+        self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(waits) or 'the stack itself'}")
+
+    def _numbered(self, stack: str) -> str:
+        place = self.stacks.index(stack) + 1 if stack in self.stacks else "?"
+        return f"[{place}/{len(self.stacks)}] {stack}"
+
+
+_ENDED: Final = {
+    "CREATE_COMPLETE": "made",
+    "UPDATE_COMPLETE": "changed",
+    "ROLLBACK_COMPLETE": "taken back: nothing of it is left",
+    "UPDATE_ROLLBACK_COMPLETE": "taken back: it is as it was before",
+}
+
+
+def _usually(event: Event) -> str:
+    low, high = USUAL.get(of_event(event).kind, (0, 0))
+    return f" (usual {low:g}–{high:g} min)" if high else ""

@@ -1,0 +1,169 @@
+"""What an operator's command works with: a deployment and the clients of its three worlds, real ones and stand-ins alike."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+import boto3
+from botocore.config import Config
+
+from deployments import check, forms
+from deployments.check import BadFile, Plan
+from deployments.model import Deployment
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.output import program_name
+from lambdas import contract
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.shared.clock import Clock, Deadline, SystemClock
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.secrets import SecretStore
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+#: Where the deployed functions run, in a rehearsal: "here" bundles them for this machine.
+FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
+#: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
+PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
+_AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+
+
+@attrs.frozen
+class Addresses:
+    """Of the vendors' APIs; "" is the vendor's own. `functions` is "here" where the functions run on this machine."""
+
+    confluent: str = ""
+    catalog: str = ""
+    snowflake: str = ""
+    functions: str = ""
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> Addresses:
+        names = (contract.CONFLUENT_URL, contract.CATALOG_URL, contract.SNOWFLAKE_URL, FUNCTIONS)
+        return cls(*(environment.get(name, "") for name in names))
+
+    def context(self) -> list[str]:
+        """As `cdk` takes them."""
+        given = {
+            "confluent_url": self.confluent,
+            "catalog_url": self.catalog,
+            "snowflake_url": self.snowflake,
+            "functions": "here" if self.functions == "here" else "",
+        }
+        return [word for name, value in given.items() if value for word in ("-c", f"{name}={value}")]
+
+
+@attrs.frozen
+class DeploymentContext:
+    """Nothing is asked of anybody before it is needed. Everything here raises CommandFailed."""
+
+    plan: Plan
+    addresses: Addresses = Addresses()
+    clock: Clock = attrs.field(factory=SystemClock)
+    _clients: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
+    _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False, repr=False)
+
+    @property
+    def deployment(self) -> Deployment:
+        return self.plan.deployment
+
+    @property
+    def stage(self) -> str:
+        return self.deployment.deployment.stage
+
+    @property
+    def region(self) -> str:
+        return self.deployment.aws.region
+
+    @property
+    def stacks(self) -> list[str]:
+        """Names of the deployment's stacks, in the order in which they are deployed."""
+        parts = [part for part in PARTS if part != "snowflake" or self.deployment.uses_snowflake]
+        return [f"{self.deployment.prefix}-{part}" for part in parts]
+
+    @cached_property
+    def account(self) -> str:
+        """The AWS account that we are logged in to: the deployment's own, where its file names one."""
+        with translate_aws_errors("asking AWS who we are"):
+            found = str(self.client("sts").get_caller_identity()["Account"])
+        wanted = self.deployment.aws.account
+        if wanted and wanted != found:
+            message = f"AWS says that this is account {found}, and the deployment is that of {wanted}"
+            raise CommandFailed("AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage")
+        return found
+
+    def client(self, service: str) -> Any:
+        """boto3's client in the deployment's region."""
+        with self._lock:
+            if service not in self._clients:
+                with translate_aws_errors(f"preparing {service}"):
+                    self._clients[service] = self._session.client(service, config=_AWS)
+            return self._clients[service]
+
+    @cached_property
+    def _session(self) -> Any:
+        """One for all clients: what each would read from files is read once."""
+        return boto3.session.Session(region_name=self.region)
+
+    @property
+    def secrets(self) -> SecretStore:
+        return SecretStore(self.client("secretsmanager"))
+
+    @property
+    def deadline(self) -> Deadline:
+        """People stop a command themselves."""
+        return Deadline(self.clock, math.inf)
+
+    def confluent(self) -> Confluent:
+        """With the Cloud key of the deployment's file."""
+        key = self._secret("confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret))
+        return Confluent(
+            Session(self.deadline), self.clock, key, self.addresses.confluent or CONTROL_PLANE, self.addresses.catalog
+        )
+
+    def snowflake(self) -> Snowflake:
+        """As the deployer of the deployment's file, on the deployer's warehouse."""
+        given = self.deployment.snowflake
+        if given is None:
+            raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
+        key = self._secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
+        login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
+        return Snowflake(Session(self.deadline), self.clock, login, key, self.addresses.snowflake)
+
+    def context(self) -> list[str]:
+        """Return the arguments by which `cdk` makes this deployment."""
+        return ["-c", f"stage={self.stage}", *self.addresses.context()]
+
+    def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:
+        _ = self.account
+        try:
+            return read()
+        except LakeferryError as error:
+            hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
+            raise CommandFailed(error.row.code, error.what, hint) from None
+
+
+def load_deployment(stage: str) -> Plan:
+    """Raises CommandFailed with every mistake of the file."""
+    try:
+        return check.load_stage(stage)
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
+        if forms.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
+            hint = f"Make one with `{program_name()} init --stage {stage}`, or choose another stage"
+        raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
+
+
+@contextmanager
+def open_context(stage: str) -> Iterator[DeploymentContext]:
+    """The deployment of `deployments/<stage>.toml`, where the environment leads."""
+    yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))

@@ -1,0 +1,142 @@
+"""Logs of a deployment: what its functions and the runs of its exports wrote, found by what they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lambdas import contract
+from lambdas.shared.aws import error_code
+from lambdas.shared.redaction import redact
+
+#: Functions by what people call them: parts of the deployment, and handlers in them.
+FUNCTIONS: Final = {
+    "confluent": (("confluent",), (contract.CUSTOM_RESOURCE,)),
+    "snowflake": (("snowflake",), (contract.CUSTOM_RESOURCE,)),
+    "rotation": (("confluent", "snowflake"), (contract.ROTATE,)),
+    "notification": (("exports",), (contract.NOTIFY,)),
+    "watch": (("operations",), (contract.WATCH,)),
+}
+#: Of a Glue run, below the deployment's own prefix.
+_GLUE: Final = ("output", "error")
+#: Runs that are looked at for the newest: Glue documents no order of them.
+_RUNS: Final = 50
+_STREAMS: Final = 20
+_PAGE: Final = 1000
+#: What the Lambda service writes around each call: of functions that log JSON, objects whose type is of the platform.
+_AROUND: Final = re.compile(r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.')
+
+
+@attrs.frozen
+class Line:
+    """`at` is in seconds since 1970; `stream` is where CloudWatch keeps it."""
+
+    at: float
+    stream: str
+    text: str
+
+    @property
+    def moment(self) -> str:
+        return datetime.fromtimestamp(self.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+@attrs.frozen
+class Run:
+    """One of an export, or what functions wrote: then without an id."""
+
+    id: str
+    state: str
+    began: str
+    lines: list[Line]
+    place: str
+
+
+def sources(ctx: DeploymentContext) -> list[str]:
+    """Names that `of` takes."""
+    exports = [export.contract for export in ctx.deployment.exports]
+    there = [name for name in FUNCTIONS if name != "snowflake" or ctx.deployment.uses_snowflake]
+    return [*exports, *there]
+
+
+def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
+    """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
+    around each call count only with `everything`. Raises CommandFailed."""
+    if name not in sources(ctx):
+        message = f"nothing of this deployment that writes a log is called {name!r}"
+        raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
+    with translate_aws_errors(f"reading logs of {name}"):
+        if name not in FUNCTIONS:
+            return list(_of_export(ctx, name, last))
+        run = _of_functions(ctx, name)
+    lines = [line for line in run.lines if everything or not _AROUND.match(line.text)]
+    return [attrs.evolve(run, lines=lines[-last:])]
+
+
+def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
+    """In the order of time. Raises ClientError, BotoCoreError."""
+    pages = ctx.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
+    for page in pages:
+        yield from (_line(each, each.get("logStreamName", "")) for each in page["events"])
+
+
+def _of_functions(ctx: DeploymentContext, name: str) -> Run:
+    parts, handlers = FUNCTIONS[name]
+    there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
+    stacks = [deployed.require_part(ctx, part) for part in there]
+    groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(ctx, stack, handler)]
+    lines = _in_order(line for group in groups for line in _newest(ctx, group))
+    return Run("", "", "", lines, ", ".join(groups))
+
+
+def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
+    job, prefix = f"{ctx.deployment.prefix}-{name}", f"/aws-glue/{ctx.deployment.prefix}"
+    deployed.require_part(ctx, "exports")
+    most = max(last, _RUNS)
+    pages = ctx.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
+    runs = [run for page in pages for run in page["JobRuns"]]
+    for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
+        lines = _in_order(line for part in _GLUE for line in _of_run(ctx, f"{prefix}/{part}", run["Id"]))
+        yield Run(run["Id"], run["JobRunState"], run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"), lines, prefix)
+
+
+def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
+    """All lines of the run's own streams: the driver's is called like the run, those of executors begin so."""
+    client = ctx.client("logs")
+    for stream in _streams(client, group, logStreamNamePrefix=run_id):
+        pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
+        for page in pages:
+            yield from (_line(each, stream) for each in page["events"])
+
+
+def _newest(ctx: DeploymentContext, group: str) -> Iterator[Line]:
+    client = ctx.client("logs")
+    for stream in _streams(client, group, orderBy="LastEventTime", descending=True, limit=_STREAMS):
+        page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
+        yield from (_line(each, stream) for each in page["events"])
+
+
+def _streams(client: Any, group: str, **asked: Any) -> list[str]:
+    try:
+        return [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group, **asked)["logStreams"]]
+    except ClientError as error:
+        if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
+            return []
+        raise
+
+
+def _in_order(lines: Iterable[Line]) -> list[Line]:
+    """Of time; lines of the same moment stay as they were written."""
+    return sorted(lines, key=lambda line: line.at)
+
+
+def _line(event: dict[str, Any], stream: str) -> Line:
+    return Line(event["timestamp"] / 1000, stream, redact(event["message"].rstrip("\n")))

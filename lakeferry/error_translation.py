@@ -1,0 +1,99 @@
+"""What any exception is to the user of a command: an error of ours, one of AWS's, or something that nobody foresaw."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from botocore import exceptions as boto
+from botocore.exceptions import BotoCoreError, ClientError
+
+from glue_jobs.errors import ExportError
+from lakeferry import errors
+from lakeferry.errors import CommandFailed
+from lakeferry.local.bootstrap import ROOT
+from lambdas.shared import errors as lambda_errors
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import redact
+
+#: What boto3 raises where nobody is logged in, or no longer.
+_LOGGED_OUT: Final = (
+    boto.NoCredentialsError,
+    boto.PartialCredentialsError,
+    boto.CredentialRetrievalError,
+    boto.ProfileNotFound,
+    boto.SSOError,
+    boto.TokenRetrievalError,
+    boto.UnauthorizedSSOTokenError,
+)
+TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
+
+
+def as_failure(error: Exception) -> CommandFailed:
+    """Holds no secret, whatever the exception holds."""
+    if isinstance(error, LakeferryError):
+        why = errors.entry(error.row.code).cause
+        return CommandFailed(error.row.code, f"{error.doing}{error.what}", why=why, trace=trace_of(error))
+    if isinstance(error, ExportError):
+        return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
+    if isinstance(error, BotoCoreError | ClientError):
+        return _of_aws(error)
+    return _unexpected(error)
+
+
+def trace_of(error: Exception) -> str:
+    return redact("".join(traceback.format_exception(error)))
+
+
+def _of_aws(error: BotoCoreError | ClientError) -> CommandFailed:
+    try:
+        with translate_aws_errors(f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"):
+            raise error
+    except CommandFailed as failure:
+        failure.trace = trace_of(error)
+        return failure
+
+
+def _unexpected(error: Exception) -> CommandFailed:
+    trace, kept = trace_of(error), False
+    try:
+        TRACE.parent.mkdir(exist_ok=True)
+        TRACE.write_text(trace, encoding="utf-8")
+        kept = True
+    except OSError:
+        pass  # a folder that may not be written must not hide what happened
+    place = str(TRACE.relative_to(ROOT)) if kept else ""
+    hint = f"Report it with {place}, which holds no secret" if kept else "Run it again with --verbose and report what it shows"
+    message = f"unexpected error: {type(error).__name__}{_where(error)}"
+    return CommandFailed("UNEXPECTED", message, hint, details={"trace": place}, trace=trace)
+
+
+def _where(error: Exception) -> str:
+    """The last place of ours that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
+    return f" in {Path(ours[-1].filename).relative_to(ROOT)}, line {ours[-1].lineno}" if ours else ""
+
+
+@contextmanager
+def translate_aws_errors(doing: str) -> Iterator[None]:
+    """Turns what boto3 raises into CommandFailed."""
+    try:
+        yield
+    except _LOGGED_OUT as error:
+        message = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
+        raise CommandFailed("AWS-CREDENTIALS", message) from None
+    except ClientError as error:
+        raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
+    except BotoCoreError as error:
+        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}") from None
+
+
+def _refused(doing: str, code: str) -> CommandFailed:
+    if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
+        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
+    hint = "Check what the role that you are logged in with may do"
+    return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {code}", hint)

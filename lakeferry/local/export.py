@@ -1,0 +1,214 @@
+"""Runs an export for a command: progress while it runs, files on disk afterwards, and what the record says in words."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+from pyspark.sql import SparkSession
+
+from glue_jobs import arguments, export, runs
+from glue_jobs.errors import ExportError
+from glue_jobs.runs import RunRecord
+from glue_jobs.store import Bucket, aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.local import class_archive
+from lakeferry.local import spark as local_spark
+from lakeferry.local.target import ExportTarget
+from lakeferry.output import Output
+from stacks.assets import BuildFailed, glue_zip
+
+#: What a window's state means, in words.
+STATES = {
+    "published": "published",
+    "unchanged": "unchanged",
+    "superseded": "a newer run was faster",
+    "skipped": "empty, skipped",
+    "late": "waits for data",
+    "dry_run": "dry run",
+    "blocked": "kept back",
+    "failed": "failed",
+}
+
+
+@contextmanager
+def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
+    """A block that may run exports on this Spark master. Raises CommandFailed."""
+    try:
+        java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
+    except local_spark.BadMaster as error:
+        raise CommandFailed("SPARK-MASTER", str(error)) from None
+    except (local_spark.NotSetUp, BuildFailed) as error:
+        raise CommandFailed("NOT-SET-UP", str(error)) from None
+    try:
+        with logged(output):
+            yield
+    finally:
+        if not class_archive.exists(java_home):
+            output.info("archiving Java's classes, once, so that later starts are quicker …")
+        with output.step("stopping Java"):
+            local_spark.end(java_home)
+
+
+@contextmanager
+def logged(output: Output) -> Iterator[None]:
+    """What the job logs, causes of unexpected errors among it, is shown with --verbose only."""
+    handler = logging.Handler()
+    handler.emit = lambda record: output.debug(handler.format(record))  # type: ignore[method-assign]
+    job, root = logging.getLogger("lakeferry.export"), logging.getLogger()
+    job.addHandler(handler)
+    job.propagate = False
+    root.addFilter(_is_no_interrupt)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_no_interrupt)
+        job.propagate = True
+        job.removeHandler(handler)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """py4j writes the trace of a Ctrl-C to the root logger, and then raises it."""
+    return not str(record.msg).startswith("KeyboardInterrupt while sending command")
+
+
+def run(output: Output, target: ExportTarget, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
+    """Raises CommandFailed where nothing could be begun. Trouble of single windows is in the record."""
+    try:
+        args = arguments.parse([*target.arguments(), *words], now=runs.utc_now())
+        with _progress(output, title) as tell:
+            return export.run(args, on_phase=tell, spark=session)
+    except ExportError as error:
+        raise CommandFailed(error.code, error.what, error.remedy) from None
+
+
+def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
+    """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files. Raises CommandFailed."""
+    bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
+    shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
+    try:
+        return [file for window in shown for file in _download_window(bucket, record, window, out)]
+    except OSError as error:
+        message = f"{error.filename or out} can't be written: {error.strerror}"
+        raise CommandFailed("OUT-FOLDER", message) from None
+    except ExportError as error:
+        raise CommandFailed(error.code, error.what, error.remedy) from None
+
+
+def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], out: Path) -> list[Path]:
+    folder = out / record.export / str(window["window"])
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
+    targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
+    for key, target, _ in targets:
+        with aws_errors(f"reading s3://{bucket.name}/{key}"):
+            bucket.s3.download_file(bucket.name, key, str(target))
+    data = [target for _, target, is_data in targets if is_data]
+    for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):
+        old.unlink()  # parts of a former run may be more than those of this one
+    return data
+
+
+def summary(record: RunRecord) -> list[list[str]]:
+    """A line a window: export, window, state, rows, totals."""
+    return [
+        [record.export, str(w["window"]), STATES[w["state"]], _rows(w), _headline(w) or str(w.get("reason") or "")]
+        for w in sorted(record.windows, key=lambda window: str(window["window"]))
+    ]
+
+
+def left_out(record: RunRecord) -> list[str]:
+    """A line for each window of which events or lines did not become rows: how many, and why."""
+    windows = sorted(record.windows, key=lambda window: str(window["window"]))
+    counted = [(window["window"], _left_out(window["rows"])) for window in windows if "rows" in window]
+    return [f"{record.export} {label} left out: {' · '.join(counts)}" for label, counts in counted if counts]
+
+
+def _left_out(rows: dict[str, Any]) -> list[str]:
+    if rows["withheld"]:
+        return ["the only group, which is too small to be shown"]
+    events, lines = rows["events"], rows["lines"]
+    counts = [
+        (events["duplicates"], "duplicates"),
+        (events["filtered"], "filtered events"),
+        (events["undated"], "events without a valid time"),
+        (events["unkeyed"], "events without a key"),
+        (lines["filtered"], "filtered lines"),
+        (lines["suppressed"], "lines of groups too small to be shown"),
+        # Events of other windows are no loss, but they explain an empty file.
+        (0 if rows["rows"] else events["outside_window"], "events of other windows"),
+    ]
+    return [f"{what} {count:,}" for count, what in counts if count]
+
+
+def notes(record: RunRecord) -> list[str]:
+    """What a reader should know of each window, as its manifest says it: texts that were cut, bytes that were replaced."""
+    return [f"{record.export} {w['window']}: {note}" for w in record.windows for note in w.get("notes", [])]
+
+
+def trouble(record: RunRecord) -> CommandFailed | None:
+    """How a command ends whose run had windows that failed, were kept back or wait."""
+    bad = [window for window in record.windows if window.get("exit_code")]
+    if bad:
+        worst = max(bad, key=lambda window: int(window["exit_code"]))
+        return CommandFailed(worst["code"], worst["reason"], worst["remedy"], details=record.windows)
+    if record.windows and all(window["state"] == "late" for window in record.windows):
+        return CommandFailed("EXPORT-LATER", str(record.windows[0]["reason"]))
+    return None
+
+
+def _rows(window: dict[str, Any]) -> str:
+    return f"{window['rows']['rows']:,}" if "rows" in window else ""
+
+
+def _headline(window: dict[str, Any]) -> str:
+    shown = [f"{one['title'].lower()} {Decimal(one['total']):,}{_unit(one)}" for one in window.get("headline", [])]
+    return " · ".join(shown)
+
+
+def _unit(number: dict[str, Any]) -> str:
+    """Not where the title says it already."""
+    unit, title = number["unit"], number["title"].lower()
+    return f" {unit}" if unit and unit.lower() not in title else ""
+
+
+@contextmanager
+def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]]:
+    """Phases with the time since the start, and Spark's tasks while it works."""
+    started = time.monotonic()
+    now: dict[str, str] = {"phase": "starting"}
+    done = threading.Event()
+    with output.step(title) as update:
+
+        def watch() -> None:
+            while not done.wait(0.5):
+                update(f"{time.monotonic() - started:.0f} s  {now['phase']}  {_tasks()}")
+
+        def tell(window: str, phase: str) -> None:
+            now["phase"] = f"{window}: {phase}"
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        if output.is_interactive:
+            watcher.start()
+        try:
+            yield tell
+        finally:
+            done.set()
+            if watcher.is_alive():
+                watcher.join()
+
+
+def _tasks() -> str:
+    session = SparkSession.getActiveSession()
+    if session is None:
+        return ""
+    tracker = session.sparkContext.statusTracker()
+    stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
+    return " ".join(f"[{stage.numCompletedTasks}/{stage.numTasks} tasks]" for stage in stages)

@@ -1,0 +1,113 @@
+"""Where exports and queries work: in the AWS that the environment names, or in what the last demo left."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import attrs
+import boto3
+
+from lakeferry.errors import CommandFailed
+from lakeferry.local.bootstrap import ROOT
+
+STATE = ROOT / ".lakeferry"
+DEMO_STATE = STATE / "demo"
+VARIABLES = {
+    "bucket": "LAKEFERRY_BUCKET",
+    "database": "LAKEFERRY_DATABASE",
+    "prefix": "LAKEFERRY_PREFIX",
+    "pseudonym_secret": "LAKEFERRY_PSEUDONYM_SECRET",
+    "aggregates_database": "LAKEFERRY_AGGREGATES_DATABASE",
+}
+
+
+@attrs.frozen
+class ExportTarget:
+    """Names of what an export works with. `embedded_url` is that of the running embedded AWS, "" for a real one."""
+
+    bucket: str
+    database: str
+    prefix: str = "exports"
+    pseudonym_secret: str = "lakeferry/pseudonyms"  # noqa: S105 - a name
+    aggregates_database: str = "lakeferry"
+    embedded_url: str = ""
+
+    @property
+    def source(self) -> str:
+        """Which AWS answers, in words for users."""
+        if self.embedded_url:
+            return "the last demo in this clone (embedded AWS)"
+        region = boto3.session.Session().region_name or "no region"
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        at = f" at {endpoint}" if endpoint else ""
+        return f"database {self.database} and bucket {self.bucket} in {region}, of the AWS that the environment names{at}"
+
+    @property
+    def warehouse(self) -> str:
+        """Where tables of ours go."""
+        return f"s3://{self.bucket}/warehouse"
+
+    def arguments(self) -> list[str]:
+        """As the job takes them."""
+        return [
+            *("--bucket", self.bucket),
+            *("--database", self.database),
+            *("--prefix", self.prefix),
+            *("--warehouse", self.warehouse),
+            *("--pseudonym-secret", self.pseudonym_secret),
+            *("--aggregates-database", self.aggregates_database),
+        ]
+
+
+def from_environment(environment: Mapping[str, str]) -> ExportTarget:
+    """Raises CommandFailed with all variables that are missing."""
+    missing = [VARIABLES[name] for name in ("bucket", "database") if not environment.get(VARIABLES[name])]
+    if missing:
+        raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
+    given = {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
+    return ExportTarget(**given)
+
+
+def replace_environment(values: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - values.keys():
+        del os.environ[name]
+    os.environ.update(values)
+
+
+@contextmanager
+def in_environment(values: Mapping[str, str]) -> Iterator[None]:
+    """`values` are the whole environment of this process meanwhile."""
+    before = dict(os.environ)
+    replace_environment(values)
+    try:
+        yield
+    finally:
+        replace_environment(before)
+
+
+def require_writable(out: Path) -> None:
+    """Raises CommandFailed where files can't be written to `out`. Leaves nothing behind."""
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        hint = "Name another folder with --out; nothing was done"
+        raise CommandFailed("OUT-FOLDER", f"{out} can't be written: {error.strerror}", hint) from None
+    finally:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def relative(path: Path) -> str:
+    """As a user in this folder would write it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

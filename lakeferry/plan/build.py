@@ -1,0 +1,85 @@
+"""Makes a plan: synthesises, asks what is deployed, compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Reporter
+from lakeferry.plan import cost, durations, permissions, references, templates
+from lakeferry.plan.difference import Comparison
+from lakeferry.plan.render import Plan, Setting
+from lakeferry.plan.templates import Wanted
+from lambdas.shared.redaction import redact
+
+#: Of the command line, where it fails.
+_LAST_LINES: Final = 5
+
+
+def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
+    """`repair` is what `repair_of` makes. Raises CommandFailed."""
+    report("templates")
+    try:
+        cdk.synth(lambda _: None, deployments, repair)
+    except CliFailed as failed:
+        last = "\n".join(failed.lines[-_LAST_LINES:])
+        hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows all of them"
+        raise CommandFailed("SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
+
+
+def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
+    """Of templates that are synthesised. Raises CommandFailed."""
+    report("what is deployed")
+    standing = stacks.read(ctx)
+    wanted = templates.read(cdk.folder, ctx.stacks)
+    report("what differs")
+    begun = {name: stack for name, stack in standing.items() if stack.is_active}
+    changes = Comparison(ctx.region, wanted, begun).changes()
+    with translate_aws_errors("asking how long the last deployment took"):
+        phases = [durations.phase(stack.name, changes, _last(ctx, standing.get(stack.name))) for stack in wanted]
+    return Plan(
+        prefix=ctx.deployment.prefix,
+        account=ctx.account,
+        region=ctx.region,
+        changes=changes,
+        permissions=permissions.compare(wanted, begun),
+        settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
+        phases=[phase for phase in phases if phase],
+        cost=cost.estimate(ctx.plan),
+        standing=list(standing),
+        unwanted=[name for name in standing if name not in ctx.stacks],
+    )
+
+
+def _last(ctx: DeploymentContext, standing: Stack | None) -> float | None:
+    return durations.last(ctx.client("cloudformation"), standing.id) if standing else None
+
+
+def _settings(wanted: Wanted, standing: Stack) -> Iterator[Setting]:
+    """What of the stack itself differs."""
+    yield from _mapped(wanted.name, "tag", standing.tags, wanted.tags)
+    before, after = (_outputs(template) for template in (standing.template, wanted.template))
+    yield from _mapped(wanted.name, "output", before, after)
+    if standing.is_protected != wanted.is_protected:
+        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (standing, wanted)))
+
+
+def _outputs(template: Mapping[str, Any]) -> dict[str, str]:
+    return {name: redact(references.shown(one.get("Value"), {})) for name, one in template.get("Outputs", {}).items()}
+
+
+def _mapped(stack: str, what: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Setting]:
+    for name in dict.fromkeys([*before, *after]):
+        if before.get(name) != after.get(name):
+            yield Setting(stack, f"{what} {name}", before.get(name, "nothing"), after.get(name, "nothing"))
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"

@@ -1,0 +1,190 @@
+"""What a deployment file will cost a month, before anything is made: a range for what runs by itself, and rates for use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import attrs
+
+from deployments.check import Plan
+from deployments.model import Deployment, Export
+from exports import cron
+from lakeferry.plan import prices
+
+HOURS: Final = 730.0
+#: Thirty days without a change of clocks in most zones, to count how often exports run.
+_COUNTED_FROM: Final = datetime(2026, 6, 1, tzinfo=UTC)
+_DAYS: Final = 30
+_DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
+#: What an hour of a warehouse takes.
+_CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
+#: Keys of Confluent that a deployment keeps, each in a secret of its own. A test holds it against the templates.
+_CONFLUENT_KEYS: Final = 8
+
+LEFT_OUT: Final = (
+    "Tableflow, which Confluent bills by topic and hour and by GB: its price is not public in a form that could be read",
+    "Datagen connectors, by task and hour, and Stream Governance beyond what its package includes",
+    "eCKUs beyond the first, where max_ecku is not set",
+    "data: GB through topics, kept in S3, sent between regions or to the internet",
+    "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: cents at this size",
+    "differences between regions and editions, discounts, commitments, free tiers, support plans and taxes",
+    "resources that exist already: an environment, or a Snowflake warehouse, that others use too",
+)
+
+
+@attrs.frozen
+class Line:
+    """USD a month, from `low` to `high`; `why` says how they were reckoned."""
+
+    what: str
+    low: float
+    high: float
+    why: str
+    prices: tuple[str, ...]
+
+
+@attrs.frozen
+class Rate:
+    """What each further use costs, which no file tells the amount of."""
+
+    what: str
+    low: float
+    high: float
+    prices: tuple[str, ...]
+
+
+@attrs.frozen
+class Estimate:
+    lines: list[Line]
+    rates: list[Rate]
+
+    @property
+    def low(self) -> float:
+        return sum(line.low for line in self.lines)
+
+    @property
+    def high(self) -> float:
+        return sum(line.high for line in self.lines)
+
+    @property
+    def used(self) -> list[prices.Price]:
+        """The prices behind it, in the table's order."""
+        behind: list[Line | Rate] = [*self.lines, *self.rates]
+        names = {name for each in behind for name in each.prices}
+        return [price for name, price in prices.table().items() if name in names]
+
+
+def estimate(plan: Plan) -> Estimate:
+    deployment = plan.deployment
+    lines = [*_confluent(deployment), *_exports(deployment), *_standing(plan)]
+    return Estimate(lines, list(_rates(deployment)))
+
+
+def runs_a_month(export: Export) -> int:
+    """How often its schedule comes in thirty days."""
+    schedule, end = cron.parse(export.cron, export.zone), _COUNTED_FROM + timedelta(days=_DAYS)
+    count, time = 0, schedule.after(_COUNTED_FROM)
+    while time is not None and time <= end:
+        count, time = count + 1, schedule.after(time)
+    return count
+
+
+def _confluent(deployment: Deployment) -> Iterator[Line]:
+    wanted = deployment.confluent
+    most = wanted.max_ecku or 1
+    limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; max_ecku bounds how far it may grow"
+    if wanted.cluster_type == "Standard":
+        high = max(prices.usd("confluent_standard_month"), most * HOURS * prices.usd("confluent_standard_ecku_hour"))
+        used = ("confluent_standard_month", "confluent_standard_ecku_hour")
+        yield Line("Kafka cluster, Standard", prices.usd("confluent_standard_month"), high, limit, used)
+    else:
+        high = (most - 1) * HOURS * prices.usd("confluent_basic_ecku_hour")
+        yield Line("Kafka cluster, Basic", 0.0, high, f"the first eCKU is free; {limit}", ("confluent_basic_ecku_hour",))
+    if deployment.statements:
+        rate = HOURS * prices.usd("flink_cfu_hour")
+        why = f"all month, from one CFU for all to flink_max_cfu = {wanted.flink_max_cfu}"
+        yield Line(
+            f"Flink statements ({len(deployment.statements)})", rate, rate * wanted.flink_max_cfu, why, ("flink_cfu_hour",)
+        )
+
+
+def _exports(deployment: Deployment) -> Iterator[Line]:
+    aws = deployment.aws
+    dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
+    for export in deployment.exports:
+        runs = runs_a_month(export)
+        minute = runs * dpus * prices.usd("glue_dpu_hour") / 60
+        why = f"{runs} runs of {dpus:g} DPU, from 1 minute to the time limit of {aws.glue_timeout_minutes}"
+        yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, ("glue_dpu_hour",))
+
+
+def _standing(plan: Plan) -> Iterator[Line]:
+    """What AWS bills by the month, whether or not anything happens."""
+    secrets, keys = counted_secrets(plan), counted_keys(plan)
+    yield _by_month("Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key")
+    yield _by_month("KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3)
+    yield _by_month(
+        "Metrics of the watch", counted_metrics(plan.deployment), "metric_month", "one for each thing and one for all"
+    )
+    yield _by_month("Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, one for dead letters")
+    yield _by_month("Dashboard", 1, "dashboard_month", "free below three in an account")
+
+
+def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
+    """`most` is what one may come to: a KMS key's material is kept, and billed, when it is replaced, twice at most."""
+    amount = count * prices.usd(price)
+    return Line(f"{what} ({count})", amount, amount * most, why, (price,))
+
+
+def counted_secrets(plan: Plan) -> int:
+    deployment = plan.deployment
+    return _CONFLUENT_KEYS + int(deployment.uses_snowflake) + int(deployment.aws.pseudonym_secret is None)
+
+
+def counted_keys(plan: Plan) -> int:
+    """Those of Confluent's keys, of alarms, of the jobs' logs, of Snowflake's users and of the pseudonymisation key."""
+    return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
+
+
+def counted_alarms(deployment: Deployment) -> int:
+    """For each metric that the watch emits, for what it could not measure, for dead letters, and for each function."""
+    vendors = 1 + int(deployment.uses_snowflake)
+    functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 2
+    return len(set(_metrics(deployment))) + 2 + functions
+
+
+def counted_metrics(deployment: Deployment) -> int:
+    emitted = list(_metrics(deployment))
+    return len(emitted) + len(set(emitted)) + 1  # what it could not measure
+
+
+def _metrics(deployment: Deployment) -> Iterator[str]:
+    """The name of each metric as often as there are things that it is emitted for."""
+    for topic in deployment.tables:
+        yield from ("TopicAgeHours", "TableflowStopped")
+        if topic.tableflow and topic.tableflow.in_glue:
+            yield from ("IcebergAgeHours", "GlueAgeHours")
+        if deployment.uses_snowflake and topic.tableflow and topic.tableflow.snowflake_table:
+            yield "SnowflakeAgeHours"
+    for _ in deployment.exports:
+        yield from ("ExportLateHours", "RecipientsUnconfirmed")
+    secrets = _CONFLUENT_KEYS + int(deployment.uses_snowflake)
+    yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
+    yield from ["DeployerKeyAgeDays"] * (1 + int(deployment.uses_snowflake))
+    yield "RowsSkipped"
+
+
+def _rates(deployment: Deployment) -> Iterator[Rate]:
+    yield _rate("a GB written to or read from a topic", "confluent_gb")
+    yield _rate("a GB kept in topics for a month", "confluent_gb_month")
+    yield _rate("a TB that a query of Athena reads", "athena_tb")
+    if deployment.snowflake is not None and deployment.uses_snowflake:
+        size, used = deployment.snowflake.warehouse_size, ("snowflake_credit_low", "snowflake_credit_high")
+        low, high = (_CREDITS[size] * prices.usd(price) for price in used)
+        yield Rate(f"an hour in which Snowflake's warehouse works ({size})", low, high, used)
+
+
+def _rate(what: str, price: str) -> Rate:
+    return Rate(what, prices.usd(price), prices.usd(price), (price,))

@@ -1,0 +1,131 @@
+"""What a deployment changes in who may do what: statements of IAM, key, bucket, queue and topic policies, added and removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.deployment.stacks import Stack
+from lakeferry.plan import references
+from lakeferry.plan.references import Exports
+from lakeferry.plan.resources import Resource, of_template
+from lakeferry.plan.templates import Wanted
+
+_ALLOW: Final = "Allow"
+_DENY: Final = "Deny"
+_LAMBDA: Final = "AWS::Lambda::Permission"
+#: The parts of a statement that say what it is about, and the word that each is written with.
+_SCOPE: Final = (("Principal", "to"), ("NotPrincipal", "to all but"), ("Resource", "on"), ("NotResource", "on all but"))
+
+
+@attrs.frozen(order=True)
+class Permission:
+    """One action of one statement. `scope` is to whom, on what and under which condition."""
+
+    effect: str
+    scope: str
+    action: str
+
+
+@attrs.frozen
+class PermissionChange:
+    """Of one resource. `broadens` where more becomes allowed, or less denied."""
+
+    stack: str
+    logical_id: str
+    type: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    broadens: bool
+
+
+def compare(wanted: Sequence[Wanted], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
+    """Of all stacks that are wanted, whole: nothing is cut or left out."""
+    given = references.exports({stack.name: stack.template for stack in wanted})
+    return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
+
+
+def _of_stack(stack: Wanted, standing: Stack | None, given: Exports) -> Iterator[PermissionChange]:
+    before = {one.logical_id: one for one in of_template(stack.name, standing.template)} if standing else {}
+    after = {one.logical_id: one for one in of_template(stack.name, stack.template)}
+    for logical_id in dict.fromkeys([*after, *before]):
+        old, new = (_of_resource(each.get(logical_id), given) for each in (before, after))
+        if old != new:
+            added, removed = new - old, old - new
+            yield PermissionChange(
+                stack.name,
+                logical_id,
+                (after.get(logical_id) or before[logical_id]).type,
+                tuple(_lines(added)),
+                tuple(_lines(removed)),
+                any(one.effect == _ALLOW for one in added) or any(one.effect == _DENY for one in removed),
+            )
+
+
+def _of_resource(resource: Resource | None, given: Exports) -> set[Permission]:
+    if resource is None or not resource.type.startswith("AWS::"):
+        return set()
+    properties = resource.properties
+    found = set(_of_documents(properties, given))
+    if resource.type == _LAMBDA:
+        source = properties.get("SourceArn")
+        principal, function = (references.whole(properties.get(name), given) for name in ("Principal", "FunctionName"))
+        scope = f"to {principal} on {function}"
+        where = f" if it comes from {references.whole(source, given)}" if source else ""
+        found.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
+    for arn in properties.get("ManagedPolicyArns") or []:
+        found.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
+    if boundary := properties.get("PermissionsBoundary"):
+        found.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
+    return found
+
+
+def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
+    """Of every policy document, wherever it is among the properties."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _of_documents(each, given)
+    elif isinstance(value, Mapping):
+        if "Statement" in value:
+            for statement in _listed(value["Statement"]):
+                yield from _of_statement(statement, given)
+        else:
+            yield from _of_documents(list(value.values()), given)
+
+
+def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
+    """One for each combination of action, principal and resource, so that an order or a grouping is no change."""
+    condition = statement.get("Condition")
+    where = f" if {json.dumps(condition, ensure_ascii=False, sort_keys=True)}" if condition else ""
+    scopes = [""]
+    for name, word in _SCOPE:
+        if name in statement:
+            scopes = [f"{scope} {word} {each}" for scope in scopes for each in _written(statement[name], given)]
+    actions = [
+        *_written(statement.get("Action", []), given),
+        *(f"all but {each}" for each in _written(statement.get("NotAction", []), given)),
+    ]
+    effect = str(statement.get("Effect", _ALLOW))
+    yield from (Permission(effect, f"{scope}{where}".strip(), action) for scope in scopes for action in actions)
+
+
+def _written(value: Any, given: Exports) -> list[str]:
+    if isinstance(value, Mapping) and not references.is_function(value):
+        return [f"{name} {each}" for name, inner in value.items() for each in _written(inner, given)]
+    return [references.whole(each, given) for each in _listed(value)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _lines(permissions: Iterable[Permission]) -> Iterator[str]:
+    """One for each scope, with all its actions."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for one in sorted(permissions):
+        grouped.setdefault((one.effect, one.scope), []).append(one.action)
+    for (effect, scope), actions in grouped.items():
+        yield f"{effect.lower()} {', '.join(actions)} {scope}".strip()

@@ -1,0 +1,80 @@
+"""What a rehearsal leaves: one offline page for people, one document for programs."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from rehearsal.check import Phase
+
+NOT_PROVEN: Final = (
+    "that AWS, Confluent Cloud and Snowflake answer as their stand-ins do: these know what the vendors document, and no live "
+    "account was asked",
+    "how long the vendors take: their waiting is cut to a few thousandths, and the embedded AWS makes resources in an instant",
+    "quotas, service control policies and permission boundaries of your accounts, and what your network lets through",
+    "what it costs: `lakeferry cost` estimates it from list prices",
+    "that mails arrive: they end in an inbox of the embedded AWS",
+    "speed and memory on Glue's workers: the job runs on real Spark, in one process on this machine",
+    "Kafka's own protocol: records come from the simulated Datagen connector, through real Flink",
+    "alarms, dashboards and budgets: they are made, and nothing raises them here",
+)
+_STYLE: Final = """
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{max-width:62rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;width:100%;margin:1rem 0 2rem}
+th,td{text-align:left;vertical-align:top;padding:.4rem .8rem .4rem 0;border-bottom:1px solid #8886}
+td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.wrong{white-space:pre-wrap;border-left:4px solid #c33;padding-left:1rem}
+@media print{body{margin:0;max-width:none}}
+"""
+
+
+def written(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
+    """The document; also as out/rehearsal.json and out/rehearsal.html."""
+    failed = [phase for phase in phases if phase.failure]
+    document = {
+        "proven": not failed,
+        "seconds": round(seconds, 1),
+        "phases": [{**attrs.asdict(phase), "seconds": round(phase.seconds, 1)} for phase in phases],
+        "not_proven": list(NOT_PROVEN),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "rehearsal.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "rehearsal.html").write_text(page(phases, seconds), encoding="utf-8")
+    return document
+
+
+def page(phases: Sequence[Phase], seconds: float) -> str:
+    proofs = [(phase.name, proof.claim, proof.seen) for phase in phases for proof in phase.proofs]
+    wrong = "".join(f"<p class=wrong>{html.escape(f'{each.name}: {each.failure}')}</p>" for each in phases if each.failure)
+    verdict = "not all was proven" if wrong else f"{len(proofs)} claims proven"
+    timed = [(phase.name, f"{phase.seconds:.1f} s") for phase in phases]
+    return "".join(
+        (
+            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+            f"<title>Rehearsal: {verdict}</title><style>{_STYLE}</style><body>",
+            f"<h1>Rehearsal: {verdict}</h1>{wrong}",
+            "<h2>Proven</h2>",
+            _table(("phase", "claim", "seen"), proofs),
+            f"<h2>Phases</h2><p>{seconds:.0f} s in all.</p>",
+            _table(("phase", "time"), timed, numeric=1),
+            "<h2>What a rehearsal can't prove</h2><ul>",
+            *(f"<li>{html.escape(each)}</li>" for each in NOT_PROVEN),
+            "</ul>",
+        )
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
+    top = "".join(f"<th>{html.escape(each)}</th>" for each in head)
+    body = "".join("<tr>" + "".join(_cell(cell, place == numeric) for place, cell in enumerate(row)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str, numeric: bool) -> str:
+    return f"<td{' class=n' if numeric else ''}>{html.escape(text)}</td>"

@@ -1,0 +1,142 @@
+"""Constructs by themselves, in a stack that is nothing of ours."""
+
+from __future__ import annotations
+
+import assembly_kit  # noqa: F401  (finds Node for CDK)
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Match, Template
+from constructs import Construct
+
+from deployments import check
+from lambdas import contract
+from lambdas.confluent.properties import AclProps, TopicProps
+from stacks.constructs.cleanup import CleanupOnDestroy
+from stacks.constructs.function import FunctionSchedule, PythonFunction
+from stacks.constructs.rotation import KeyRotation
+from stacks.constructs.secrets import StackSecrets
+from stacks.constructs.vendor import VendorProvider, VendorResource
+
+
+@pytest.fixture(scope="module")
+def deployment():
+    return check.load_stage("dev").deployment
+
+
+@pytest.fixture
+def stack():
+    return Stack(App(context={"repair": "7:Bare/OrdersTopic"}), "Bare")
+
+
+@pytest.fixture
+def provider(stack, deployment):
+    return VendorProvider(stack, "Vendor", deployment=deployment, environment={}, statements=[])
+
+
+def topic(**more):
+    return TopicProps(environment_id="env-1", cluster_id="lkc-1", credentials="secret", topic="orders", **more)
+
+
+def properties(stack, kind):
+    (body,) = Template.from_stack(stack).find_resources(kind).values()
+    return body["Properties"]
+
+
+def test_a_function_traces_and_logs_json_and_may_do_no_more_than_that(stack, deployment):
+    function = PythonFunction(
+        stack, "Function", deployment=deployment, handler="a.b", purpose="tries", environment={}, statements=[]
+    )
+    FunctionSchedule(stack, "Schedule", function=function, cron="0 * * * ? *", purpose="calls")
+    body = properties(stack, "AWS::Lambda::Function")
+    assert body["TracingConfig"] == {"Mode": "Active"}
+    assert body["LoggingConfig"]["LogFormat"] == "JSON"
+    Template.from_stack(stack).has_resource_properties(
+        "AWS::IAM::Role",
+        {
+            "AssumeRolePolicyDocument": Match.object_like(
+                {"Statement": [Match.object_like({"Principal": {"Service": "lambda.amazonaws.com"}})]}
+            ),
+            "Policies": [
+                Match.object_like(
+                    {"PolicyDocument": {"Statement": [Match.object_like({"Sid": sid}) for sid in ("WriteOwnLog", "SendTraces")]}}
+                )
+            ],
+        },
+    )
+
+
+def test_a_provider_is_one_function_of_ours_and_three_of_the_framework(stack, provider):
+    functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
+    assert len(functions) == 4
+    assert sum(body["Properties"]["Handler"] == contract.CUSTOM_RESOURCE for body in functions) == 1
+    for body in functions:
+        assert body["Properties"]["TracingConfig"] == {"Mode": "Active"}
+        assert body["Properties"]["LoggingConfig"]["LogFormat"] == "JSON"
+
+
+def test_a_resource_is_called_by_its_id_at_whatever_depth(stack, provider):
+    deep = Construct(Construct(stack, "One"), "Two")
+    VendorResource(deep, "OrdersTopic", provider=provider, props=topic())
+    assert Template.from_stack(stack).find_resources("Custom::LakeferryTopic").keys() == {"OrdersTopic"}
+
+
+def test_a_template_says_what_differs_from_the_defaults(stack, provider):
+    VendorResource(stack, "Orders", provider=provider, props=topic(partitions=3, config={}))
+    body = properties(stack, "Custom::LakeferryTopic")
+    assert {name: value for name, value in body.items() if not name.startswith("Service")} == {
+        "kind": "topic", "environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "secret", "topic": "orders",
+        "partitions": 3,
+    }  # fmt: skip
+
+
+def test_outputs_are_attributes_and_dependencies_hold(stack, provider):
+    first = VendorResource(stack, "OrdersTopic", provider=provider, props=topic())
+    VendorResource(
+        stack,
+        "Entry",
+        provider=provider,
+        props=AclProps(
+            environment_id="env-1",
+            cluster_id="lkc-1",
+            credentials="secret",
+            service_account_id="sa-1",
+            resource_type="TOPIC",
+            resource_name=first.outputs.name,
+            operation="READ",
+        ),
+    ).after(first)
+    (body,) = Template.from_stack(stack).find_resources("Custom::LakeferryAcl").values()
+    assert body["Properties"]["resource_name"] == {"Fn::GetAtt": ["OrdersTopic", "name"]}
+    assert body["DependsOn"] == ["OrdersTopic"]
+    with pytest.raises(AttributeError):
+        first.outputs.nonsense  # noqa: B018
+    with pytest.raises(TypeError):
+        topic(partition=3)
+
+
+def test_only_the_resource_that_is_to_be_repaired_gets_the_mark(stack, provider):
+    for id in ("OrdersTopic", "OtherTopic"):
+        VendorResource(stack, id, provider=provider, props=topic())
+    found = Template.from_stack(stack).find_resources("Custom::LakeferryTopic")
+    assert {id: body["Properties"].get(contract.REPAIR) for id, body in found.items()} == {"OrdersTopic": "7", "OtherTopic": None}
+
+
+def test_cleanup_names_one_thing(stack):
+    CleanupOnDestroy(stack, "Empty", service_token="arn", bucket="lake")
+    assert properties(stack, contract.CLEANUP_TYPE) == {"ServiceToken": "arn", "bucket": "lake"}
+
+
+def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
+    secrets = StackSecrets(stack, "Secrets", prefix="lake", purpose="tries")
+    secret = secrets.empty("KeySecret", "confluent/key", "a key")
+    filled = VendorResource(stack, "Orders", provider=provider, props=topic())
+    KeyRotation(stack, "KeyRotation", deployment=deployment, secrets=secrets, environment={}).rotate(secret, filled)
+    (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
+    assert "Orders" in schedule["DependsOn"]
+    assert secret.name == "lake/confluent/key"
+    (alarm,) = [
+        body["Properties"]["AlarmName"]
+        for body in Template.from_stack(stack).find_resources("AWS::CloudWatch::Alarm").values()
+        if "Rotation" in body["Properties"]["AlarmName"]
+    ]
+    assert alarm == f"{deployment.prefix}-KeyRotationFunctionErrors"

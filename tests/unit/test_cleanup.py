@@ -1,0 +1,199 @@
+"""What is left in places of ours goes when the stack goes, and only then."""
+
+from __future__ import annotations
+
+import itertools
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from resource_world import ACCOUNT, REGION, TurnedClock
+
+from lambdas import contract
+from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.handlers import cleanup, custom_resource
+from lambdas.handlers.runtime import Failed
+from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Denied, Refused, Transient
+
+_numbers = itertools.count(1)
+STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
+
+
+@pytest.fixture
+def leftovers(lake_aws):
+    clock = TurnedClock()
+    return Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
+
+
+@pytest.fixture
+def name():
+    return f"cleanup-{next(_numbers)}"
+
+
+def test_a_bucket_with_versions_markers_and_uploads_is_emptied(leftovers, name, lake_aws):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    for number in range(3):
+        s3.put_object(Bucket=name, Key="again", Body=str(number))
+        s3.put_object(Bucket=name, Key=f"deep/{number}", Body=b"")
+    s3.delete_object(Bucket=name, Key="again")
+    s3.create_multipart_upload(Bucket=name, Key="begun")
+    assert leftovers.remove({"bucket": name})
+    found = s3.list_object_versions(Bucket=name)
+    assert not [*found.get("Versions", []), *found.get("DeleteMarkers", [])]
+    assert not s3.list_multipart_uploads(Bucket=name).get("Uploads")
+    assert leftovers.remove({"bucket": name})
+    s3.delete_bucket(Bucket=name)
+    assert leftovers.remove({"bucket": name}), "gone is gone"
+
+
+def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
+    glue = boto3.client("glue")
+    for database in (name, f"{name}-other"):
+        glue.create_database(DatabaseInput={"Name": database})
+        for table in ("stock_trades", "orders.v1"):
+            glue.create_table(DatabaseName=database, TableInput={"Name": table})
+    assert leftovers.remove({"glue_database": name})
+    with pytest.raises(glue.exceptions.EntityNotFoundException):
+        glue.get_database(Name=name)
+    assert len(glue.get_tables(DatabaseName=f"{name}-other")["TableList"]) == 2
+    assert leftovers.remove({"glue_database": name})
+
+
+def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
+    clock = TurnedClock()
+    late = Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time()))
+    assert late.remove({"bucket": name}) is False
+    assert late.remove({"glue_database": name}) is False
+
+
+class Refusing:
+    """A client of AWS whose every call ends so."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def __getattr__(self, operation):
+        def refuse(**asked):
+            if self.code is None:
+                raise EndpointConnectionError(endpoint_url="https://aws")
+            raise ClientError({"Error": {"Code": self.code, "Message": "secret words"}}, operation)
+
+        return refuse
+
+
+@pytest.mark.parametrize("what", contract.CLEANUPS)
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        ("SlowDown", Transient),
+        ("TooManyRequestsException", Transient),
+        (None, Transient),
+        ("AccessDenied", Denied),
+        ("InvalidInputException", Refused),
+    ],
+)
+def test_what_passes_is_waited_for_and_a_refusal_is_told(what, code, raised):
+    clock = TurnedClock()
+    refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    with pytest.raises(raised) as told:
+        refused.remove({what: "x"})
+    assert "secret words" not in str(told.value)
+
+
+class KeepsOneObject:
+    """S3, where one object of a bucket can't be removed now: the call succeeds, and names it among its errors."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def list_object_versions(self, **asked):
+        return {"Versions": [{"Key": "one", "VersionId": "1"}]}
+
+    def delete_objects(self, **asked):
+        return {"Errors": [{"Key": "one", "VersionId": "1", "Code": self.code, "Message": "secret words"}]}
+
+
+@pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
+def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
+    clock = TurnedClock()
+    leftovers = Cleaner(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
+    with pytest.raises(raised, match=code):
+        leftovers.remove({"bucket": "x"})
+
+
+class Stacks:
+    def __init__(self, status):
+        self.status = status
+
+    def describe_stacks(self, **asked):
+        return {"Stacks": [{"StackId": asked["StackName"], "StackStatus": self.status}]}
+
+
+@pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
+def test_a_stack_that_goes_takes_its_leftovers(status):
+    assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+
+
+@pytest.mark.parametrize(
+    "status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_COMPLETE"]
+)
+def test_a_resource_that_only_leaves_the_template_cleans_up_nothing(status):
+    """I20: going over to `keep` removes the resource from a stack that lives on."""
+    assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+
+
+class Context:
+    invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:cleanup"
+
+    def get_remaining_time_in_millis(self):
+        return 120_000
+
+
+def event(verb, **properties):
+    return {
+        "RequestType": verb,
+        "StackId": STACK,
+        "LogicalResourceId": "Empty",
+        "PhysicalResourceId": "cleanup:bucket:old",
+        "RequestId": "1",
+        "ResourceProperties": properties,
+    }
+
+
+def test_only_delete_does_anything():
+    for verb in ("Create", "Update"):
+        assert cleanup.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
+
+
+def test_another_place_is_another_resource():
+    """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
+    one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
+    assert one != other
+    assert cleanup.on_event(event("Delete", bucket="x"), Context())["PhysicalResourceId"] == "cleanup:bucket:old"
+
+
+@pytest.mark.parametrize("handler", [cleanup.handle, custom_resource.handle])
+def test_the_first_call_names_it_and_the_next_ones_clean_up(handler):
+    """Also where the function serves a vendor's resources too."""
+    asked = {**event("Create", bucket="x"), "ResourceType": contract.CLEANUP_TYPE}
+    named = handler(asked, Context())
+    assert named["PhysicalResourceId"] == "cleanup:bucket:x"
+    assert handler({**asked, **named}, Context()) == {"IsComplete": True}
+
+
+def test_a_stack_of_another_account_cleans_up_nothing():
+    """I17."""
+    foreign = {**event("Delete", bucket="x"), "StackId": STACK.replace(ACCOUNT, "999999999999")}
+    with pytest.raises(Failed, match="LF-FOREIGN-EVENT"):
+        cleanup.is_complete(foreign, Context())
+
+
+def test_a_failure_is_one_short_message(lake_aws):
+    """The stack isn't there, so its state can't be asked for."""
+    with pytest.raises(Failed) as told:
+        cleanup.is_complete(event("Delete", bucket="x"), Context())
+    assert len(str(told.value)) < 2_000
+    assert told.value.__suppress_context__
