@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-#: A property that no kind reads. Another value makes CloudFormation send an update for a resource whose object is missing.
+#: A property that no resource type reads: another value makes CloudFormation update a resource whose object is missing.
 REPAIR: Final = "repair"
 CUSTOM_RESOURCE: Final = "lambdas.handlers.custom_resource.handle"
 CLEANUP: Final = "lambdas.handlers.cleanup.handle"
@@ -21,7 +21,7 @@ QUERY_INTERVAL_SECONDS: Final = 5
 #: CDK's provider framework waits for an hour at most.
 TOTAL_TIMEOUT_SECONDS: Final = 3600
 
-#: The same of rotation's function, whose patience with a new key is the time of one invocation.
+#: The same for the rotation function, which waits for a new key during one invocation.
 ROTATION_TIMEOUT_SECONDS: Final = 900
 ROTATION_MARGIN_SECONDS: Final = 30
 
@@ -93,13 +93,15 @@ _MARK_LENGTH: Final = 8
 
 
 def resource_type(kind: str) -> str:
-    """CloudFormation's type of a kind: Custom::LakeferryKafkaCluster."""
+    """Return CloudFormation's type of a resource: Custom::LakeferryKafkaCluster."""
     return "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))
 
 
 def object_name(*, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str) -> str:
-    """The vendor's name of a resource: a-z, 0-9 and hyphens, at most NAME_LENGTH characters. Readable first; then a mark of
-    everything that tells one resource from all others, also over stages and accounts."""
+    """Return the vendor's name of a resource: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.
+
+    It has a readable part, then a hash of everything that makes the resource unique, over stages and accounts.
+    """
     whole = "/".join((account, region, stack, project, stage, logical_id, generation))
     mark = hashlib.sha256(whole.encode()).hexdigest()[:_MARK_LENGTH]
     readable = name_prefix(project, stage, region) + re.sub(r"[^a-z0-9]+", "-", logical_id.lower())
@@ -107,7 +109,7 @@ def object_name(*, project: str, stage: str, region: str, account: str, stack: s
 
 
 def name_prefix(project: str, stage: str, region: str) -> str:
-    """How the names of all objects of a deployment begin."""
+    """Return how the names of all objects of a deployment begin."""
     return re.sub(r"[^a-z0-9]+", "-", f"{project}-{stage}-{region}-".lower())
 
 
@@ -190,7 +192,7 @@ class SnowflakeGrant(NamedTuple):
     on: str
 
 
-#: What the deployer's role may do in the account, in place of ACCOUNTADMIN. All else it owns, because it makes it.
+#: What the deployer's role may do in the account, instead of ACCOUNTADMIN. It owns all else, because it creates it.
 SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
     "CREATE WAREHOUSE",
     "CREATE DATABASE",
@@ -213,7 +215,7 @@ SNOWFLAKE_GRANTS: Final = (
 
 
 def snowflake_refuses(write_mode: str) -> str:
-    """Why a table of Tableflow in this write mode can't be shown in Snowflake; "" where it can."""
+    """Return why Snowflake can't read a Tableflow table in this write mode; "" if it can."""
     if write_mode.upper() in ("", "APPEND"):
         return ""
     return (

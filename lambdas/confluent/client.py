@@ -28,14 +28,14 @@ from lambdas.shared.redaction import ApiKey
 
 
 def get_path(body: Any, *names: str) -> Any:
-    """The value at a path of names; None where the path ends early."""
+    """Return the value at a path of names; None if the path ends early."""
     for name in names:
         body = body.get(name) if isinstance(body, dict) else None
     return body
 
 
 def text(body: Any, *names: str) -> str:
-    """The value at a path of names as text; "" where there is none."""
+    """Return the value at a path of names as text; "" if there is none."""
     value = get_path(body, *names)
     return "" if value is None or isinstance(value, dict | list) else str(value)
 
@@ -48,7 +48,7 @@ def require_text(body: Any, *names: str) -> str:
 
 
 def objects(body: Any, *names: str) -> list[dict[str, Any]]:
-    """The objects of the list at a path of names; empty where there is no list."""
+    """Return the objects of the list at a path of names; none if there is no list."""
     value = get_path(body, *names)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -60,7 +60,7 @@ DEAD_KEY: Final = "invalid api key"
 
 
 def path(*parts: str) -> str:
-    """Segments of a path, each quoted whole. Raises LakeferryError for one that would lead to another path."""
+    """Return a path of quoted segments. Raises LakeferryError for a segment that would lead to another path."""
     for part in parts:
         if part in ("", ".", ".."):
             raise LakeferryError(errors.ADDRESS, f"{part!r} can't be a part of the path {'/'.join(parts)!r}")
@@ -85,7 +85,7 @@ class RestClient:
         return self._call("GET", route, params)
 
     def post(self, route: str, body: Any, *, repeatable: bool = False, **params: str) -> Any:
-        """`repeatable` where a second call changes nothing."""
+        """Post. `repeatable` says that a second call changes nothing."""
         return self._call("POST", route, params, body, repeatable)
 
     def put(self, route: str, body: Any) -> Any:
@@ -95,14 +95,17 @@ class RestClient:
         return self._call("PATCH", route, {}, body, repeatable)
 
     def delete(self, route: str, **params: str) -> Any:
-        """None too where there is nothing to delete. A 403 is raised: whether the object is gone is seen by looking."""
+        """Delete; None also if there is nothing to delete.
+
+        Raises Denied for a 403, which doesn't say whether the object exists.
+        """
         try:
             return self._call("DELETE", route, params)
         except NotFound:
             return None
 
     def read(self, route: str, **params: str) -> dict[str, Any] | None:
-        """None where the object is gone. Raises Denied where the key, not the object, is the reason."""
+        """Return the object, or None if it is gone. Raises Denied if the key, not the object, is the reason."""
         try:
             body = self.get(route, **params)
         except NotFound:
@@ -114,7 +117,7 @@ class RestClient:
         return self._object(body, route)
 
     def read_probe(self) -> bool:
-        """Whether the key works right now on something that it may read."""
+        """Return whether the key works now on something that it may read."""
         if not self.probe:
             return False
         try:
@@ -124,7 +127,7 @@ class RestClient:
         return True
 
     def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
-        """All objects of a list, each once, also where pages overlap or lead in a circle."""
+        """Return all objects of a list, each once, also if pages overlap or form a circle."""
         seen: dict[str, dict[str, Any]] = {}
         for page in self._pages(route, {"page_size": str(PAGE_SIZE), **params}):
             for item in objects(page, "data"):
@@ -157,7 +160,7 @@ class RestClient:
 
 
 def _next_token(page: dict[str, Any]) -> str:
-    """Only the token is taken from the address of the next page: the host stays ours."""
+    """Return the token of the next page. Its host is ignored: calls stay on the configured one."""
     following = text(page, "metadata", "next")
     return (parse_qs(urlsplit(following).query).get("page_token") or [""])[0]
 
@@ -170,7 +173,7 @@ NEW_KEY_PATIENCE: Final = 1200.0
 
 
 def bootstrap_servers(cluster: dict[str, Any]) -> str:
-    """As Kafka clients want it: host and port, without the scheme that Confluent puts before them."""
+    """Return host and port, without the scheme that Confluent adds."""
     return text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
 
 
@@ -186,12 +189,12 @@ class Confluent:
         self.cloud = self.with_key(key)
 
     def with_key(self, key: ApiKey) -> RestClient:
-        """The control plane, entered with a Cloud key."""
+        """Return a client of the control plane with a Cloud key."""
         return RestClient(self._session, self.clock, self.url, key, probe="/org/v2/environments?page_size=1")
 
     @cached_property
     def organization_id(self) -> str:
-        """A UUID."""
+        """Return the organization's UUID."""
         for organization in objects(self.cloud.get("/org/v2/organizations"), "data"):
             return require_text(organization, "id")
         raise InProgress(confluent_errors.UNEXPECTED, "Confluent lists no organization")
@@ -203,16 +206,16 @@ class Confluent:
         return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
 
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
-        """Of a user or a service account, in the whole organization."""
+        """Return the role bindings of a user or service account in the whole organization."""
         everywhere = crn.organization(crn.CrnScope(self.organization_id))
         return self.cloud.pages("/iam/v2/role-bindings", principal=f"User:{principal_id}", crn_pattern=everywhere)
 
     def cluster(self, environment_id: str, cluster_id: str) -> dict[str, Any] | None:
-        """None where it is gone."""
+        """Return the cluster, or None if it is gone."""
         return self.cloud.read(path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
 
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
-        """The environment's one Schema Registry. Raises InProgress until the first Kafka cluster has brought it up."""
+        """Return the environment's Schema Registry. Raises InProgress until its first Kafka cluster exists."""
         listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
         phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
         if phase == "FAILED":
@@ -231,27 +234,27 @@ class Confluent:
         return listed[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
-        """Kafka REST. Raises ParentMissing where there is no such cluster."""
+        """Return a client of Kafka REST. Raises ParentMissing if there is no such cluster."""
         cluster = self.cluster(environment_id, cluster_id)
         if cluster is None:
             raise ParentMissing(errors.VANISHED, f"Kafka cluster {cluster_id} is gone")
         return self._plane(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
 
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
-        """Schema Registry's own API."""
+        """Return a client of the Schema Registry's own API."""
         registry = self.schema_registry(environment_id)
         return self._plane(text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}")
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
-        """Flink's SQL gateway of a region."""
+        """Return a client of a region's Flink SQL gateway."""
         return self._plane(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
-        """Tableflow answers at the control plane's address, to Tableflow keys only."""
+        """Return a client of Tableflow: on the control plane's host, for Tableflow keys only."""
         return self._plane(self.url, key, "Tableflow", probe="/tableflow/v1/regions")
 
     def catalog_url(self, region: str, environment_id: str) -> str:
-        """Tableflow's Iceberg REST catalog of an environment. No plane tells it: Confluent documents its form."""
+        """Return the URL of an environment's Iceberg REST catalog. No API returns it: Confluent documents its form."""
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
@@ -262,7 +265,7 @@ class Confluent:
         return RestClient(self._session, self.clock, url, key, probe=probe, denied_patience=NEW_KEY_PATIENCE)
 
     def _require_vendor(self, url: str) -> None:
-        """No credential goes to a host that an answer merely names."""
+        """Raise LakeferryError for a host that only an answer names: no credential goes there."""
         require_safe(url)
         host = urlsplit(url).hostname or ""
         is_vendor = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)

@@ -1,7 +1,4 @@
-"""Confluent's resource names: the one place where they are built.
-
-A binding's scope is one of SCOPES. Which ids a scope needs stands in NEEDS.
-"""
+"""Confluent Resource Names. A role binding's scope is one of SCOPES; NEEDS lists the ids that each scope needs."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ def environment(scope: CrnScope) -> str:
 
 
 def cluster(scope: CrnScope) -> str:
-    """The form that role bindings want, without the `/kafka=` that the cluster's own resource name ends in."""
+    """Return the form that role bindings want, without the `/kafka=` at the end of the cluster's own resource name."""
     return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 
@@ -75,5 +72,5 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def same(one: str, other: str) -> bool:
-    """Confluent may give a name back percent-encoded."""
+    """Return whether two resource names are equal; Confluent may percent-encode one."""
     return unquote(one) == unquote(other)

@@ -82,7 +82,7 @@ _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
 
 
 def error_from(answer: Response, call: str, clock: Clock, denied_patience: float) -> LakeferryError:
-    """`asked` is method and path. The request id is in the words, for Confluent's support."""
+    """Return the error of a response. `call` is method and path. The message has the request id, for Confluent's support."""
     text = detail(answer.body)
     what = f"{call}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
     if answer.status == 429:
@@ -97,7 +97,7 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
 
 
 def detail(body: Any) -> str:
-    """What the vendor says went wrong, at most DETAIL_LENGTH characters; "" where it says nothing, or an HTML page."""
+    """Return the vendor's message, at most DETAIL_LENGTH characters; "" if there is none, or an HTML page."""
     return _said(body)[:DETAIL_LENGTH]
 
 
@@ -122,5 +122,5 @@ def _one(error: Any) -> str:
 
 
 def mentions(error: LakeferryError, *phrases: str) -> bool:
-    """Whether the vendor's words hold one of `phrases`, in any case. Confluent gives few codes, so words must do."""
+    """Return whether the vendor's message contains one of `phrases`, in any case. Confluent gives few codes."""
     return any(phrase.lower() in error.what.lower() for phrase in phrases)

@@ -27,7 +27,7 @@ class Target:
 
 
 def target_of(held: Mapping[str, str]) -> Target:
-    """What the key in a secret is for, by the fields that AWS's managed external secrets name too."""
+    """Return what the key in a secret is for, by the fields that AWS's managed external secrets use."""
     resource_id = held.get("resourceId", "")
     common = Target(_service(resource_id), held.get("serviceAccountId", ""), held.get("environmentId", ""))
     if common.service == "kafka":
@@ -48,7 +48,7 @@ def _service(resource_id: str) -> str:
 
 
 def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
-    """`spec.resource` of a new key, as Confluent's own provider sends it; a Cloud key has none."""
+    """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it; a Cloud key has none."""
     if target.service == "kafka":
         return {"id": target.cluster_id, "kind": "Cluster"}
     if target.service == "schema_registry":
@@ -62,7 +62,7 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
 
 
 def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
-    """Whether a key as Confluent lists it is for `wanted`. Kind and version come back in other words than they went out."""
+    """Return whether a listed key is for `wanted`. Confluent returns kind and version in other words than it takes."""
     resource_id = text(key, "spec", "resource", "id").lower()
     if wanted is None:
         return resource_id in ("", "cloud")
@@ -94,7 +94,7 @@ def connection(vendor: Confluent, target: Target) -> Connection:
 
 
 def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
-    """Whether the service accepts the key now. A Flink gateway that doesn't know a key yet says so in four ways."""
+    """Return whether the service accepts the key now. A Flink gateway reports an unknown key in four ways."""
     plane, route = _trial(vendor, target, key)
     try:
         plane.get(route)

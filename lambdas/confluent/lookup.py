@@ -27,14 +27,14 @@ def known_and_named(
     name: str,
     *where: str,
 ) -> list[str]:
-    """Ids: the one that we remember, if it is still there, then all others that carry our name at `where`."""
+    """Return ids: the remembered one, if it exists, then all other objects with our name at `where`."""
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
     return ids + [one for one in named if one and one not in ids]
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
-    """What `look` finds. An object that shall go is gone when what it was in is gone, whatever its own plane answers."""
+    """Return what `look` returns. An object to delete is gone when its container is gone, whatever its own API answers."""
     try:
         return look()
     except (Denied, NotFound, ParentMissing):

@@ -295,7 +295,7 @@ _PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[
 
 
 def normalized(sql: str) -> str:
-    """`sql` without comments, with one blank where there were several, and without the semicolon at its end."""
+    """Return `sql` without comments, with single blanks, and without the semicolon at its end."""
     kept = []
     for piece in _PIECES.findall(sql):
         if piece.startswith(("--", "/*")) and len(piece) > 1:
@@ -306,7 +306,7 @@ def normalized(sql: str) -> str:
 
 
 def _one_blank(pieces: list[str]) -> str:
-    """Blanks meet where a comment stood; inside of quotes every one of them counts."""
+    """Join pieces by one blank where comments were removed; blanks inside quotes stay."""
     text = ""
     for piece in pieces:
         text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece

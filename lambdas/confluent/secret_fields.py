@@ -19,7 +19,7 @@ DISPLAY_NAME: Final = "displayName"
 
 @attrs.frozen
 class Connection:
-    """Where the key is for, and whose it is; "" where the service has no such thing."""
+    """Where a key is used, and its owner; "" if the service has no such thing."""
 
     service_account_id: str
     resource_id: str
@@ -97,7 +97,7 @@ _OF_KEY: Final[Mapping[str, Callable[[ApiKey], str]]] = {
 
 
 def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
-    """The secret's whole JSON. What is "" is left out."""
+    """Return the secret's whole JSON, without fields that are ""."""
     managed = {
         KEY_ID: key.id,
         KEY_SECRET: key.secret.reveal(),
@@ -110,5 +110,5 @@ def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
 
 
 def with_key(held: Mapping[str, str], key: ApiKey) -> dict[str, str]:
-    """The fields of a secret with another key in them; what else stands there stays, also what somebody added."""
+    """Return the fields of a secret with another key; all other fields stay, also unknown ones."""
     return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in held.items()}

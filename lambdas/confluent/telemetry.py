@@ -18,15 +18,17 @@ LOOKS_BACK: Final = timedelta(days=7)
 _QUERY: Final = "/v2/metrics/cloud/query"
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
 #: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). Of the whole
-#: cluster, because Confluent's pages don't say by which label topics are told apart there.
+#: cluster, because Confluent doesn't document a label for the topic.
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
 _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
 
 def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
-    """The end of the last hour in which each topic got records, in seconds since 1970 and not after `now`; nothing of a
-    topic that got none in a week. Raises LakeferryError."""
+    """Return the end of the last hour in which each topic got records, in seconds since 1970 and not after `now`.
+
+    Topics without records in a week are left out. Raises LakeferryError.
+    """
     times: dict[str, float] = {}
     for row in _rows(plane, _RECEIVED, cluster_id, LOOKS_BACK, now):
         if float(row.get("value") or 0) > 0:
@@ -37,7 +39,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
 
 
 def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
-    """Records by topic, in this hour and the one before. Raises LakeferryError."""
+    """Return the number of records by topic, in this hour and the one before. Raises LakeferryError."""
     sums: defaultdict[str, float] = defaultdict(float)
     for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
         sums[str(row.get(_TOPIC))] += float(row.get("value") or 0)
@@ -45,7 +47,7 @@ def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping
 
 
 def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
-    """Records of all topics that Tableflow skipped, in this hour and the one before. Raises LakeferryError."""
+    """Return how many records of all topics Tableflow skipped, in this hour and the one before. Raises LakeferryError."""
     rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 
@@ -53,7 +55,7 @@ def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
 def _rows(
     plane: RestClient, metric: str, cluster_id: str, looks_back: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
-    """Hour by hour, from the beginning of the hour in which `looks_back` began. All pages of the answer."""
+    """Return the rows of all pages, by hour, from the start of the hour in which `looks_back` began."""
     end = datetime.fromtimestamp(now, UTC)
     start = (end - looks_back).replace(minute=0, second=0, microsecond=0)
     body: dict[str, Any] = {

@@ -29,14 +29,14 @@ _GOING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 @attrs.frozen
 class Cleaner:
-    """`client` makes the client of a service. `account` is the only one whose buckets are emptied."""
+    """`client` returns the client of a service. `account` is the only one whose buckets are emptied."""
 
     client: Callable[[str], Any]
     account: str
     deadline: Deadline
 
     def remove(self, properties: Mapping[str, Any]) -> bool:
-        """Whether nothing is left of what `properties` name. Raises Transient, and LakeferryError where AWS refuses."""
+        """Return whether nothing is left of what `properties` name. Raises Transient, and LakeferryError if AWS refuses."""
         for what, removed in _REMOVED.items():
             if value := properties.get(what):
                 return removed(self, value)

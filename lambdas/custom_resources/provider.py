@@ -1,7 +1,7 @@
 """What every kind of resource goes through, behind CDK's provider framework.
 
 `on_event` checks the properties and names the object. It asks neither AWS nor a vendor, so it fails only for a mistake in the
-properties: the framework drops the delete that follows a create that failed here.
+properties: the framework sends no delete after a create that failed in on_event.
 `is_complete` does the work, some or all of it each time it is called, and raises only what no waiting can cure.
 """
 
@@ -51,14 +51,14 @@ _DOING: Final = {"Create": "creating", "Update": "updating", "Delete": "deleting
 
 @attrs.frozen
 class Deployment:
-    """What names are made of."""
+    """What names contain."""
 
     project: str
     stage: str
 
 
 def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
-    """`now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an event that isn't ours."""
+    """Name the resource. `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for a foreign event."""
     request = read_request(event)
     with _named(request):
         handler = registry.find(request.kind, types).handler
@@ -118,7 +118,7 @@ class Lifecycle:
         return _DONE if request.verb == DELETE else {**_DONE, "Data": dict(outputs)}
 
     def _advance(self, request: Request, lease: Lease) -> Outputs | None:
-        """The outputs when all is done, None while it goes on."""
+        """Return the outputs when all is done, None while work goes on."""
         now = self.deadline.clock.time
         limit = registry.find(request.kind, self.types).handler.TIMEOUT_SECONDS
         if now() < lease.state.progress.not_before:
@@ -144,7 +144,7 @@ class Lifecycle:
         return outputs
 
     def _is_discarded(self, request: Request, physical_id: str) -> bool:
-        """Whether a replacement that was rolled back before CloudFormation knew of it is gone."""
+        """Return whether a replacement is gone that was rolled back before CloudFormation knew of it."""
         target = parse_physical_id(physical_id)
         if target is None:
             return True
@@ -173,7 +173,7 @@ class Lifecycle:
         return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
 
     def _to_delete(self, request: Request) -> Identity | None:
-        """None where the id is not ours and the properties could never have made anything."""
+        """Return the object to delete; None if the id is foreign and the properties could never have created anything."""
         if request.identity:
             return request.identity
         handler = registry.find(request.kind, self.types).handler
@@ -208,7 +208,7 @@ class Lifecycle:
         return self.ledger.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
 
     def _release(self, lease: Lease) -> None:
-        """A lease that can't be given back ends by itself; what was done is done."""
+        """Release the lease. One that can't be released expires; the work is done."""
         try:
             lease.release()
         except Transient as error:
@@ -217,7 +217,7 @@ class Lifecycle:
 
 @contextmanager
 def _named(request: Request) -> Iterator[None]:
-    """Errors that come out of here say which operation they ended, on what kind, and which resource."""
+    """Add operation, resource type and resource to the message of an error."""
     try:
         yield
     except LakeferryError as error:
@@ -228,7 +228,7 @@ def _named(request: Request) -> Iterator[None]:
 def _targets(
     request: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
-    """The object that shall be there, and one that CloudFormation doesn't know of and that shall go."""
+    """Return the object that should exist, and one unknown to CloudFormation that should not."""
     wanted = Identity(request.kind, request.logical_id, generation_of(handler, spec))
     current = request.identity
     if request.verb != UPDATE or current is None:

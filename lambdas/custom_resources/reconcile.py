@@ -1,8 +1,8 @@
 """Bring one object to its desired state: present as declared, or absent. Each call does what can be done now.
 
-What an answer left open is settled by looking, never by guessing: an object counts as absent when it was looked for twice,
-and, where a create was sent whose outcome is not known, when the second look came a good while after the first.
-Errors that may pass are waited for, but for nothing longer than CloudFormation would.
+What a lost answer leaves open is decided by listing objects, never by guessing: an object counts as absent after two searches,
+the second of them a good while later if the outcome of a create is unknown. Errors that may pass are retried, at most for as
+long as CloudFormation waits.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ DELETE_DENIED_PATIENCE: Final = 300.0
 
 
 def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
-    """Returns where it is to be waited on. Raises TimedOut, or the error itself where waiting is no use.
+    """Return if waiting may help. Raises TimedOut, or the error itself if waiting is no use.
 
-    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. Notes in the row since when the trouble lasts.
+    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. The state records since when the error lasts.
     """
     if isinstance(error, StaleRequest):
         raise error
@@ -68,7 +68,7 @@ def check_slow(row: ResourceState, now: float, limit: float) -> None:
 
 
 def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
-    """Seconds since this trouble came first. Curing a fault makes other troubles in between, which don't end it."""
+    """Return the seconds since this error came first. Other errors in between, caused by the repair, don't end it."""
     progress = row.progress
     if isinstance(error, ReplacementRequired | Transient):
         return now - row.since
@@ -91,9 +91,9 @@ def _patience(error: LakeferryError, row: ResourceState) -> float:
     return error.patience
 
 
-#: Seconds after which a create whose answer was lost can't take effect any more, and lists show what it made.
+#: Seconds after which a create whose answer was lost can't take effect any more, and lists show what it created.
 ABSENCE_GAP: Final = 60.0
-#: Seconds after which a delete is asked for again, and between two attempts to cure an object by making it anew.
+#: Seconds after which a delete is sent again, and between two attempts to repair an object by replacing it.
 REPEAT_GAP: Final = 120.0
 _LOOKS: Final = 4
 
@@ -110,7 +110,7 @@ class Reconciler:
     lease: Lease
 
     def ensure_present(self) -> Outputs | None:
-        """The outputs once the object is there, as wanted, and works; None while it comes into being."""
+        """Return the outputs once the object exists, as wanted, and works; None while it is being created."""
         try:
             return self._present()
         except ParentMissing:
@@ -123,7 +123,7 @@ class Reconciler:
             raise
 
     def ensure_absent(self) -> bool:
-        """True once the object is gone for sure."""
+        """Return True once the object is certainly gone."""
         for _ in range(_LOOKS):
             object_ids = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
             if object_ids:
@@ -137,7 +137,7 @@ class Reconciler:
             self._progress.empty_looks += 1
             self._rule_out_lost_create()
             if self._progress.empty_looks > 1:
-                # A later create of the same resource must not take over what somebody else has made since.
+                # A later create of the same resource must not take over what somebody else has created since.
                 self._facts.object_id = self._facts.lost_id = None
                 self._facts.notes.clear()
                 return True
@@ -191,7 +191,7 @@ class Reconciler:
         return facts.object_id
 
     def _rule_out_lost_create(self) -> None:
-        """Raises Looking until an object that may have been made would be seen by now."""
+        """Raises Looking until an object that may exist would be listed."""
         facts = self._facts
         if not facts.attempted and not facts.lost_id:
             return
@@ -202,13 +202,13 @@ class Reconciler:
         facts.attempted, facts.absent_since = False, None
 
     def _forget(self) -> None:
-        """The object is not where it was. One that we removed ourselves is not looked for."""
+        """Forget an object that is missing. One that was removed on purpose is not searched for."""
         self._facts.lost_id = None if self._progress.removing else self._facts.object_id
         self._facts.object_id = None
         self._progress.settled = self._progress.removing = False
 
     def _remove(self, spoiled: NeedsReplacement) -> None:
-        """Take away what can't be cured, so that the next call makes it anew."""
+        """Delete what can't be repaired, so that the next call creates it again."""
         object_id = self._facts.object_id
         if object_id is None or not self._may_ask_again():
             return
@@ -219,7 +219,7 @@ class Reconciler:
         self._progress.asked_at = self._now
 
     def _remove_doubles(self, object_id: str) -> None:
-        """Of several creates, more than one may have had its effect."""
+        """Delete all but one object: of several creates, more than one may have had its effect."""
         everything = attrs.evolve(self.context, deleting=True)
         for double in self.handler.find_existing(everything, self.spec, object_id):
             if double != object_id:
@@ -232,7 +232,7 @@ class Reconciler:
 
 
 def _may_have_made(error: LakeferryError) -> bool:
-    """Whether an object may exist after a create that ended so."""
+    """Return whether an object may exist after a create that ended so."""
     return isinstance(error, Conflict) or (
         isinstance(error, Transient) and not isinstance(error, InProgress | NotSent | RateLimited)
     )

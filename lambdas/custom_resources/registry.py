@@ -1,4 +1,4 @@
-"""Every kind of resource, by the name that stacks use. A new kind is one line here."""
+"""Every resource type, by the name that stacks use. A new one is one line in RESOURCE_TYPES."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SNOWFLAKE: Final = "snowflake"
 
 @attrs.frozen
 class ResourceType:
-    """`vendor` says which client the kind's verbs want."""
+    """`vendor` names the client that the verbs need."""
 
     handler: ResourceHandler
     vendor: str

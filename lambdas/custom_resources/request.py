@@ -1,8 +1,8 @@
 """A custom resource's event, the object that it is about, and what CloudFormation is doing with the stack.
 
-The physical id that CloudFormation keeps is made of the resource type, the logical id and a generation. The generation is a hash
-of the property values that make another object, not a count: the same values give the same object again. So a rollback names
-the old object by itself, and a create that was lost finds its own.
+CloudFormation's physical id consists of the resource type, the logical id and a generation. The generation is a hash of the
+create-only property values, not a count: the same values give the same object again. So a rollback names the old object without
+knowing it, and a create that was lost finds its own.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Identity:
     generation: str
 
     def __str__(self) -> str:
-        """At most 1 KB, as CloudFormation wants it: a logical id has 255 characters at most."""
+        """Return at most 1 KB, CloudFormation's limit: a logical id has 255 characters at most."""
         return ":".join((_PREFIX, self.kind, self.logical_id, self.generation))
 
 
 def parse_physical_id(physical_id: str) -> Identity | None:
-    """None where the id isn't one of ours: CloudFormation invents one where a create never answered."""
+    """Return the parsed id, or None for a foreign one: CloudFormation invents one for a create that never answered."""
     prefix, *parts = physical_id.split(":")
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
 def generation_of(handler: ResourceHandler, spec: Properties[Any]) -> str:
-    """Never changes for the same values: ids of living resources are made of it."""
+    """Return the generation. It never changes for the same values: ids of existing resources contain it."""
     if not handler.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
     values = json.dumps([getattr(spec, name) for name in handler.PROPERTIES.CREATE_ONLY])
@@ -58,7 +58,7 @@ def is_replaced(handler: ResourceHandler, before: Properties[Any], after: Proper
 
 
 def resource_uid(stack_id: str, logical_id: str) -> str:
-    """A mark of the resource whatever its generation. The stack's id tells it from those of stacks of the same name too."""
+    """Return a hash of the resource over all its generations. The stack's id makes it unique among stacks of one name."""
     return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
 
 
@@ -67,13 +67,13 @@ _IN_PROGRESS: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 class Stacks(Protocol):
     def is_forward(self, stack_id: str) -> bool:
-        """Whether the stack is being created or updated. False on its way back from that."""
+        """Return whether the stack is being created or updated. False during a rollback."""
 
     def is_rolling_back(self, stack_id: str) -> bool:
-        """Whether what is deleted now was created by the operation that failed."""
+        """Return whether the resource to delete was created by the operation that failed."""
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
-        """Whether CloudFormation waits for this resource to come into being. False where the stack doesn't have it."""
+        """Return whether CloudFormation waits for this resource to be created. False if the stack doesn't have it."""
 
 
 @attrs.frozen
@@ -111,7 +111,7 @@ DISCARD: Final = "Discard"
 
 
 def is_first_call(event: Mapping[str, Any]) -> bool:
-    """Whether CDK's framework calls for the first time on this request, to have the resource named."""
+    """Return whether this is the framework's first call for the request, which names the resource."""
     return STARTED not in event
 
 
@@ -137,7 +137,7 @@ class Request:
 
     @property
     def mark(self) -> str:
-        """Differs when the wanted properties differ."""
+        """Return a hash that differs when the wanted properties differ."""
         return hashlib.sha256(json.dumps(self.given, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -166,7 +166,7 @@ def read_request(event: Mapping[str, Any]) -> Request:
 
 
 def parse_stack_arn(stack_id: str) -> tuple[str, str, str]:
-    """Account, region and name of a stack, from its ARN. Raises LakeferryError where it isn't one."""
+    """Return account, region and name of a stack from its ARN. Raises LakeferryError for any other text."""
     parts = stack_id.split(":", 5)
     if len(parts) != 6 or parts[2] != "cloudformation" or not parts[5].startswith("stack/"):
         raise LakeferryError(errors.FOREIGN, f"{stack_id!r} is not the ARN of a stack")

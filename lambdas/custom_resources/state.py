@@ -1,12 +1,12 @@
 """The state of one resource that must outlive an invocation: which request is in force, and what is known of the object.
 
-One DynamoDB item for each object that a stack may have. An item is written only over the version that was read, so two
-invocations never both believe that it is theirs. Who works on an object holds the item's lease; a lease ends by itself when the
-Lambda that took it can't be alive any more.
+There is one DynamoDB item for each object that a stack may have. An item is written only over the version that was read, so two
+invocations never both own it. An invocation that works on an object holds the item's lease; a lease expires when the Lambda that
+took it can't run any more.
 
 Events come twice, late and in the wrong order. The first event of a request takes the object over from the request before it,
-which may do nothing more. A delete always may. A create or an update after a delete, and an update after a rollback, may come
-too late: then CloudFormation is asked.
+which may do nothing more. A delete is always accepted. A create or an update after a delete, and an update after a rollback, may
+come too late: then CloudFormation's status of the stack decides.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _CONVERTER: Final = Converter()
 
 @attrs.define
 class KnownObject:
-    """What is known of the object, whoever asked for it. `attempted`: a create was sent, and its outcome is not known."""
+    """What is known of the object over all requests. `attempted`: a create was sent, and its outcome is not known."""
 
     object_id: str | None = None
     lost_id: str | None = None
@@ -113,7 +113,7 @@ class RequestProgress:
 
 @attrs.frozen
 class ResourceState:
-    """`past` are requests whose turn is over."""
+    """`past` are requests that a later one has replaced."""
 
     request_id: str
     verb: str
@@ -138,7 +138,7 @@ class StateStore:
         return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
-        """Apply `change` to the row as it is now; it may be called several times. Nothing is written where it changes nothing."""
+        """Apply `change` to the current row, several times if others write too. Nothing is written if it changes nothing."""
         for _ in range(_RACES):
             stored = self.documents.read(key)
             row = _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
@@ -191,7 +191,7 @@ class Lease:
 
         kept = self.ledger.change(self.key, merge)
         if kept.request_id != mine.request_id:
-            raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} has taken the place of {mine.request_id}")
+            raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} replaced {mine.request_id}")
         self.state = kept
 
 
@@ -200,9 +200,9 @@ _REMEMBERED = 50
 
 
 def accept_request(row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks) -> ResourceState:
-    """The row with `request` in force. Raises StaleRequest where its turn is over, or never came.
+    """Return the row with `request` in force. Raises StaleRequest if a later request was accepted before.
 
-    CloudFormation sends a request that failed again with the same id when the deployment is retried: its waiting starts afresh.
+    A deployment that is retried sends a failed request again with the same id: its timeout starts again.
     """
     started = request.started or now
     if row is not None and row.request_id == request.id:

@@ -1,4 +1,4 @@
-"""Custom resources, behind CDK's provider framework. What is returned or raised here goes to CloudFormation."""
+"""Custom resources, behind CDK's provider framework. CloudFormation gets what is returned or raised."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Settings:
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Serve CDK's provider framework: name the resource at the first call, bring it about at all others."""
+    """Serve CDK's provider framework: name the resource at the first call, reconcile it at all others."""
     if event.get("ResourceType") == contract.CLEANUP_TYPE:
         return cleanup.handle(event, context)
     return on_event(event, context) if is_first_call(event) else is_complete(event, context)

@@ -45,7 +45,7 @@ def client(service: str, config: Config = AWS_CONFIG) -> Any:
 
 @contextmanager
 def entry_point(**fields: Any) -> Iterator[Log]:
-    """Run one invocation, with a log whose lines all carry `fields`. Raises Failed in place of every other exception."""
+    """Run one invocation, with a log that adds `fields` to each line. Raises Failed instead of every other exception."""
     log = open_log().bind(**fields)
     with invocation():
         try:

@@ -1,6 +1,6 @@
 """Send the mails about a run of an export. What this promises:
 
-- For each mail there is one marker, a small object in S3: what one audience was last told about a window. It is written with a
+- For each mail there is one marker, a small object in S3: the last news of a window that one audience got. It is written with a
   condition before the mail is published (`If-None-Match: *`, or `If-Match` over the former one) and once more after SNS took the
   mail. So an event that is delivered twice, also at the same moment, makes one mail.
 - Where SNS certainly did not take the mail, the marker is put back and the invocation fails. Lambda tries it twice more; then the
@@ -44,7 +44,7 @@ SUCCEEDED: Final = "SUCCEEDED"
 
 @attrs.frozen
 class Marker:
-    """What one audience was last told about a window.
+    """The last news of a window that one audience got.
 
     `run` is the newest run that was looked at. `failure` is the state in FAILURE_STATES that nothing has ended yet, or "".
     `identities` are those of the news since the window was last well. `sending` names the run and the invocation of a mail that

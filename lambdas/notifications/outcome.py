@@ -19,7 +19,7 @@ from lambdas.shared.s3 import Objects
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
 
-#: In place of a window's label, for what concerns a run as a whole; no window has this label.
+#: Instead of a window's label, for what concerns a run as a whole; no window has this label.
 RUN: Final = "run"
 
 COMPLETE: Final = "complete"

@@ -1,8 +1,8 @@
 """API keys of Confluent Cloud: a new one for each rotation, known by its display name, which holds rotation's token.
 
-Confluent shows a key's secret once, so a key is made and stored in one step. One that was made and not stored is found by its
-name and deleted before another is made. Old keys go when their grace is over or room is needed, oldest first, and never while a
-reader that kept a value for as long as it may could still use them.
+Confluent shows a key's secret once, so a key is created and stored in one step. One that was created and not stored is found by
+its name and deleted before another is created. Old keys are deleted when their grace is over or room is needed, oldest first,
+and never while a reader that kept a value for as long as it may could still use them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ConfluentApiKey:
         self._delete(fields[KEY_ID])
 
     def register(self, held: RotationContext, pending: Version) -> None:
-        """Confluent has accepted it since it was made; here it shows whether it still has it."""
+        """Check that Confluent still has the key, which it accepts from its creation on."""
         if not self.is_there(held, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
 
@@ -103,7 +103,7 @@ class ConfluentApiKey:
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in ring]
 
     def _ring(self, held: RotationContext, owner: str) -> list[_Key]:
-        """Our live keys, oldest first: by name, and those that the secret holds, whoever made them."""
+        """Return the managed live keys, oldest first: by name, and those in the secret, whoever created them."""
         name, stored = _name(held), _ids(*held.labelled)
         listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
         keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
@@ -126,7 +126,7 @@ class ConfluentApiKey:
             raise Refused(rotation_errors.LIMIT, f"secret {held.described.name} has {len(live)} live keys")
 
     def _made(self, held: RotationContext, owner: str, body: dict[str, Any]) -> Any:
-        """At the account's quota, the oldest of ours that nobody can be using makes room, and no other."""
+        """Create a key. At the account's quota, delete the oldest managed key that nobody can be using, and no other."""
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
@@ -144,7 +144,7 @@ class ConfluentApiKey:
         return require_text(key, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
-        """Quiet about a key that is gone, which Confluent refuses to delete like one that isn't ours to delete."""
+        """Delete a key. One that is gone is no error; Confluent refuses to delete it like a foreign one."""
         cloud, route = self.connect().cloud, _ROUTE + path(key_id)
         try:
             cloud.delete(route)
@@ -154,7 +154,7 @@ class ConfluentApiKey:
 
 
 def _name(held: RotationContext) -> str:
-    """What the names of this secret's keys begin with. A key that somebody else made keeps its own name until it is replaced."""
+    """Return how the names of this secret's keys begin. A key that somebody else created keeps its name until it is replaced."""
     mark = hashlib.sha256(held.described.arn.encode()).hexdigest()[:16]
     return held.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{mark}"
 
@@ -164,10 +164,10 @@ def _ids(*versions: Version | None) -> set[str]:
 
 
 def _is_lost(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
-    """Nobody can ever have read it, and nobody will: its version has no value, or another key.
+    """Return whether nobody has read or will read the key: its version has no value, or another key.
 
-    What has a value may be on its way to being current, whatever we read a moment ago. What is older than the current key and
-    has none may have lost it, because Secrets Manager drops versions without labels.
+    A version with a value may be about to become current. A key that is older than the current one and has no value may have
+    lost it, because Secrets Manager drops versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
     if key.id in _ids(*held.labelled) or not token:
@@ -187,13 +187,13 @@ def _may_go(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
 
 
 def _is_newer(held: RotationContext, key: _Key, ring: list[_Key]) -> bool | None:
-    """Whether it was made after the current key; None where Confluent doesn't tell."""
+    """Return whether the key was created after the current one; None if Confluent doesn't say."""
     current = next((_instant(one.created) for one in ring if one.id == held.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None
 
 
 def _instant(text_: str) -> float:
-    """0 for what is no time."""
+    """Return a time in seconds since 1970; 0 for any other text."""
     try:
         return datetime.fromisoformat(text_).timestamp()
     except ValueError:

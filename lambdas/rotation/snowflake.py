@@ -85,7 +85,7 @@ class SnowflakeKeyPair:
         return self._keys.of(version).fingerprint
 
     def create_credential(self, held: RotationContext) -> dict[str, str]:
-        """Made in memory; that there will be a slot for it is seen first."""
+        """Create a key pair in memory, after checking that there will be a slot for it."""
         self._keys.of(held.current)
         self._slot_for_new(held, self._user(held).slots)
         try:
@@ -95,7 +95,7 @@ class SnowflakeKeyPair:
         return {**secret_fields.without_key(_kept(held.current)), **secret_fields.fields(pair, _connection(held.current))}
 
     def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
-        """Nobody but this process ever saw it."""
+        """Do nothing: only this process ever saw the key pair."""
 
     def register(self, held: RotationContext, pending: Version) -> None:
         user, pair = self._user(held), self._keys.of(pending)
@@ -114,7 +114,7 @@ class SnowflakeKeyPair:
         return self._keys.of(pending).fingerprint in self._user(held).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
-        """A key that was taken out of its slot can be set again; one that can't be read, never."""
+        """Return whether the key can't be read. One that was removed from its slot can be set again."""
         return self._keys.readable(pending) is None
 
     def is_outdated(self, held: RotationContext, pending: Version) -> bool:
@@ -128,7 +128,7 @@ class SnowflakeKeyPair:
         return Replaced([each for each in others if over[each] or (in_grace and each not in foreign)], foreign)
 
     def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
-        """The slots are looked at again: since the last look, a rotation may have set its new key in one of them."""
+        """Unset the slots of these keys, after reading them again: a rotation may have written one since."""
         user = self._user(held)
         for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
             user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(held)))
@@ -138,7 +138,7 @@ class SnowflakeKeyPair:
         return [LiveKey(fingerprint, slot, user.since[slot]) for slot, fingerprint in user.slots.items() if fingerprint]
 
     def _user(self, held: RotationContext) -> _User:
-        """Described by itself, with whichever of the secret's keys logs in, the current one first."""
+        """Describe the user, logged in with whichever of the secret's keys works, the current one first."""
         denied = ""
         for version in held.labelled:
             if (pair := self._keys.readable(version)) is None:
@@ -155,7 +155,7 @@ class SnowflakeKeyPair:
         raise Refused(rotation_errors.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, held: RotationContext, slots: Mapping[str, str]) -> str:
-        """An empty one, otherwise the one that the current key is not in, if what it holds may go. Raises Refused."""
+        """Return an empty slot, or else the one without the current key if its grace is over. Raises Refused."""
         if slot := keypair.empty_slot(slots):
             return slot
         current, user = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
@@ -173,7 +173,7 @@ class SnowflakeKeyPair:
         return slot
 
     def _grace_is_over(self, held: RotationContext, fingerprint: str) -> bool | None:
-        """Of a key that is not current. None where the secret never had it."""
+        """Return whether the grace of a replaced key is over; None if the secret never had it."""
         if fingerprint == self._keys.fingerprint(held.previous):
             return held.previous_may_go
         # A version without a label: of a rotation that was given up, or of one long ago.
@@ -195,7 +195,7 @@ def _connection(version: Version) -> Connection:
 
 
 def _kept(version: Version) -> dict[str, str]:
-    """The fields that a new version takes over, among them those by which drivers connect."""
+    """Return the fields that a new version keeps, among them those by which drivers connect."""
     return {**version.fields, **secret_fields.about(_connection(version))}
 
 

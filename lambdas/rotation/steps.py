@@ -44,7 +44,7 @@ KNOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
 
 @attrs.frozen
 class LiveKey:
-    """A key of ours at the vendor. `place` is where it stands there, `since` as the vendor writes it."""
+    """A managed key at the vendor. `place` is its slot, or its version's label; `since` is as the vendor writes it."""
 
     id: str
     place: str
@@ -60,37 +60,37 @@ class Replaced:
 
 
 class Strategy(Protocol):
-    """Every verb may be called twice, and each call may be the one whose answer got lost."""
+    """The credentials of one vendor. Every verb may be called twice, and each call may be the one whose answer was lost."""
 
     def id_of(self, version: Version) -> str:
-        """The credential as the vendor calls it: what may be shown of it."""
+        """Return the vendor's id of the credential, which may be shown."""
 
     def create_credential(self, held: RotationContext) -> dict[str, str]:
-        """The fields of a new credential. Raises Refused, with nothing changed, where there is no room for one."""
+        """Return the fields of a new credential. Raises Refused, with nothing changed, if there is no room for one."""
 
     def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
-        """Undoes `create_credential`: its fields could not be stored, or will never be current."""
+        """Undo `create_credential`: its fields could not be stored, or will never be current."""
 
     def register(self, held: RotationContext, pending: Version) -> None:
-        """Makes the vendor accept what is pending."""
+        """Make the vendor accept the pending credential."""
 
     def authenticates(self, version: Version) -> bool:
-        """Whether the vendor accepts the credential now."""
+        """Return whether the vendor accepts the credential now."""
 
     def is_there(self, held: RotationContext, pending: Version) -> bool:
-        """Whether the vendor has what is pending, accepted or not yet."""
+        """Return whether the vendor has the pending credential, accepted or not yet."""
 
     def is_unusable(self, pending: Version) -> bool:
-        """Whether nothing can come of what is pending."""
+        """Return whether the pending credential can never become valid."""
 
     def is_outdated(self, held: RotationContext, pending: Version) -> bool:
-        """Whether the current version has got other fields since `create_credential` copied them, its key aside."""
+        """Return whether fields of the current version, besides its key, changed after `create_credential` copied them."""
 
     def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
-        """The keys that may be revoked: all that were replaced, or only those whose grace is over."""
+        """Return the keys that may be revoked: all that were replaced, or only those after their grace."""
 
     def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
-        """Removes these keys. One that is gone already is no error."""
+        """Remove these keys. One that is gone is no error."""
 
     def live(self, held: RotationContext) -> list[LiveKey]: ...
 
@@ -129,7 +129,7 @@ def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], dead
 
 
 def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
-    """Whether the key is accepted, and for how many seconds the vendor wants to be left alone. An outage counts as a failure."""
+    """Return whether the key is accepted, and how many seconds the vendor asks to wait. An outage counts as a failure."""
     try:
         if authenticates():
             return True, 0.0
@@ -159,7 +159,7 @@ class Rotation:
     log: Log
 
     def run(self, event: Mapping[str, Any]) -> str:
-        """What came of the step. Raises LakeferryError; then nothing that anybody uses has changed."""
+        """Run a step and return its result. Raises LakeferryError; then nothing that anybody uses has changed."""
         step, versions, token = self._asked(event)
         described = versions.describe()
         log = self.log.bind(secret=described.name, step=step, version=token)
@@ -173,20 +173,20 @@ class Rotation:
         return outcome
 
     def hold(self, secret_id: str) -> tuple[RotationContext, Strategy]:
-        """For what an operator asks of a secret, outside of a rotation."""
+        """Hold the secret for an operator's command, outside of a rotation."""
         versions = SecretVersions(self.client, secret_id)
         held = read_context(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
         return held, self.connect(credential_type(held.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
-        """Every key but the current one (and the one that is being rotated to) is gone at once, in grace or not."""
+        """Revoke every key but the current one (and the pending one) at once, in grace or not."""
         held, acting = self.hold(secret_id)
         return self._revoke(held, acting, in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revokes replaced keys whose grace is over. A secret that is being rotated is left alone until the next call.
+        """Revoke replaced keys after their grace. A secret that is being rotated is left for the next call.
 
-        All secrets are looked at, also after one that fails. Raises the first LakeferryError.
+        One secret that fails keeps no other from being checked. Raises the first LakeferryError.
         """
         answers: list[dict[str, Any]] = []
         failed: list[LakeferryError] = []
@@ -245,12 +245,13 @@ class Rotation:
         return "set"
 
     def test(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
-        """A version without a value is Secrets Manager's way of asking whether rotation would work: the current key tells."""
+        """Test the pending version. Secrets Manager also calls this without one, to test the configuration: then the current
+        key is tested."""
         self._prove(held, acting, held.pending or held.current)
         return "tested" if held.pending else "tested the current key"
 
     def finish(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
-        """Proves the key once more: nobody promises that the step before was this one's."""
+        """Verify the key once more and make its version current: nothing guarantees that the step before ran for it."""
         pending = _with_value(held)
         if acting.is_outdated(held, pending):
             self._give_up(held, acting, pending)
@@ -265,13 +266,13 @@ class Rotation:
         return "current"
 
     def _kept(self, held: RotationContext, acting: Strategy, pending: Version) -> str:
-        """A value is never made twice for a version. Where nothing can come of it, the version is given up."""
+        """Keep the stored pending value: a version gets one value only. Raises Refused after giving up an unusable one."""
         if acting.is_unusable(pending) or acting.is_outdated(held, pending):
             self._give_up(held, acting, pending)
         return "created before"
 
     def _give_up(self, held: RotationContext, acting: Strategy, pending: Version) -> NoReturn:
-        """The current version stays as it is. The next rotation starts from its fields."""
+        """Give up the pending version. The next rotation starts from the fields of the current one."""
         acting.discard(held, pending.fields)
         held.versions.give_up(held.token)
         raise Refused(rotation_errors.DISCARDED, f"version {held.token} of secret {held.described.name}")
@@ -337,7 +338,7 @@ class Age:
 
 
 def age_of(held: RotationContext, acting: Strategy) -> Age:
-    """Raises LakeferryError where the vendor can't be asked."""
+    """Raises LakeferryError if the vendor can't be called."""
     now, described = held.now(), held.described
     keys, current = tuple(acting.live(held)), acting.id_of(held.current)
     return Age(
@@ -353,12 +354,12 @@ def age_of(held: RotationContext, acting: Strategy) -> Age:
 
 
 def as_document(age: Age) -> dict[str, Any]:
-    """As plain data, without a secret."""
+    """Return plain data, without a secret."""
     return attrs.asdict(age)
 
 
 def _due(held: RotationContext) -> float:
-    """Secrets Manager leaves the date in the past where rotation keeps failing."""
+    """Return when the next rotation is due. Secrets Manager leaves the date in the past while rotation fails."""
     if held.described.next_rotation is not None:
         return held.described.next_rotation
     return held.current.created + held.described.every if held.described.every else held.now()

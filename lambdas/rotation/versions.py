@@ -50,7 +50,7 @@ class Version:
         object.__setattr__(self, "guarded", guarded)
 
     def text(self, name: str) -> str:
-        """The field's value; "" where there is none."""
+        """Return the field's value; "" if there is none."""
         return self.fields.get(name, "")
 
 
@@ -69,7 +69,7 @@ class Described:
     tags: Mapping[str, str]
 
     def labelled(self, stage: str) -> str:
-        """The id of the version that has this label; "" where none has."""
+        """Return the id of the version with this label; "" if none has it."""
         return next((version for version, stages in self.stages.items() if stage in stages), "")
 
 
@@ -96,11 +96,11 @@ class SecretVersions:
         )
 
     def read(self, version: str) -> Version | None:
-        """By its id. None where there is no such version, or it has no value. Raises Refused where it isn't a JSON object."""
+        """Return a version by its id; None if there is none, or it has no value. Raises Refused unless it is a JSON object."""
         return self._read(version) if version else None
 
     def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
-        """Written once: the same token with another value is refused. Raises Refused where nothing was written."""
+        """Write the pending value. The same token with another value is refused. Raises Refused if nothing was written."""
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
         with self._calling("storing the new value of", rotation_errors.NOT_STORED):
@@ -109,26 +109,26 @@ class SecretVersions:
             )
 
     def make_current(self, token: str, replaced: str) -> None:
-        """Only over the version that is current as far as the caller knows. Raises Refused where another one is."""
+        """Make a version current in place of the one that the caller read. Raises Refused if another one is current."""
         with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
             )
 
     def mark(self, token: str, now: float) -> None:
-        """A label with the time: nothing that readers know of changes."""
+        """Label a version with the time. Readers see no difference."""
         with self._calling("marking a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=f"{_MARK}{int(now)}", MoveToVersionId=token
             )
 
     def give_up(self, token: str) -> None:
-        """Takes the label of the version that is being rotated to."""
+        """Remove the label of the pending version."""
         with self._calling("taking a label from a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
 
     def unlabelled(self) -> Iterator[Version]:
-        """Those that Secrets Manager still has, though no label leads to them."""
+        """Yield the versions without labels that Secrets Manager still has."""
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
@@ -162,7 +162,7 @@ class SecretVersions:
 
 
 def marks(stages: Iterable[str]) -> list[float]:
-    """The times of `mark` among a version's labels."""
+    """Return the times of `mark` among a version's labels."""
     labels = (stage.removeprefix(_MARK) for stage in stages if stage.startswith(_MARK))
     return [float(text) for text in labels if text.isdigit()]
 
@@ -181,7 +181,7 @@ def _seconds(value: Any) -> float | None:
 
 
 def _every(rules: Mapping[str, Any]) -> float | None:
-    """None for a schedule by cron, whose next date Secrets Manager tells."""
+    """Return the days between rotations; None for a schedule by cron, whose next date Secrets Manager returns."""
     if days := rules.get("AutomaticallyAfterDays"):
         return float(days) * _SECONDS["day"]
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
@@ -189,7 +189,7 @@ def _every(rules: Mapping[str, Any]) -> float | None:
 
 
 DAY: Final = 86400.0
-#: Seconds after which a version is marked before it is made current.
+#: Seconds after which a version is labelled before it becomes current.
 PENDING_LIFE: Final = DAY
 
 
@@ -220,7 +220,7 @@ class RotationContext:
 
     @property
     def is_rotating(self) -> bool:
-        """Secrets Manager labels the version that it rotates to before it calls the first step."""
+        """Return whether a rotation runs. Secrets Manager labels the pending version before the first step."""
         return self.described.labelled(PENDING) not in ("", self.current.id)
 
     def require_same_labels(self) -> None:
@@ -229,7 +229,7 @@ class RotationContext:
             raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
     def needs_mark(self, pending: Version) -> bool:
-        """It would become current so late that its age no longer tells when."""
+        """Return whether the version would become current so late that its age doesn't show when."""
         return self.now() > self._known_since(pending) + PENDING_LIFE
 
     @property
@@ -238,11 +238,11 @@ class RotationContext:
 
     @property
     def older_may_go(self) -> bool:
-        """Keys that no label leads to. Before the first rotation nothing was ever replaced."""
+        """Return whether keys without a label may be revoked. Before the first rotation, none was ever replaced."""
         return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
 
     def _replaced_by(self, successor: Version, rotated: float | None) -> float:
-        """The latest instant at which `successor` can have become current."""
+        """Return the latest time at which `successor` can have become current."""
         return rotated if rotated is not None and rotated >= successor.created else self._known_since(successor) + PENDING_LIFE
 
     def _known_since(self, version: Version) -> float:
@@ -252,7 +252,7 @@ class RotationContext:
 def read_context(
     versions: SecretVersions, described: Described, token: str, policy: Policy, now: Callable[[], float]
 ) -> RotationContext:
-    """`token` is "" where no rotation is meant: then what is pending is whatever has the label. Raises Refused."""
+    """Read the context of a rotation. Without `token`, the pending version is the one with the label. Raises Refused."""
     current = versions.read(described.labelled(CURRENT))
     if current is None:
         raise Refused(rotation_errors.EMPTY, f"secret {described.name} has no current value")

@@ -1,4 +1,4 @@
-"""What boto3 raises, as errors of ours."""
+"""What boto3 raises, as LakeferryError."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> I
 
 
 def error_for(doing: str, code: str) -> LakeferryError:
-    """Refused where the code is final, Denied for want of a permission, and Transient otherwise."""
+    """Return Refused for a final code, Denied for a missing permission, and Transient otherwise."""
     kind = Refused if code in FINAL else Denied if code in DENIED else Transient
     return kind(errors.STORAGE, f"{doing}: {code}")
 
 
 @contextmanager
 def aws_call(doing: str) -> Iterator[None]:
-    """Turn what boto3 raises into an error of ours, and into Transient where there was no answer."""
+    """Turn what boto3 raises into a LakeferryError, and into Transient if there was no answer."""
     try:
         yield
     except ClientError as error:

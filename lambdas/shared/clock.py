@@ -10,7 +10,7 @@ import attrs
 
 class Clock(Protocol):
     def time(self) -> float:
-        """Seconds since 1970-01-01 UTC."""
+        """Return the seconds since 1970-01-01 UTC."""
 
     def sleep(self, seconds: float) -> None: ...
 
@@ -31,5 +31,5 @@ class Deadline:
     at: float
 
     def left(self) -> float:
-        """Seconds; never negative."""
+        """Return the seconds that are left, never less than 0."""
         return max(0.0, self.at - self.clock.time())

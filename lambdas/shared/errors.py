@@ -2,7 +2,7 @@
 
 LakeferryError
 ├── BadProperties        the event's properties, all mistakes at once         reported at once
-├── StaleRequest         a later request has taken this one's place           reported at once
+├── StaleRequest         a later request has replaced this one                reported at once
 ├── Refused              the vendor says no, and would say it again           reported at once
 │   ├── Denied           401 or 403: also what a right says that isn't there yet   waited for, a while
 │   ├── NotFound         404 on something else than the object itself         waited for, a while
@@ -14,7 +14,7 @@ LakeferryError
 │   ├── InProgress       nothing is wrong, it takes its time
 │   ├── RateLimited      429
 │   └── OutOfTime        this invocation ends; the next one carries on
-├── ResourceMissing      the object that we know is not there                 found or created again
+├── ResourceMissing      the object in the state does not exist               found or created again
 │   └── ParentMissing    the environment or cluster that held it is not there
 └── TimedOut             waited for as long as is sensible; carries the last reason
 
@@ -88,7 +88,7 @@ class Conflict(Refused):
 
 
 class ResourceFailed(LakeferryError):
-    """The vendor made the object, and reports that it doesn't work."""
+    """The vendor created the object, and reports that it doesn't work."""
 
 
 class NeedsReplacement(ResourceFailed):
@@ -120,7 +120,7 @@ class OutOfTime(Transient):
 
 
 class ResourceMissing(LakeferryError):
-    """The object that we made is not where it was."""
+    """The object that was created does not exist any more."""
 
 
 class ParentMissing(ResourceMissing):

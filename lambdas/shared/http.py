@@ -2,7 +2,7 @@
 
 A session belongs to one invocation: it ends with the invocation's deadline, which lies before Lambda's own.
 429 says that nothing was done, so every call may be repeated. A failure after the request was sent leaves that open, so only
-a call that may be made twice is repeated.
+a call that may be sent twice is repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lambdas.shared.redaction import ApiKey
 
 @attrs.frozen
 class Response:
-    """`body` is parsed JSON, text where it isn't JSON, None where it is empty. Header names are found in any case."""
+    """`body` is parsed JSON, text where it isn't JSON, None where it is empty. Header names ignore case."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class Response:
 
     @property
     def request_id(self) -> str:
-        """The vendor's own name for this call: what its support asks for."""
+        """Return the vendor's id of this call, for its support."""
         return self.headers.get("X-Request-Id", "") or self.headers.get("X-Amzn-RequestId", "")
 
 
@@ -96,7 +96,7 @@ def _may_repeat(answer: Response, repeatable: bool) -> bool:
 
 
 def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """Seconds that the vendor wants to be left alone; None where it doesn't say.
+    """Return for how many seconds the vendor asks not to be called; None if it doesn't say.
 
     Confluent's X-RateLimit-Reset counts seconds from now, unlike that of others.
     """
@@ -107,7 +107,7 @@ def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
 
 
 def _seconds(text: str, clock: Clock) -> float | None:
-    """`text` is a number, or a date as HTTP writes it."""
+    """Return the seconds from now. `text` is a number, or an HTTP date."""
     try:
         return max(0.0, float(text))
     except ValueError:
@@ -119,7 +119,7 @@ def _seconds(text: str, clock: Clock) -> float | None:
 
 
 def is_loopback(url: str) -> bool:
-    """True for 127.0.0.1 and its like. A name, even localhost, may be made to mean another host."""
+    """Return True for 127.0.0.1 and its like. A name, even localhost, may lead to another host."""
     try:
         return ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
     except ValueError:
@@ -136,7 +136,7 @@ def require_safe(url: str) -> None:
 
 
 USER_AGENT: Final = "Lakeferry/0.1 (Confluent and Snowflake resources for AWS CDK)"
-#: Methods whose repetition has the same effect as one call. PATCH is: bodies hold values, not changes.
+#: Idempotent methods. PATCH is one: bodies hold values, not changes.
 REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE", "PATCH"})
 LARGEST_BODY: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
@@ -152,7 +152,7 @@ class Timeouts:
 
 
 class Session:
-    """Raises OutOfTime instead of a call that could not end before `deadline`. `wire` carries the calls in place of sockets."""
+    """Raises OutOfTime instead of a call that could not end before `deadline`. `wire` replaces the sockets."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Session:
         repeatable: bool | None = None,
         again: Mapping[str, str] | None = None,
     ) -> Response:
-        """The answer with any status. `body` is sent as JSON; `again` are parameters of a repetition, beside `params`.
+        """Return the response with any status. `body` is sent as JSON; `again` are parameters of a repetition, beside `params`.
 
         Raises NotSent, ResponseLost, OutOfTime, LakeferryError (address).
         """
@@ -242,7 +242,7 @@ class Session:
 
 
 def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
-    """None where the body drips until `end` or grows beyond LARGEST_BODY."""
+    """Return the body; None if it isn't complete by `end` or exceeds LARGEST_BODY."""
     content = bytearray()
     while piece := raw.read1(_PIECE, decode_content=True):
         content += piece
@@ -252,7 +252,7 @@ def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
 
 
 def _parsed(content: bytes) -> Any:
-    """Confluent has sent gzip without saying so: its first two bytes tell."""
+    """Return the parsed body. Confluent has sent gzip without saying so: its first two bytes show it."""
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     return json.loads(content) if content.strip() else None

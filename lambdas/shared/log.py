@@ -39,7 +39,7 @@ class Log:
 
 
 def open_log(stream: TextIO | None = None) -> Log:
-    """To `stream`, or standard output. Calling it again replaces the stream: a warm Lambda opens its log each time."""
+    """Return a log to `stream`, or standard output. Each call replaces the stream: a warm Lambda opens its log each time."""
     logger = logging.getLogger("lakeferry.lambdas")
     handler = logging.StreamHandler(stream or sys.stdout)
     handler.setFormatter(_JsonLines())

@@ -40,7 +40,7 @@ RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.
 class Properties(Generic[O_co]):
     """The schema of a resource type, and of what `Fn::GetAtt` gives: `class TopicProps(Properties[TopicOutputs])`.
 
-    TYPE is its name in stacks, CREATE_ONLY are the properties whose change makes another object.
+    TYPE is its name in stacks, CREATE_ONLY are the properties whose change replaces the object.
     """
 
     TYPE: ClassVar[str] = ""

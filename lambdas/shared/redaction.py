@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import attrs
 
 SHOWN = "‹secret›"
-#: A shorter value would be found in the middle of harmless words.
+#: A shorter value may occur inside harmless words.
 SHORTEST_FILTERED = 8
 
 _alive: weakref.WeakValueDictionary[int, Secret] = weakref.WeakValueDictionary()
@@ -43,7 +43,7 @@ class Secret:
     __slots__ = ("__weakref__", "_value")
 
     def __init__(self, value: str, *, redacted: bool = True) -> None:
-        """Without `redacted`, `redact` leaves the value in other texts: a key's id stands beside its secret and in outputs."""
+        """Take a value. Without `redacted`, `redact` leaves it in texts: a key's id is in its secret and in outputs."""
         self._value = value
         if not redacted:
             return
@@ -88,7 +88,7 @@ class ApiKey:
 
 @contextmanager
 def invocation() -> Iterator[None]:
-    """Until its end, `redact` knows every Secret that was created within, whether or not anything still refers to it."""
+    """Let `redact` know every Secret that is created within the block, also after nothing refers to it."""
     before = _of_invocation.set([])
     try:
         yield
@@ -97,8 +97,9 @@ def invocation() -> Iterator[None]:
 
 
 def redact(text: str) -> str:
-    """`text` without the value of any Secret of this invocation or still in use, however it is written, and without what looks
-    like a secret."""
+    """Return `text` without the value of any Secret of this invocation or in use, in any encoding, and without what looks
+    like a secret.
+    """
     values = {secret.reveal() for secret in list(_alive.values())}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= SHORTEST_FILTERED:

@@ -1,12 +1,12 @@
-"""The one shape that all kinds of resources have: a module with these verbs, in this order, and data.
+"""The shape of every resource type: a module with these verbs, in this order, and data.
 
-    create          makes the object and returns its id; called only when `find_existing` returned no id
-    is_ready        the outputs once the object works, None while it comes into being
+    create          creates the object and returns its id; called only when `find_existing` returned no id
+    is_ready        returns the outputs once the object works, None while it is being created
     update          writes what differs between the object and the properties, and nothing else
-    delete          asks the vendor to remove an object; quiet about what is gone, may be asked again
-    find_existing   ids of the objects that are ours, as the vendor shows them now
+    delete          deletes an object; one that is gone is no error, and a call may be repeated
+    find_existing   returns the ids of managed objects, as the vendor lists them now
 
-Every verb may be called twice, and each call may be the one whose answer got lost. Verbs never wait: they raise InProgress,
+Every verb may be called twice, and each call may be the one whose answer was lost. Verbs never wait: they raise InProgress,
 and are called again.
 """
 
@@ -31,9 +31,9 @@ Outputs = Mapping[str, str]
 class Context(Generic[V_co]):
     """What a verb works with besides the properties.
 
-    `name` is the object's deterministic name: a-z, 0-9 and hyphens, at most 60 characters. `notes` survive from call to
-    call. `previous` are the properties before the update that is under way. `deleting` tells that the object shall go. `origin`
-    is a mark that the resource keeps over all its generations and that no other resource, of whatever stack, has.
+    `name` is the object's deterministic name: a-z, 0-9 and hyphens, at most 60 characters. `notes` are kept from call to call.
+    `previous` are the properties before the update that is under way. `deleting` says that the object is to be deleted.
+    `origin` is a hash that the resource keeps over all its generations, unique among the resources of all stacks.
     `rolling_back` asks CloudFormation whether the object was created by an operation that failed; it raises what AWS refuses.
     """
 
@@ -56,7 +56,7 @@ class ResourceHandler(Protocol):
 
     @property
     def TIMEOUT_SECONDS(self) -> float:  # noqa: N802
-        """Seconds after which waiting for a resource of this type is given up."""
+        """Return the seconds after which waiting for a resource of this type ends."""
 
     def create(self, context: Any, spec: Any) -> str: ...
 
@@ -67,4 +67,4 @@ class ResourceHandler(Protocol):
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 
     def find_existing(self, context: Any, spec: Any, known: str | None) -> list[str]:
-        """`known` is the id that we remember. An empty list means: looked, and there is none."""
+        """Return the ids that exist; none if there is none. `known` is the id in the state."""

@@ -40,7 +40,7 @@ class Objects:
     bucket: str
 
     def read(self, key: str) -> Stored | None:
-        """None where there is no such object. Raises LakeferryError where it isn't a JSON object."""
+        """Return the object, or None if there is none. Raises LakeferryError unless it is a JSON object."""
         with aws_call(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
@@ -80,7 +80,7 @@ class Objects:
         return str(answer["ETag"])
 
     def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
-        """In the order of keys, those later than `after`."""
+        """Yield objects in the order of keys, those after `after`."""
         parameters: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
         while True:
             with aws_call(f"listing s3://{self.bucket}/{prefix}"):
@@ -93,5 +93,5 @@ class Objects:
 
 
 def _plain(content: bytes) -> bytes:
-    """Iceberg's metadata may be compressed."""
+    """Return the content uncompressed: Iceberg's metadata may be compressed."""
     return gzip.decompress(content) if content.startswith(_GZIP) else content

@@ -1,4 +1,4 @@
-"""Secrets Manager. A secret holds one JSON object; its fields are named where they are made."""
+"""Secrets Manager. A secret holds one JSON object; the modules that write it name its fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lambdas.shared.redaction import ApiKey, Secret
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-#: The fields in which every key of ours stands, as AWS's managed external secrets name them.
+#: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
 #: Fields beside a key that may be shown. Any other field, also one that somebody added, is a secret.
@@ -36,7 +36,7 @@ class SecretStore:
     client: SecretsManagerClient
 
     def read(self, secret_id: str) -> dict[str, Secret]:
-        """The current value; empty where there is none, or no such secret. Raises NotFound where it isn't a JSON object."""
+        """Return the current value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
         try:
             with aws_call(f"reading secret {secret_id}"):
                 text = _text_of(self.client, secret_id)

@@ -1,1 +1,1 @@
-"""Snowflake: SQL over its SQL API, with a key pair, and the kinds of objects that are made with it."""
+"""Snowflake: SQL over its SQL API, with a key pair, and the resource types that use it."""

@@ -1,6 +1,6 @@
 """Snowflake's SQL API: one statement a call, logged in with a key pair.
 
-Role and warehouse go with each statement, because the API keeps no session. A statement whose answer got lost is sent again
+Role and warehouse go with each statement, because the API keeps no session. A statement whose answer was lost is sent again
 under the same request id, so that it runs once.
 """
 
@@ -29,22 +29,22 @@ from lambdas.snowflake.sql import Sql
 VENDOR_DOMAIN: Final = ".snowflakecomputing.com"
 _WORDS: Final = r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?"
 _ACCOUNT: Final = re.compile(rf"{_WORDS}(\.{_WORDS})*")
-#: After a dot, names without a hyphen that belong to the place and not to the account.
+#: After a dot, names without a hyphen that belong to the location, not to the account.
 _PLACES: Final = frozenset({"aws", "azure", "gcp", "privatelink"})
 
 
 def require_account(account: str) -> str:
-    """`account` itself. Raises LakeferryError for what could lead to another host."""
+    """Return `account`. Raises LakeferryError for text that could lead to another host."""
     if _ACCOUNT.fullmatch(account):
         return account
     raise LakeferryError(errors.ADDRESS, f"{account!r} is not the name of a Snowflake account")
 
 
 def account_claim(account: str) -> str:
-    """As a token names the account: in capitals, without region and cloud, without dots.
+    """Return the account as tokens name it: in capitals, without region and cloud, without dots.
 
-    A part after a dot is a region where it has a hyphen (`xy12345.us-east-2.aws`): an account's own name can't have one.
-    Otherwise the dot stands between organization and account (`myorg.acct`), where tokens have a hyphen.
+    A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`): an account's own name can't have one.
+    Otherwise the dot separates organization and account (`myorg.acct`), where tokens have a hyphen.
     """
     first, *rest = require_account(account).split(".")
     if "global" in rest:
@@ -58,7 +58,7 @@ def account_claim(account: str) -> str:
 
 
 def account_url(account: str) -> str:
-    """Where the account answers. Hosts have hyphens where names have underscores."""
+    """Return the account's URL. Hosts have hyphens where names have underscores."""
     first, *rest = require_account(account).lower().split(".")
     if rest and "-" not in rest[0] and rest[0] not in _PLACES | {"global"}:
         first, rest = f"{first}-{rest[0]}", rest[1:]
@@ -66,7 +66,7 @@ def account_url(account: str) -> str:
     return f"https://{name}{VENDOR_DOMAIN}"
 
 
-#: Seconds that a token holds, and after which another one is made: some logins take none that is older than a minute.
+#: Seconds that a token is valid, and after which another one is created: some logins take none that is older than a minute.
 TOKEN_SECONDS: Final = 600
 _TOKEN_AGE: Final = 30.0
 #: Seconds that Snowflake may work on one statement.
@@ -109,13 +109,13 @@ class Snowflake:
         return urlsplit(self.url).hostname or ""
 
     def logged_in(self, user: str, key: KeyPair, role: str) -> Snowflake:
-        """The same account as another user sees it, without a warehouse."""
+        """Return a client of the same account as another user, without a warehouse."""
         other = Snowflake(self._session, self._clock, Login(self.login.account, user, role), key, self.url)
         other._skew = self._skew
         return other
 
     def run(self, statement: Sql) -> list[Row]:
-        """The rows, by the names of their columns in small letters; "" stands for null. Raises LakeferryError."""
+        """Run a statement and return the rows, by column names in lower case; "" stands for null. Raises LakeferryError."""
         label = _shown(statement)
         body = {
             "statement": statement.text,
@@ -129,18 +129,18 @@ class Snowflake:
         return self._rows(self._finished(answer, label), label)
 
     def value(self, statement: Sql) -> str:
-        """The one value of a statement that gives one; "" where it gives none."""
+        """Return the one value of a statement; "" if there is none."""
         return next((value for row in self.run(statement) for value in row.values()), "")
 
     def document(self, statement: Sql) -> Any:
-        """What the JSON in the one value says; None where there is no JSON."""
+        """Return the parsed JSON of the one value; None if it isn't JSON."""
         try:
             return json.loads(self.value(statement))
         except ValueError:
             return None
 
     def _finished(self, answer: Response, label: str) -> Response:
-        """Polls until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
+        """Poll until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
         if answer.status != 202:
             return answer
         route, wait = _route(answer, label), _FIRST_POLL
@@ -195,7 +195,7 @@ class Snowflake:
         return self._token[1]
 
     def _correct_skew(self, refused: Response) -> bool:
-        """Whether the clocks differ and nothing has been done about it: tokens then follow Snowflake's clock."""
+        """Correct tokens for the difference of the clocks, once. Return whether this changed anything."""
         try:
             theirs = parsedate_to_datetime(refused.headers.get("Date", "")).timestamp()
         except ValueError:
@@ -208,7 +208,7 @@ class Snowflake:
 
 
 def _route(answer: Response, label: str) -> str:
-    """Only the handle is taken from the answer, not the address that it gives."""
+    """Return the route of a statement's status. Only the handle is taken from the answer, not its URL."""
     handle = field(answer.body, "statementHandle")
     if not handle or handle in (".", ".."):
         raise Transient(snowflake_errors.UNEXPECTED, f"{label}: an answer without a statement handle")
@@ -227,6 +227,6 @@ def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
 
 
 def _shown(statement: Sql) -> str:
-    """The beginning of a statement, for messages: verb, kind and name."""
+    """Return the beginning of a statement, for messages: verb, kind and name."""
     text = statement.text
     return text if len(text) <= 80 else text[:79] + "…"

@@ -114,7 +114,7 @@ _USED: Final = ("used by", "in use", "being used", "is associated with", "depend
 
 
 def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> LakeferryError:
-    """`asked` tells the statement, `skew` how far the clocks are apart. The words hold Snowflake's code and the query id."""
+    """Return the error of a response. `label` names the statement, `skew` the difference of the clocks."""
     code = field(answer.body, "code")
     what = describe(answer, label) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
@@ -139,11 +139,11 @@ def describe(answer: Response, label: str) -> str:
 
 
 def field(body: Any, name: str) -> str:
-    """A field of an answer as text; "" where there is none."""
+    """Return a field of an answer as text; "" if there is none."""
     value = body.get(name) if isinstance(body, dict) else None
     return "" if value is None or isinstance(value, dict | list) else str(value)
 
 
 def mentions(text: str, *phrases: str) -> bool:
-    """Whether `text` holds one of `phrases`, in any case."""
+    """Return whether `text` contains one of `phrases`, in any case."""
     return any(phrase.lower() in text.lower() for phrase in phrases)

@@ -1,7 +1,7 @@
 """Key pairs: read, generated, identified by their fingerprint, used to sign a login, and the two slots that a user has for them.
 
-A key in a slot may be in use, so only an empty slot is written here; rotation knows which keys it has replaced, and may write
-over those.
+A key in a slot may be in use, so this module writes empty slots only. Rotation knows which keys it has replaced, and may
+overwrite those.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class KeyPair:
 
     @cached_property
     def public(self) -> str:
-        """The public key as Snowflake takes it: base64, without the lines around it."""
+        """Return the public key as Snowflake takes it: base64, without first and last line."""
         return base64.b64encode(self._public_der).decode()
 
     @cached_property
     def fingerprint(self) -> str:
-        """As DESC USER shows it: SHA256: and the hash of the public key in DER, in base64."""
+        """Return the fingerprint as DESC USER shows it: SHA256: and the hash of the public key in DER, in base64."""
         return "SHA256:" + base64.b64encode(hashlib.sha256(self._public_der).digest()).decode()
 
     @property
@@ -54,7 +54,7 @@ class KeyPair:
         return self._key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
 
     def token(self, account: str, user: str, *, now: float, seconds: int) -> Secret:
-        """A JWT for `user` of `account`, both as their claims want them, that holds for `seconds`."""
+        """Return a JWT for `user` of `account`, both as claims name them, that is valid for `seconds`."""
         subject = f"{account}.{user}"
         claims = {"iss": f"{subject}.{self.fingerprint}", "sub": subject, "iat": int(now), "exp": int(now) + seconds}
         return Secret(jwt.encode(claims, self._key, algorithm="RS256"))
@@ -69,7 +69,7 @@ def make() -> KeyPair:
 
 
 def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
-    """From PKCS#8: PEM, PEM without the lines around it, or base64 of PEM. Raises UnusableKey."""
+    """Load PKCS#8: PEM, PEM without its first and last line, or base64 of PEM. Raises UnusableKey."""
     password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
     try:
         content = _content(text.reveal())
@@ -85,7 +85,7 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
 
 
 def _content(text: str) -> bytes:
-    """PEM or DER. A value that was pasted may have lost its line breaks."""
+    """Return PEM or DER. A pasted value may have lost its line breaks."""
     bare = text.strip()
     if not bare.startswith(_MARK):
         decoded = base64.b64decode("".join(bare.split()), validate=True)
@@ -114,7 +114,7 @@ _EMPTY: Final = ("", "null")
 
 
 def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
-    """By slot, from what DESC USER says; "" where the slot is empty."""
+    """Return the fingerprints by slot, from DESC USER; "" for an empty slot."""
     fingerprints = {slot: described.get(f"{slot}_FP", "") for slot in SLOTS}
     return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 
@@ -124,7 +124,7 @@ def empty_slot(slots: Mapping[str, str]) -> str | None:
 
 
 def verify_key_pair(pair: KeyPair) -> KeyPair:
-    """`pair` itself. Raises UnusableKey where what is stored couldn't sign for what the user's slot gets."""
+    """Return `pair`. Raises UnusableKey if the stored private key doesn't match the public one."""
     stored = load(pair.private_pem)
     token = stored.token("ACCOUNT", "USER", now=0, seconds=60).reveal()
     public = serialization.load_pem_public_key(pair.public_pem.encode())

@@ -24,12 +24,12 @@ Ctx: TypeAlias = Context[Snowflake]
 
 
 def object_name(context: Ctx, chosen: str = "") -> str:
-    """The object's name: the one that the user chose, otherwise ours."""
+    """Return the object's name: the one that the user chose, or else a generated one."""
     return chosen.upper() if chosen else sql.plain_name(context.name)
 
 
 def ownership_tag(context: Ctx) -> str:
-    """What the comment of an object of ours holds; somebody may have added words of his own."""
+    """Return what the comment of a managed object contains; somebody may have added text."""
     return f"lakeferry {context.name}"
 
 
@@ -42,7 +42,7 @@ def external_id(context: Ctx) -> str:
 
 
 def shown(context: Ctx, show: Sql, name: str) -> Row | None:
-    """The row of exactly that name, whoever's it is. Patterns of SHOW find more: they know wildcards and no case."""
+    """Return the row of exactly that name, managed or not. Patterns of SHOW match more: they have wildcards and ignore case."""
     return next((row for row in context.vendor.run(show) if row.get("name") == name), None)
 
 
@@ -51,7 +51,7 @@ def is_managed(context: Ctx, row: Row) -> bool:
 
 
 def managed(context: Ctx, show: Sql, name: str) -> Row | None:
-    """None where there is none. Somebody else's counts as none to delete, and raises Refused otherwise."""
+    """Return the managed object's row, or None. Raises Refused for an unmanaged one, which a delete treats as none."""
     row = shown(context, show, name)
     if row is None or is_managed(context, row):
         return row
@@ -61,7 +61,7 @@ def managed(context: Ctx, show: Sql, name: str) -> Row | None:
 
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:
-    """Raises ResourceMissing where it is not there."""
+    """Return the managed object's row. Raises ResourceMissing if there is none."""
     if row := managed(context, show, name):
         return row
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")
@@ -72,7 +72,7 @@ def ids(context: Ctx, show: Sql, name: str, object_id: str = "") -> list[str]:
 
 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
-    """Quiet about what is gone, and about what isn't ours."""
+    """Drop a managed object. One that is gone or unmanaged is no error."""
     with contextlib.suppress(NotFound):
         row = shown(context, show, name)
         if row is not None and is_managed(context, row):
@@ -80,7 +80,7 @@ def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
-    """What `look` finds. What shall go is gone when what it was in is gone: Snowflake then says that it may not be seen."""
+    """Return what `look` returns. An object to delete is gone if its container is: Snowflake then reports missing rights."""
     try:
         return look()
     except NotFound:

@@ -30,7 +30,7 @@ _OF_KEY: Final = (
 
 @attrs.frozen
 class Connection:
-    """Whose key it is and where it is for; "" where a user has no such thing."""
+    """The user of a key, and where it is used; "" if a user has no such thing."""
 
     account: str
     user: str
@@ -41,7 +41,7 @@ class Connection:
 
 
 def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
-    """The secret's whole JSON."""
+    """Return the secret's whole JSON."""
     pem = pair.private_pem.reveal()
     return {
         **about(to),
@@ -54,12 +54,12 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
 
 
 def without_key(held: Mapping[str, str]) -> dict[str, str]:
-    """Where the key is for, and what somebody added."""
+    """Return the fields without the key: what it is for, and unknown fields."""
     return {name: value for name, value in held.items() if name not in _OF_KEY}
 
 
 def is_about(held: Mapping[str, str], to: Connection) -> bool:
-    """Whether a secret that was read tells this connection; its key is not looked at."""
+    """Return whether a secret describes this connection; its key is not compared."""
     wanted = about(to)
     return all(held.get(name, "") == wanted.get(name, "") for name in about(_EVERYTHING))
 
@@ -73,7 +73,7 @@ def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
 
 
 def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
-    """None where the secret has no private key yet. Raises NotFound where it has one that can't be used."""
+    """Return the key pair, or None if the secret has no private key yet. Raises NotFound for an unusable one."""
     held = store.read(secret_id)
     if PRIVATE_KEY not in held:
         return None
@@ -84,7 +84,7 @@ def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
 
 
 def about(to: Connection) -> dict[str, str]:
-    """What is "" is left out."""
+    """Return the fields of a connection, without those that are ""."""
     every = {
         ACCOUNT: to.account,
         USER: to.user,

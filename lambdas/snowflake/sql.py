@@ -1,6 +1,6 @@
-"""SQL is put together here and nowhere else: templates of ours, and values that can't be anything but what they stand for.
+"""SQL statements. This is the only module that builds them: from templates in the sources, and from quoted values.
 
-A statement is made of a template that stands in the sources and of parts made here. The client takes nothing else.
+The client takes no other statements.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ _RESERVED: Final = frozenset(
 
 @attrs.frozen
 class Sql:
-    """Made by this module only."""
+    """SQL that this module built."""
 
     text: str
 
 
 def statement(template: str, **parts: Sql) -> Sql:
-    """`template` stands in the sources, never in a value; each {name} in it is replaced by the part of that name."""
+    """Return a statement: `template` is a literal in the sources; each {name} in it is replaced by the part of that name."""
     return Sql(template.format(**{name: part.text for name, part in parts.items()}))
 
 
 def identifier(name: str) -> Sql:
-    """`name` exactly as it is, in double quotes. Raises BadProperties for what Snowflake can't take for a name."""
+    """Return `name` in double quotes. Raises BadProperties for what Snowflake can't take for a name."""
     if problem := unfit(name):
         raise BadProperties([("name", problem)])
     return Sql('"' + name.replace('"', '""') + '"')
 
 
 def path(names: Iterable[str]) -> Sql:
-    """A name in full: of the database, the schema, the object."""
+    """Return a full name: of the database, the schema, the object."""
     return Sql(".".join(identifier(name).text for name in names))
 
 
 def literal(text: str) -> Sql:
-    """Raises BadProperties where `text` holds control characters: no value of ours has any."""
+    """Return a string literal. Raises BadProperties for control characters, which no value of Lakeferry has."""
     if _CONTROL.search(text):
         raise BadProperties([("value", f"{text!r} holds a control character")])
     return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
 
 
 def reference(*names: str) -> Sql:
-    """A name in full as a literal, as EXTERNAL_VOLUME and the SYSTEM$ functions take it."""
+    """Return a full name as a literal, as EXTERNAL_VOLUME and the SYSTEM$ functions take it."""
     return literal(dotted(names))
 
 
@@ -71,7 +71,7 @@ def number(value: int) -> Sql:
 
 
 def word(text: str, *, of: Iterable[str]) -> Sql:
-    """A keyword, one of `of`. Raises BadProperties for any other."""
+    """Return a keyword, one of `of`. Raises BadProperties for any other."""
     if text not in set(of) or not _WORDS.fullmatch(text):
         raise BadProperties([("value", f"{text!r} is none of {', '.join(of)}")])
     return Sql(text)
@@ -82,12 +82,12 @@ def listed(parts: Iterable[Sql], separator: str = ", ") -> Sql:
 
 
 def dotted(names: Iterable[str]) -> str:
-    """As Snowflake prints a name in full: in quotes only what needs them."""
+    """Return a full name as Snowflake prints it: in quotes only what needs them."""
     return ".".join(name if is_plain(name) else identifier(name).text for name in names)
 
 
 def split(text: str) -> tuple[str, ...]:
-    """The exact names in a name in full, written as in SQL; () where it can't be read so."""
+    """Return the exact parts of a full name, written as in SQL; () if it can't be parsed."""
     names: list[str] = []
     at = 0
     while at < len(text):
@@ -103,7 +103,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def named(text: str) -> str:
-    """The exact name that `text` means in SQL: capitals, unless it stands in quotes or could only stand in quotes."""
+    """Return the exact name that `text` means in SQL: capitals, unless it is in quotes or needs them."""
     if _UNQUOTED.fullmatch(text):
         return text.upper()
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -112,12 +112,12 @@ def named(text: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether `name` means the same with and without quotes."""
+    """Return whether `name` means the same with and without quotes."""
     return bool(_PLAIN.fullmatch(name)) and name not in _RESERVED
 
 
 def unfit(name: str) -> str:
-    """Why `name` can't be a name; "" where it can."""
+    """Return why `name` can't be a name; "" if it can."""
     if not name:
         return "is empty"
     if len(name) > NAME_LENGTH:
@@ -130,7 +130,7 @@ CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in capita
 
 
 def plain_name(name: str) -> str:
-    """A resource's name, as an identifier that needs no quotes."""
+    """Return a resource's name as an identifier that needs no quotes."""
     plain = name.upper().replace("-", "_")
     return plain if plain[0].isalpha() else f"_{plain}"
 

@@ -1,7 +1,7 @@
 """Both sides of the handshake between Snowflake and AWS: what Snowflake presents, and what is wrong where it isn't let in.
 
 Snowflake tells the failure in AWS's words, which don't say which of two values differs. So every message holds what
-Snowflake has, and the values that the role was made with are compared first.
+Snowflake has, and the values that the role was created with are compared first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.properties import ROLE_ARN
 
 #: Of a storage location: where it leads, with which role and external id.
-PLACE: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
+LOCATION: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
 #: Seconds for which a new role may not be known everywhere, and a policy may still be on its way.
 _ROLE_PATIENCE: Final = 600.0
 #: Tableflow makes the Glue database with its first table.
@@ -53,7 +53,7 @@ class Side:
 
     @property
     def presents(self) -> str:
-        return f"role {self.role_arn or 'not told'}, Snowflake's user {self.principal}, external id {self.external_id}"
+        return f"role {self.role_arn or 'not given'}, Snowflake's user {self.principal}, external id {self.external_id}"
 
 
 @attrs.frozen
@@ -71,7 +71,7 @@ def described_volume(vendor: Snowflake, name: str) -> Volume:
 
 def volume_side(vendor: Snowflake, name: str) -> Side:
     location = next(iter(described_volume(vendor, name).locations), {})
-    url, role, external_id = (str(location.get(key) or "") for key in PLACE)
+    url, role, external_id = (str(location.get(key) or "") for key in LOCATION)
     principal = str(location.get("STORAGE_AWS_IAM_USER_ARN") or "")
     return Side(f"external volume {name}", principal, external_id, role, url)
 
@@ -82,7 +82,7 @@ def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
 
 
 def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
-    """Releases differ in how they call the two values."""
+    """Return the integration's side of the trust. Releases differ in the names of the two values."""
     integration = described if described is not None else described_integration(vendor, name)
 
     def value(end: str) -> str:
@@ -90,12 +90,12 @@ def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | N
 
     role = ROLE_ARN.search(integration.get("REST_AUTHENTICATION", "") + " " + integration.get("GLUE_AWS_ROLE_ARN", ""))
     uri = re.search(r"https://[\w./-]+", integration.get("REST_CONFIG", ""))
-    where = f"{uri[0] if uri else 'AWS Glue'}, namespace {integration.get('CATALOG_NAMESPACE', 'not told')}"
+    where = f"{uri[0] if uri else 'AWS Glue'}, namespace {integration.get('CATALOG_NAMESPACE', 'not given')}"
     return Side(f"catalog integration {name}", value("IAM_USER_ARN"), value("EXTERNAL_ID"), role[0] if role else "", where)
 
 
 def require_same(side: Side, principal: str, external_id: str) -> None:
-    """Raises Refused where the role was made to trust other values than `side` has; "" is not compared."""
+    """Raises Refused if the role trusts other values than `side` has; "" is not compared."""
     if principal and side.principal and principal != side.principal:
         what = f"{side}: the role trusts {principal}, and Snowflake comes as {side.principal}"
         raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
@@ -139,7 +139,7 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
 
 
 def of_catalog(reason: str) -> ErrorRow:
-    """Which row Snowflake's words about a catalog mean."""
+    """Return the error row for Snowflake's message about a catalog."""
     if mentions(reason, "assumerole", "assume role", "assume_role"):
         return snowflake_errors.TRUST_ROLE
     if mentions(reason, "s3:"):
@@ -175,7 +175,7 @@ def _faulty(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
 
 
 def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
-    """The answer of a SYSTEM$ function; a refusal of the statement is an answer too. A list stands under `list`."""
+    """Return the answer of a SYSTEM$ function, also a refusal of the statement. A list is under `list`."""
     try:
         document = vendor.document(sql.statement(template, name=sql.reference(name)))
     except NotFound:

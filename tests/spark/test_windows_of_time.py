@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -146,6 +147,14 @@ def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake
     assert lake.published() == lake.keys("exports/things/data/") == []
     lake.commit(THINGS, thing("b", 2))
     assert lake.export(skipping).column("id") == ["b"]
+
+
+def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
+    """The mail about a job run finds its record by it."""
+    text = contract(*LINES, name="named")
+    named = [next_week.export(text, *words).record for words in (("--JOB_RUN_ID", "jr_1"), ())]
+    written = [json.loads(next_week.read(f"exports/{record.key}"))["job_run_id"] for record in named]
+    assert written == ["jr_1", None]
 
 
 def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):

@@ -15,7 +15,7 @@ TIMEOUT_SECONDS: Final = 1800.0
 
 
 def create(context: Ctx, spec: AclProps) -> str:
-    """The same entry made twice is one entry."""
+    """Create the entries. Creating an entry twice has no further effect."""
     _add(context, spec, _names(spec))
     return _id(spec)
 
@@ -30,7 +30,7 @@ def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: AclProps, object_id: str) -> None:
-    """Names that are no longer wanted lose their entries."""
+    """Remove the entries of names that are no longer wanted."""
     before = _names(context.previous) if isinstance(context.previous, AclProps) else []
     listed = _listed(context, spec)
     existing({name: name for name in {*_names(spec), *before} & listed} or None, f"ACL {object_id}")
@@ -60,7 +60,7 @@ def _missing(context: Ctx, spec: AclProps) -> list[str]:
 
 
 def _listed(context: Ctx, spec: AclProps) -> set[str]:
-    """Names that have such an entry."""
+    """Return the names that have such an entry."""
     wanted = _entry(spec, "")
     del wanted["resource_name"]
     named = {} if spec.resource_names else {"resource_name": spec.resource_name}
@@ -77,7 +77,7 @@ def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
 
 
 def _remove(context: Ctx, spec: AclProps, names: list[str]) -> None:
-    """The filter names every field: a looser one would remove entries of others."""
+    """Remove one entry. The filter names every field: a looser one would remove other entries."""
     for name in names:
         _plane(context, spec).delete(_route(spec), **_entry(spec, name))
 
@@ -95,7 +95,7 @@ def _entry(spec: AclProps, name: str) -> dict[str, str]:
 
 
 def _id(spec: AclProps) -> str:
-    """Without the names where there are several, because they change."""
+    """Return the id; without the names if there are several, because they change."""
     return "/".join(_entry(spec, "" if spec.resource_names else spec.resource_name).values())
 
 

@@ -1,7 +1,7 @@
-"""An API key. Confluent shows its secret once, so it goes to Secrets Manager inside the call that made it.
+"""An API key. Confluent shows its secret once, so the call that creates it also writes it to Secrets Manager.
 
-A key whose secret is not stored is worth nothing: it is deleted and another one is made. Keys are ours by their display
-name: the resource's own, or, for those that rotation made, that name, a slash, and rotation's token.
+A key without a stored secret is useless: it is deleted and another one is created. Managed keys are known by their display
+name: the resource's own or, for those that rotation created, that name, a slash, and rotation's token.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
-    """The probe proves the key, not its owner's roles: those may still be on their way."""
+    """Return the outputs once the key works. The probe doesn't test its owner's roles: those may become effective later."""
     key = context.secrets.read_key(spec.secret)
     if not key_services.works(context.vendor, _target(spec), key):
         context.notes["successes"] = "0"
@@ -59,7 +59,7 @@ def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
-    """A key that is gone is made anew; what else stands in its secret is brought up to date."""
+    """Create the key again if it is gone, and update the other fields of its secret."""
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
@@ -71,12 +71,12 @@ def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
-    """The secret is left as it is; it belongs to the stack."""
+    """Delete the key. The secret stays: it belongs to the stack."""
     context.vendor.cloud.delete(_ROUTE + path(object_id))
 
 
 def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
-    """To keep: the key that the secret holds, if it lives. To delete: all that bear our name."""
+    """Return the key in the secret if it exists; for a delete, all keys with our name."""
 
     def look() -> list[str]:
         listed = _listed(context, spec)
@@ -100,7 +100,7 @@ def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
 
 
 def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:
-    """The key in the secret, if Confluent lists it for the same account and resource."""
+    """Return the key in the secret, if Confluent lists it for the same account and resource."""
     held = context.secrets.read(spec.secret)
     if KEY_ID not in held or KEY_SECRET not in held:
         return None

@@ -27,14 +27,14 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
-    """PENDING will do: it may stay so until the first table is written."""
+    """Return the outputs once it works. PENDING is enough: it may stay so until the first table is written."""
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     require_working(context, spec, actual)
     return {"id": object_id, "name": text(actual, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
-    """A cluster has one integration with Glue only, so the old one goes before one with another role comes."""
+    """Update it. A cluster has one integration with Glue only, so one with another role replaces it after it is deleted."""
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(actual, "spec", "config", "custom_database")
     if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
@@ -51,7 +51,7 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
-    """The database and the tables in Glue stay."""
+    """Delete it. The database and the tables in Glue stay."""
     client(context, spec).delete(ROUTE + path(object_id), **query(spec))
 
 

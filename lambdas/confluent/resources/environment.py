@@ -43,12 +43,12 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    """Confluent removes what is still in the environment too; the organization's last one it refuses to remove."""
+    """Delete it with all that is in it. Confluent refuses to delete the organization's last environment."""
     context.vendor.cloud.delete(_route(object_id))
 
 
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
-    """There is no filter by name, and names need not be unique."""
+    """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
     return known_and_named(known, lambda one: cloud.read(_route(one)), cloud.pages(_ROUTE), context.name, "display_name")
 

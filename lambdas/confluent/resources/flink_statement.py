@@ -23,7 +23,7 @@ from lambdas.shared.resource import Outputs
 
 
 def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
-    """Eight hexadecimal digits that differ when the statement would do something else."""
+    """Return eight hexadecimal digits that differ if the statement does something else."""
     meaning = json.dumps([normalized(sql), sorted(properties.items())])
     return hashlib.sha256(meaning.encode()).hexdigest()[:8]
 
@@ -60,7 +60,7 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Pool and account can change, on a stopped statement; all else is another statement."""
+    """Update pool and account, on a stopped statement; every other change is another statement."""
     actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     if object_id != _name(context, spec):
         if spec.tableflow_topics:
@@ -93,7 +93,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
-    """Confluent forgets statements that have ended after 30 days; one that shall go is there until its undo has run."""
+    """Return the ids. Confluent drops ended statements after 30 days; one to delete counts until its undo has run."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -111,7 +111,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """A change that was rolled back may have dropped what the statement writes to: then resuming it is no use."""
+    """Raise if a rollback may have dropped what the statement writes to: resuming it would not help."""
     undo = _route(context, spec, _undo_name(object_id))
     if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
@@ -135,7 +135,7 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
 
 
 def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
-    """The gateway wants the whole statement back, with the version that was read."""
+    """Put the whole statement, with the version that was read, as the gateway requires."""
     kept = {name: actual[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in actual}
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
     current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}

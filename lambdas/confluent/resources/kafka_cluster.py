@@ -71,9 +71,9 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
-    """Confluent refuses while connectors run on the cluster, and removes topics, ACLs and data with it.
+    """Delete it with its topics, ACLs and data. Confluent refuses while connectors run on the cluster.
 
-    Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
+    Deletion protection is for clusters in use. A deployment that failed and is rolled back deletes the cluster that it created.
     """
     actual = context.vendor.cluster(spec.environment_id, object_id)
     if get_path(actual, "spec", "deletion_protection") is True:

@@ -1,6 +1,6 @@
 """A provider integration: how Confluent gets into the customer's AWS account.
 
-It is made with the ARN of a role that doesn't exist yet, and gives the principal and the external id that the role's
+It is created with the ARN of a role that doesn't exist yet, and gives the principal and the external id that the role's
 trust must name. Nothing of it can be changed.
 """
 
@@ -45,7 +45,7 @@ def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
 
 def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
-    """Confluent refuses while anything uses it, and sees late that nothing does any more."""
+    """Delete it. Confluent refuses while anything uses it, and notices late that nothing does."""
     if used := get_path(_read(context, spec, object_id), "usages"):
         names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
         raise InProgress(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")

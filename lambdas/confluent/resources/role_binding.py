@@ -16,7 +16,7 @@ _ROUTE: Final = "/iam/v2/role-bindings"
 
 
 def create(context: Ctx, spec: RoleBindingProps) -> str:
-    """It takes Confluent some minutes to make the role effective; who needs it repeats until then."""
+    """Bind the role. It takes Confluent some minutes to become effective; callers that need it try again until then."""
     return require_text(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
 
 
@@ -34,7 +34,7 @@ def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
-    """Confluent's filters match parts of names too, so what they find is compared once more."""
+    """Return the ids. Confluent's filters also match parts of names, so the results are compared once more."""
 
     def look() -> list[str]:
         wanted = _wanted(context, spec)

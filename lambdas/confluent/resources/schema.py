@@ -24,7 +24,7 @@ _OURS: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Registering the same schema twice is one version."""
+    """Register the schema. Registering it twice gives one version."""
     plane = _plane(context, spec)
     _set_compatibility(plane, spec)
     plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
@@ -37,7 +37,7 @@ def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    """A schema that the subject had before stays where it is: versions are only added."""
+    """Register the new schema. Earlier versions of the subject stay."""
     plane = _plane(context, spec)
     actual = existing(_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
@@ -46,7 +46,10 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    """The registry wants a soft delete before a permanent one. The level goes too: the next subject of that name would get it."""
+    """Delete the subject: softly, then permanently.
+
+    Its compatibility level goes too, or the next subject of that name would get it.
+    """
     plane = _plane(context, spec)
     plane.delete(_route(spec))
     if _is_permanent(context, spec):
@@ -80,7 +83,7 @@ def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
 
 
 def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
-    """`deleted`: a subject that is only soft-deleted counts too."""
+    """Return whether the subject is listed; with `deleted`, also a softly deleted one."""
     listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
     return isinstance(listed, list) and spec.subject in listed
 

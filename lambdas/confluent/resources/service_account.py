@@ -32,10 +32,10 @@ def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
-    """The account's API keys go with it, and its role bindings have to.
+    """Delete it with its role bindings; Confluent deletes its API keys.
 
-    A binding whose making CloudFormation took for a failure, because an answer was lost on the way, is nobody's to delete; once
-    the account is gone, nothing would find it.
+    If an answer was lost and CloudFormation took a binding for failed, nobody else deletes it, and nothing finds it once the
+    account is gone.
     """
     for binding in list(context.vendor.role_bindings(object_id)):
         context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))

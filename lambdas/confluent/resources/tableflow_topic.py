@@ -21,7 +21,7 @@ _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 
 
 def create(context: Ctx, spec: TableflowTopicProps) -> str:
-    """Tableflow sees a topic, its schema and a new role late: refusals for these pass."""
+    """Enable Tableflow. It learns late of a topic, its schema and a new role: errors about these pass."""
     body = {
         "display_name": spec.topic,
         **cluster_ref(spec),
@@ -43,7 +43,7 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
-    """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
+    """Return the outputs once it runs. A suspended or failed one is resumed; else the error has Confluent's reason."""
     actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
@@ -81,7 +81,7 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    """Files in a bucket of one's own stay, and so do tables in AWS Glue."""
+    """Disable Tableflow. Files in your own bucket and tables in AWS Glue stay."""
     client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
 
 
@@ -117,7 +117,7 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
 
 
 def _is(current: Any, wanted: Any) -> bool:
-    """Numbers come as text, and an error handling with fields that we don't set."""
+    """Return whether the current value is the wanted one. Numbers come as text, error handling with more fields."""
     if isinstance(wanted, dict):
         return isinstance(current, dict) and all(text(current, name) == value for name, value in wanted.items())
     return current is not None and str(current) == str(wanted)
@@ -134,7 +134,7 @@ def _formats(spec: TableflowTopicProps) -> list[str]:
 
 
 def _config(spec: TableflowTopicProps) -> dict[str, Any]:
-    """Without the deprecated record_failure_strategy: sent together with error_handling it breaks creation."""
+    """Return the configuration. The deprecated record_failure_strategy would break creation beside error_handling."""
     handling = {"mode": spec.error_handling, **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {})}
     times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
     return {

@@ -51,7 +51,7 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
-    """Its records go with it. Kafka removes it in the background."""
+    """Delete it with its records. Kafka does this in the background."""
     _plane(context, spec).delete(_route(spec))
 
 
@@ -70,7 +70,7 @@ def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[
 
 
 def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
-    """Settings that the properties had and have no more go back to Confluent's own."""
+    """Reset settings that the properties no longer have to Confluent's defaults."""
     before = context.previous.config if isinstance(context.previous, TopicProps) else {}
     for name in sorted(before.keys() - spec.config.keys()):
         if get_path(current.get(name), "is_default") is False:

@@ -1,7 +1,7 @@
 """An external volume: how Snowflake gets to the bucket, for reading only.
 
-It is made with the ARN of a role that doesn't exist yet and with an external id of ours, and gives the principal that the
-role's trust must name. Nothing of its place can be changed, so another place is another volume; the external id stays.
+It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal that the
+role's trust must name. Its location can't be changed, so another location is another volume; the external id stays.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
-    """As soon as it can be described. Whether Snowflake gets in is asked after the role is there: see the kind trust."""
+    """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
     lookup.existing(context, _show(object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
@@ -55,7 +55,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
+    if [_location(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
         raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
@@ -71,8 +71,8 @@ def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) ->
     return lookup.ids(context, _show(name), name)
 
 
-def _place(location: dict[str, Any]) -> tuple[str, str, str]:
-    return tuple(str(location.get(key, "")) for key in trust.PLACE)  # type: ignore[return-value]
+def _location(location: dict[str, Any]) -> tuple[str, str, str]:
+    return tuple(str(location.get(key, "")) for key in trust.LOCATION)  # type: ignore[return-value]
 
 
 def _show(name: str) -> Sql:

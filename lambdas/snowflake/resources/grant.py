@@ -52,7 +52,7 @@ def on_object(privilege: str, on: str, path: Sql) -> Sql:
 
 
 def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
-    """`which` is ALL or FUTURE."""
+    """Return the SQL of a group of objects. `which` is ALL or FUTURE."""
     return sql.statement(
         "{privilege} ON {which} {on} {path}",
         privilege=sql.word(privilege, of=PRIVILEGES),
@@ -67,7 +67,7 @@ def show_members(on: str, path: Sql) -> Sql:
 
 
 def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
-    """Names in full of what SHOW lists of a group. `database` is what it was asked for."""
+    """Return the full names that SHOW lists for a group. `database` is the one that it was limited to."""
     if _MEMBERS[on][0] == "SCHEMA":
         return [(database, row.get("name", "")) for row in rows if row.get("name") not in _OWN_SCHEMAS]
     return [(row.get("database_name", ""), row.get("schema_name", ""), row.get("name", "")) for row in rows]
@@ -78,7 +78,7 @@ def member_type(on: str) -> str:
 
 
 def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Whether rows of SHOW GRANTS TO ROLE hold the privilege."""
+    """Return whether rows of SHOW GRANTS TO ROLE contain the privilege."""
     return any(
         row.get("privilege") == privilege
         and row.get("granted_on", "").replace("_", " ") in _SHOWN_AS.get(on, (on,))
@@ -88,7 +88,7 @@ def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...])
 
 
 def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Whether rows of SHOW FUTURE GRANTS TO ROLE hold it: their names end in `.<ICEBERG_TABLE>`."""
+    """Return whether rows of SHOW FUTURE GRANTS TO ROLE contain it: their names end in `.<ICEBERG_TABLE>`."""
     return any(
         row.get("privilege") == privilege
         and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
@@ -109,7 +109,7 @@ def create(context: Ctx, spec: GrantProps) -> str:
 
 
 def is_ready(context: Ctx, spec: GrantProps, object_id: str) -> Outputs | None:
-    """Of a group in a database there may be nothing yet."""
+    """Return the outputs once the grant exists. A group may have no members yet."""
     if spec.on not in (TABLES_IN_DATABASE, SCHEMAS_IN_DATABASE) and not _is_there(context, spec):
         raise ResourceMissing(errors.VANISHED, f"{object_id} is not granted")
     return {"id": object_id}
@@ -151,7 +151,7 @@ def _converge(context: Ctx, spec: GrantProps) -> None:
 
 
 def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
-    """What is to come stands first, and the look at what is there comes after it was granted: nothing slips between."""
+    """Yield the missing grants. Future objects come first, and existing ones are listed after that grant, so none is missed."""
     if not is_group(spec.on):
         if not _is_there(context, spec):
             yield _what(spec)
@@ -163,7 +163,7 @@ def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
 
 
 def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
-    """For each member of the group, whether the role has the privilege on it."""
+    """Return for each member of the group whether the role has the privilege on it."""
     try:
         rows = context.vendor.run(show_members(spec.on, _path(spec)))
     except NotFound:

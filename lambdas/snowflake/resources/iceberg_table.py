@@ -54,7 +54,7 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
 
 
 def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
-    """Once it follows its source. One that has stopped is set going anew, every two minutes at most."""
+    """Return the outputs once it follows its source. A stopped refresh is started again, every two minutes at most."""
     lookup.existing(context, _show(spec), spec.names[-1])
     state, reason = _refresh_state(context, spec)
     if state == _RUNNING:
@@ -66,7 +66,7 @@ def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs |
 
 
 def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
-    """What it is a view of can't be changed. Streams on it end when it is made anew."""
+    """Raise ReplacementRequired for another source, which needs another table. Streams on the table end with it."""
     actual = lookup.existing(context, _show(spec), spec.names[-1])
     wanted = {
         "external_volume_name": sql.named(spec.volume),
@@ -79,7 +79,7 @@ def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
-    """The table in Glue and its files stay: they are Tableflow's."""
+    """Drop it. The table in Glue and its files stay: they belong to Tableflow."""
     lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
 
 
@@ -92,7 +92,7 @@ def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> l
 
 
 def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
-    """The state, "" where the refresh is off, and all that Snowflake says of it."""
+    """Return the state, "" if the refresh is off, and all that Snowflake reports."""
     try:
         status = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
     except NotFound:
@@ -105,7 +105,7 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
 
 
 def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:
-    """A refresh by hand is refused while the automatic one is on, and the automatic one doesn't recover from a stop by itself."""
+    """Start the refresh again. It doesn't recover by itself, and a manual one is refused while it is on."""
     last = float(context.notes.get("set_going", "0"))
     if context.clock.time() - last < _CURE_EVERY or state == "STALLED":
         return
@@ -120,7 +120,7 @@ def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:
 
 
 def _meant(refused: Refused, spec: IcebergTableProps) -> Refused:
-    """What stands behind a refusal to make or refresh the table. Roles and tables may still be on their way."""
+    """Return the error that a refusal means. Roles and tables may not be known everywhere yet."""
     if refused.row is not snowflake_errors.INVALID:
         return refused
     source = f"{spec.namespace or 'the namespace'}.{spec.table}"

@@ -53,7 +53,7 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
 
 
 def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
-    """Once Snowflake looks at the catalog, finds nothing wrong and shows the Glue databases as schemas."""
+    """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as schemas."""
     lookup.existing(context, _show(object_id), object_id)
     status = _call_system(context, _STATUS, object_id)
     failures = status.get("failuredetails") or []
@@ -65,7 +65,7 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
-    """Grants on its schemas go with it where it has to be made anew."""
+    """Update it. A change that needs another database drops the grants on its schemas."""
     lookup.existing(context, _show(object_id), object_id)
     config = _call_system(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
@@ -76,7 +76,7 @@ def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
-    """The tables in Glue and their files stay: they are Tableflow's."""
+    """Drop it. The tables in Glue and their files stay: they belong to Tableflow."""
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
@@ -108,7 +108,7 @@ def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]
 
 
 def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
-    """Fields by name in small letters without underscores: Snowflake's functions write names in both ways."""
+    """Return the fields by name in lower case without underscores: Snowflake's functions write names in both ways."""
     try:
         status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
     except NotFound:

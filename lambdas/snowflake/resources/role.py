@@ -33,7 +33,7 @@ def update(context: Ctx, spec: RoleProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
-    """What the role was granted goes with it."""
+    """Drop it. What the role was granted goes with it."""
     lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 

@@ -22,7 +22,7 @@ def create(context: Ctx, spec: TrustProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
-    """The volume's check doesn't read: whether the policy lets Snowflake read shows when a table is made."""
+    """Check both sides. The volume's check doesn't read: only creating a table shows whether the policy allows that."""
     vendor, volume, integration = context.vendor, sql.named(spec.volume), sql.named(spec.integration)
     storage = trust.volume_side(vendor, volume)
     catalog = trust.integration_side(vendor, integration)
@@ -36,11 +36,11 @@ def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: TrustProps, object_id: str) -> None:
-    """There is nothing to write: `is_ready` asks anew."""
+    """Do nothing: `is_ready` checks again."""
 
 
 def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
-    """There is nothing to remove."""
+    """Do nothing: the check leaves nothing behind."""
 
 
 def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:

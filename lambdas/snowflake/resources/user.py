@@ -1,6 +1,6 @@
-"""A service user: no password, a key pair that is made here and goes straight to Secrets Manager, two slots for keys.
+"""A service user: no password, a key pair that is generated and goes straight to Secrets Manager, two slots for keys.
 
-The secret is written before the user is made, so a call that gets lost finds the same pair again. Rotation uses the second
+The secret is written before the user is created, so a repeated call uses the same pair again. Rotation uses the second
 slot; any of the two may hold the secret's key.
 """
 
@@ -29,7 +29,7 @@ _DROP: Final = "DROP USER IF EXISTS {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has, and that may do nothing.
 _ANYBODY: Final = "PUBLIC"
-#: As DESC USER shows what every user of ours is. Without secondary roles, a session can do what its one role can and no more.
+#: What DESC USER shows of every managed user. Without secondary roles, a session can do what its one role can and no more.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
 
@@ -48,7 +48,7 @@ def create(context: Ctx, spec: UserProps) -> str:
 
 
 def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
-    """Once the user has logged in with the key that the secret holds."""
+    """Return the outputs once the user has logged in with the key in the secret."""
     pair = secret_fields.read_pair(context.secrets, spec.secret)
     try:
         user = context.vendor.logged_in(object_id, pair, _ANYBODY).value(sql.statement(_WHO))
@@ -80,7 +80,7 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
-    """The secret is left as it is; it belongs to the stack."""
+    """Drop it. The secret stays: it belongs to the stack."""
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
@@ -90,7 +90,7 @@ def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]
 
 
 def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
-    """The secret's pair; a new one where it holds none, or one of another user. The secret's other fields are kept up to date."""
+    """Return the secret's key pair, or a new one if it has none, or another user's. Update the secret's other fields."""
     held = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
     vendor = context.vendor
     own = held.get(secret_fields.USER) == name
@@ -103,7 +103,7 @@ def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
 
 
 def _settings(spec: UserProps) -> dict[str, Sql]:
-    """Each setting with what CREATE and ALTER say of it."""
+    """Return each setting with its clause in CREATE and ALTER."""
     given = {
         "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
         "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
