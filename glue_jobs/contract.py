@@ -22,6 +22,11 @@ ICEBERG_VERSION: Final = "1.10.0"
 PYTHON_VERSION: Final = (3, 11)
 JAVA_VERSION: Final = 17
 
+#: How files of code end: modules, and the report's template and style.
+CODE: Final = (".py", ".j2", ".css")
+#: What only authors of contracts and schemas need: it imports parsers that neither the job nor a function has.
+NOT_SHIPPED: Final = ("exports/check.py", "exports/expression_types.py", "exports/topic_schema.py")
+
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
 CATALOG: Final = "lake"
 
@@ -149,5 +154,5 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]
     for item in folder.iterdir():
         if item.is_dir() and item.name != "__pycache__":
             yield from _sources(item, f"{path}/{item.name}")
-        elif item.name.endswith(".py"):
+        elif item.name.endswith(CODE) and f"{path}/{item.name}" not in NOT_SHIPPED:
             yield f"{path}/{item.name}", item
