@@ -61,4 +61,4 @@ def test_no_setting_of_the_linter_allows_what_runs_foreign_text(tmp_path):
     command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "json", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     found = {(Path(one["filename"]).parent.name, one["code"]) for one in json.loads(done.stdout)}
-    assert found >= set(itertools.product(("core", "glue_jobs", "stacks", "lakeferry"), BANNED))
+    assert found >= set(itertools.product(("shared", "glue_jobs", "stacks", "lakeferry"), BANNED))

@@ -1,4 +1,4 @@
-"""Numbers, times and windows in words that people read."""
+"""Texts, numbers, times and windows as people read them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,23 @@ from glue_jobs.delivery.verify import EXACT
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MONTHS = "January February March April May June July August September October November December".split()
 MINUS = "\u2212"
+
+
+def prose(value: str, limit: int = 500) -> str:
+    """Return a text of a contract: line breaks are blanks."""
+    return cut(" ".join(value.split()), limit)
+
+
+def cut(value: str, limit: int) -> str:
+    """Return a value as it is, but no longer than `limit`."""
+    return value if len(value) <= limit else value[: limit - 1] + "…"
+
+
+def named(title: str, unit: str | None, limit: int = 80) -> str:
+    """Return a figure's title with its unit, where the title doesn't say it already."""
+    if not unit or unit.lower() in title.lower().split():
+        return prose(title, limit)
+    return f"{prose(title, limit)} ({prose(unit, limit // 2)})"
 
 
 def number(value: Decimal | int) -> str:
