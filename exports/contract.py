@@ -20,6 +20,9 @@ import attrs
 from exports import toml_model
 from exports.toml_model import BadFile, Rule, setting
 
+#: Kinds of windows. exports/windows.py says what each of them is.
+Every = Literal["day", "iso_week", "month", "quarter"]
+
 NAME = r"[a-z][a-z0-9_]{0,62}"
 PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 TYPE = r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)"
@@ -71,7 +74,7 @@ class Source:
 
 @attrs.frozen
 class WindowRule:
-    every: Literal["day", "iso_week", "month"] = setting("How long a window is.")
+    every: Every = setting("How long a window is.")
     zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=zone_problem)
     first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
     applies: Literal["before_deduplication", "after_deduplication"] = setting(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from exports.contract import WindowRule
-from exports.windows import Window, next_window
+from exports.windows import Window, kind_of, next_window
 from glue_jobs.delivery.verify import EXACT
 
 # Names of our own: strftime's depend on the machine's locale.
@@ -102,13 +103,19 @@ def window(one: Window, rule: WindowRule) -> str:
 
 
 def label(text: str) -> str:
-    """A window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
+    """Return a window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
     year, _, rest = text.partition("-")
-    if rest.startswith("W"):
-        return f"week {int(rest[1:])} of {year}"
-    if "-" in rest:
-        return day(date.fromisoformat(text), weekday=False)
-    return f"{_MONTHS[int(rest) - 1]} {year}"
+    kind = kind_of(text)
+    match kind:
+        case "day":
+            return day(date.fromisoformat(text), weekday=False)
+        case "iso_week":
+            return f"week {int(rest[1:])} of {year}"
+        case "month":
+            return f"{_MONTHS[int(rest) - 1]} {year}"
+        case "quarter":
+            return f"quarter {rest[1:]} of {year}"
+    assert_never(kind)
 
 
 def _places(value: Decimal) -> int | None:
