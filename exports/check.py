@@ -56,9 +56,9 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for name in WINDOW_FIELDS:
         if name in schema.fields:
             yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
-    for place, path in _named_fields(contract):
+    for key, path in _named_fields(contract):
         if _resolve(path, contract, schema) is None:
-            yield place, f"{schema.topic} has no field {path}"
+            yield key, f"{schema.topic} has no field {path}"
     if contract.explode and (array := schema.fields.get(contract.explode.array)) and array.kind != "array":
         yield "explode.array", f"{contract.explode.array} is {array.kind}, not an array"
 
@@ -84,16 +84,16 @@ def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[F
 
 
 def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
-    for place, text, aggregate, names in _expressions(contract):
+    for key, text, aggregate, names in _expressions(contract):
         mistakes = list(_mistakes(text, aggregate=aggregate))
-        yield from ((place, mistake) for mistake in mistakes)
+        yield from ((key, mistake) for mistake in mistakes)
         if mistakes:
             continue
         kinds = {path: _kind(path, names, contract, schema) for path in _references(text)}
         for path in (path for path, kind in kinds.items() if kind is None):
-            yield place, f"{path} is neither a field of {schema.topic} nor another name known here"
+            yield key, f"{path} is neither a field of {schema.topic} nor another name known here"
         for word in _clock_texts(_tree(text), kinds):
-            yield place, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
+            yield key, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
 
 
 def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -107,8 +107,8 @@ def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
         text = column.expression or column.measure
         if text and any(_mistakes(text, aggregate=True)):
             continue
-        found = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
-        if wrong := types.misfit(column, found):
+        type_ = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
+        if wrong := types.misfit(column, type_):
             yield f"column[{index}]", f"{column.name} {wrong}"
 
 
@@ -153,7 +153,7 @@ def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:
     try:
         tree, tokens = _tree(text), sqlglot.tokenize(text, read="spark")
     except SqlglotError as error:
-        column = next((f" (near sign {found['col']})" for found in getattr(error, "errors", [])), "")
+        column = next((f" (near sign {first['col']})" for first in getattr(error, "errors", [])), "")
         yield f"not a Spark SQL expression{column}"
         return
     if isinstance(tree, exp.Block) or tree.find(exp.Placeholder, exp.Parameter):
@@ -176,18 +176,18 @@ def _tree(text: str) -> exp.Condition:
 def _clock_words(tokens: list[Token]) -> list[str]:
     """Alone they are functions; as parts of a path they are names of fields."""
     return [
-        here.text
-        for before, here, after in _neighbours(tokens)
-        if here.text.lower() in CLOCK_WORDS and here.token_type is not TokenType.STRING and TokenType.DOT not in (before, after)
+        token.text
+        for before, token, after in _neighbours(tokens)
+        if token.text.lower() in CLOCK_WORDS and token.token_type is not TokenType.STRING and TokenType.DOT not in (before, after)
     ]
 
 
 def _functions(tokens: list[Token]) -> list[str]:
-    """Names before a parenthesis; one behind a dot is in a database of somebody's, and told with its dot."""
+    """Names before a parenthesis; one behind a dot is in a database of somebody's, and listed with its dot."""
     return [
-        f".{here.text}" if before is TokenType.DOT else here.text
-        for before, here, after in _neighbours(tokens)
-        if after is TokenType.L_PAREN and here.text.isidentifier() and here.token_type not in _GRAMMAR
+        f".{token.text}" if before is TokenType.DOT else token.text
+        for before, token, after in _neighbours(tokens)
+        if after is TokenType.L_PAREN and token.text.isidentifier() and token.token_type not in _GRAMMAR
     ]
 
 
@@ -238,9 +238,9 @@ def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
 def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal is None and (carried := _carried(column, contract, schema)):
-            place = f"column[{index}]"
+            key = f"column[{index}]"
             yield (
-                place,
+                key,
                 (
                     f"{column.name} carries personal data ({', '.join(carried)}) and says nothing about it. "
                     'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason'
@@ -249,14 +249,14 @@ def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Ite
 
 
 def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[str]:
-    """The personal fields of the source that the column's value is made of."""
+    """The personal fields of the source that the column's value is computed from."""
     text = column.expression or column.measure
     if text and any(_mistakes(text, aggregate=True)):
         return []
     if text and column.measure and _only_counts(text):
         return []
     paths = _references(text) if text else [column.field or column.name]
-    resolved = [found for path in paths if (found := _resolve(path, contract, schema))]
+    resolved = [field for path in paths if (field := _resolve(path, contract, schema))]
     if any(path in ("kafka_raw_key", "kafka_raw_value", "kafka_headers") for path in resolved):
         return ["the raw record"]
     return list(dict.fromkeys(field for path in resolved for field in schema.personal_below(path)))

@@ -57,10 +57,10 @@ def decimals_fit(contract: Contract) -> Iterator[Finding]:
 
 def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
-        for place, value in enumerate(column.allowed):
+        for number, value in enumerate(column.allowed):
             if not fits(column.type, value):
                 yield (
-                    f"column[{index}].allowed[{place}]",
+                    f"column[{index}].allowed[{number}]",
                     f"{value[:40]!r} is not written as {column.type} is in the file. Correct it",
                 )
 
@@ -102,8 +102,8 @@ def _fits_time(type_: str, text: str) -> bool:
 def personal_is_complete(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal:
-            place = f"column[{index}].personal"
-            yield from ((f"{place}{key}", message) for key, message in _personal_findings(column.personal, column))
+            prefix = f"column[{index}].personal"
+            yield from ((f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column))
 
 
 def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
             f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
         )
     if column.measure:
-        yield "", "a measure is made of many rows and has no personal value. Remove personal"
+        yield "", "a measure is computed from many rows and has no personal value. Remove personal"
 
 
 def _type_after(personal: Personal) -> str | None:

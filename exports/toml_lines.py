@@ -126,5 +126,5 @@ class _Scanner:
         return False
 
     def _note(self, path: str, at: int | None = None) -> None:
-        place = self._at if at is None else at
-        self._lines.setdefault(path, self._text.count("\n", 0, place) + 1)
+        offset = self._at if at is None else at
+        self._lines.setdefault(path, self._text.count("\n", 0, offset) + 1)

@@ -1,6 +1,6 @@
 """TOML files with a model: every mistake at once, by key and line (and, in toml_schema, a JSON Schema for editors).
 
-Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are made by `setting`;
+Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are declared with `setting`;
 `read` turns text into an instance and a list of problems. Where a part can't be read, the instance lacks that
 attribute, so that rules about the readable rest still run and their findings come in the same answer.
 """
@@ -35,8 +35,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        place = f"line {self.line}" if self.line else "file"
-        return f"{place}, {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        where = f"line {self.line}" if self.line else "file"
+        return f"{where}, {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
 
 
 class BadFile(Exception):
@@ -84,12 +84,12 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
         raise BadFile(name, [_syntax_problem(error, text)]) from None
     reader: _Reader[T] = _Reader(model)
     instance = reader.read(data)
-    whole = not reader.found
+    whole = not reader.problems
     for rule in rules:
-        reader.found.extend(_findings(rule, instance, whole))
-    if reader.found:
+        reader.problems.extend(_findings(rule, instance, whole))
+    if reader.problems:
         lines = key_lines(text)
-        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.found}))
+        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.problems}))
     return instance
 
 
@@ -105,7 +105,7 @@ def _findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
 
 class _Reader(Generic[T]):
     def __init__(self, model: type[T]) -> None:
-        self.found: list[tuple[str, str]] = []
+        self.problems: list[tuple[str, str]] = []
         self._model = model
         self._path: list[str] = []
         self._converter = Converter(detailed_validation=False)
@@ -123,10 +123,10 @@ class _Reader(Generic[T]):
 
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_told(data)}")
+            raise ValueError(f"must be a table, not {_shown(data)}")
         known = {setting_name(field): field for field in settings(cls)}
         for extra in data.keys() - known.keys():
-            self._tell(extra, "unknown key" + _did_you_mean(extra, known))
+            self._report(extra, "unknown key" + _did_you_mean(extra, known))
         instance: Any = object.__new__(cls)
         for field in attrs.fields(cls):
             if "doc" not in field.metadata:
@@ -139,7 +139,7 @@ class _Reader(Generic[T]):
     def _fill(self, instance: Any, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> None:
         if name not in data:
             if field.default is attrs.NOTHING:
-                self._tell(name, f"missing. {field.metadata['doc']}")
+                self._report(name, f"missing. {field.metadata['doc']}")
             else:
                 object.__setattr__(instance, field.name, default_of(field))
             return
@@ -149,7 +149,7 @@ class _Reader(Generic[T]):
             self._require(field, value)
             object.__setattr__(instance, field.name, value)
         except ValueError as error:
-            self._tell(None, str(error))
+            self._report(None, str(error))
         finally:
             self._path.pop()
 
@@ -159,7 +159,7 @@ class _Reader(Generic[T]):
         wanted = field.metadata
         for one in _single_values(value):
             if wanted["pattern"] and not re.fullmatch(wanted["pattern"], one):
-                raise ValueError(f"{_told(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
+                raise ValueError(f"{_shown(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
             if wanted["minimum"] is not None and one < wanted["minimum"]:
                 raise ValueError(f"{one} is too small: at least {wanted['minimum']}")
             if wanted["maximum"] is not None and one > wanted["maximum"]:
@@ -169,14 +169,14 @@ class _Reader(Generic[T]):
 
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
         if not isinstance(data, list):
-            raise ValueError(f"must be a list, not {_told(data)}")
+            raise ValueError(f"must be a list, not {_shown(data)}")
         values = []
         for index, item in enumerate(data):
             self._path.append(f"[{index}]")
             try:
                 values.append(self._converter.structure(item, get_args(kind)[0]))
             except ValueError as error:
-                self._tell(None, str(error))
+                self._report(None, str(error))
             finally:
                 self._path.pop()
         return values
@@ -184,14 +184,14 @@ class _Reader(Generic[T]):
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
         """The keys are the author's own; `pattern` and `check` of the field are for the values."""
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_told(data)}")
+            raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
         for key, item in data.items():
             self._path.append(key)
             try:
                 values[key] = self._converter.structure(item, get_args(kind)[1])
             except ValueError as error:
-                self._tell(None, str(error))
+                self._report(None, str(error))
             finally:
                 self._path.pop()
         return values
@@ -199,8 +199,8 @@ class _Reader(Generic[T]):
     def _structure_optional(self, data: Any, kind: Any) -> Any:
         return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
 
-    def _tell(self, last: str | None, message: str) -> None:
-        self.found.append((join_path([*self._path, *([last] if last else [])]), message))
+    def _report(self, last: str | None, message: str) -> None:
+        self.problems.append((join_path([*self._path, *([last] if last else [])]), message))
 
 
 def join_path(parts: Iterable[str]) -> str:
@@ -237,7 +237,7 @@ def _single_values(value: Any) -> list[Any]:
 
 def _structure_plain(data: Any, kind: type) -> Any:
     if type(data) is not kind:
-        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_told(data)}")
+        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_shown(data)}")
     return data
 
 
@@ -245,7 +245,7 @@ def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
         shown = ", ".join(map(str, choices))
-        raise ValueError(f"{_told(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
+        raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data
 
 
@@ -257,7 +257,7 @@ _KIND_WORDS: dict[type, str] = {
 }
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -287,7 +287,7 @@ def _line(lines: dict[str, int], path: str) -> int:
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
-    place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+    where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
     # Without a line, tomllib means the end of the text.
-    return Problem(int(place[1]) if place else len(text.splitlines()), "", f"not TOML: {message}")
+    return Problem(int(where[1]) if where else len(text.splitlines()), "", f"not TOML: {message}")

@@ -81,8 +81,8 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
 
 def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:
     order = [F.col(name).asc_nulls_first() for name in (_PEOPLE, *keys)]
-    found = groups.filter(among).orderBy(*order).select(*keys).head()
-    if found is None:
+    group = groups.filter(among).orderBy(*order).select(*keys).head()
+    if group is None:
         return F.lit(False)
-    same = [F.col(name).eqNullSafe(F.lit(found[name])) for name in keys]
+    same = [F.col(name).eqNullSafe(F.lit(group[name])) for name in keys]
     return among & reduce(lambda left, right: left & right, same, F.lit(True))

@@ -63,7 +63,7 @@ def run(
     try:
         contract = contracts.load(args.export)
     except BadFile as bad:
-        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` tells the same") from None
+        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` gives the same answer") from None
     services = connect()
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock)
@@ -177,8 +177,8 @@ def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
     """Return the manifest of the latest published window before this one."""
     folder = f"{run.contract.name}/manifests/"
     earlier = [label for label in _labels(run.bucket, folder) if label < window.label]
-    found = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
-    return found[0] if found else None
+    stored = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
+    return stored[0] if stored else None
 
 
 def _labels(bucket: Bucket, folder: str) -> set[str]:

@@ -66,7 +66,7 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
 
 
 def require_no_clock(contract: Contract, lines: DataFrame) -> None:
-    """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
+    """Raises BadInput where Spark would replace a text by the time of the run, as in `ordered_at < 'now'`.
 
     It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
     exploded events before any filter.
@@ -104,7 +104,7 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
 
 
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
-    """The parser itself puts the present moment in place of TIMESTAMP 'now', so only the source still shows the word."""
+    """The parser itself replaces TIMESTAMP 'now' by the present moment, so only the source still shows the word."""
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
     for node in _each(tree):

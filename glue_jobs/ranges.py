@@ -70,12 +70,12 @@ def wanted(rows: float, parallelism: int) -> int:
 
 def _salts(partitions: int) -> list[int]:
     """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 has no way to name the partition."""
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     number = 0
-    while len(found) < partitions:
-        found.setdefault(_murmur3(number) % partitions, number)
+    while len(numbers) < partitions:
+        numbers.setdefault(_murmur3(number) % partitions, number)
         number += 1
-    return [found[index] for index in range(partitions)]
+    return [numbers[index] for index in range(partitions)]
 
 
 def _murmur3(value: int, seed: int = 42) -> int:
@@ -129,11 +129,11 @@ def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_
         planned.close()
 
 
-def values(s3: S3Client, found: list[DataFile], field_id: int) -> list[Any]:
+def values(s3: S3Client, files: list[DataFile], field_id: int) -> list[Any]:
     """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
     those that have it inside of a record, or aren't Parquet.
     """
-    return [value for file in _spread(found) for value in _column(s3, file, field_id)]
+    return [value for file in _spread(files) for value in _column(s3, file, field_id)]
 
 
 def _each(iterator: Any) -> Iterator[Any]:
@@ -144,14 +144,14 @@ def _each(iterator: Any) -> Iterator[Any]:
 def _data_file(jvm: Any, file: Any, field: Any, window: Window | None) -> DataFile:
     share = 1.0
     if window is not None:
-        bounds = [_bound(jvm, found, field) for found in (file.lowerBounds(), file.upperBounds())]
+        bounds = [_bound(jvm, per_field, field) for per_field in (file.lowerBounds(), file.upperBounds())]
         share = _share(bounds[0], bounds[1], window)
     return DataFile(file.location(), file.fileSizeInBytes(), file.recordCount() * share)
 
 
 def _bound(jvm: Any, bounds: Any, field: Any) -> int | None:
-    found = bounds.get(field.fieldId()) if bounds is not None else None
-    return None if found is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), found))
+    bound = bounds.get(field.fieldId()) if bounds is not None else None
+    return None if bound is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), bound))
 
 
 def _share(least: int | None, greatest: int | None, window: Window) -> float:
@@ -161,12 +161,12 @@ def _share(least: int | None, greatest: int | None, window: Window) -> float:
     return max(0.0, overlap / (greatest + 1 - least))
 
 
-def _spread(found: list[DataFile]) -> list[DataFile]:
+def _spread(files: list[DataFile]) -> list[DataFile]:
     """Up to a few files at equal distances of rows."""
-    total = sum(file.rows for file in found)
+    total = sum(file.rows for file in files)
     chosen: list[DataFile] = []
     passed = 0.0
-    for file in found:
+    for file in files:
         passed += file.rows
         if passed > total * (2 * len(chosen) + 1) / (2 * _FILES):
             chosen.append(file)

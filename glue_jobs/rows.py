@@ -198,10 +198,10 @@ class WindowQuery:
         """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
         values = []
         for column in self.contract.columns:
-            found = types[column.name].dataType
-            value = columns.treated(column, found, allow_non_ascii=allow_non_ascii)
+            spark_type = types[column.name].dataType
+            value = columns.treated(column, spark_type, allow_non_ascii=allow_non_ascii)
             # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
-            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, found) else value).alias(column.name))
+            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, spark_type) else value).alias(column.name))
         kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET) if name in lines.columns]
         return self._with_pads(lines).select(*kept, self._has_non_ascii(allow_non_ascii).alias(_NON_ASCII), *values)
 
@@ -263,9 +263,9 @@ def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tup
 
 
 def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
-    """Return one row a line, with the outcome of its event and its own state. Takes the place of the column `$is_latest`.
+    """Return one row a line, with the outcome of its event and its own state. Replaces the column `$is_latest`.
 
-    `inside` tells events of the window, where that is decided late. An event without lines keeps one row; an event is
+    `inside` marks events of the window, where that is decided late. An event without lines keeps one row; an event is
     counted on its first.
     """
     outcome = (

@@ -1,7 +1,7 @@
 """The record of a run: what it did to which window, also when it failed; and which runs are dead.
 
 `runs/<id>.json` is written before anything else and again after each window, so that somebody who finds a half-written
-window can tell whether its run still works on it.
+window knows whether its run still works on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glue_jobs.store import Bucket
 _DIED = ExportError(
     "EXP-DIED", "the run's process ended without saying why", "Nothing to do: a later run removed the files it left"
 )
-#: A dead run is found by the next one or, if its time limit hasn't passed then, by one soon after.
+#: A dead run is noticed by the next one or, if its time limit hasn't passed then, by one soon after.
 _LATEST = 20
 #: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
 #: write can take with all its retries (see store).
@@ -47,7 +47,7 @@ def new_run_id(now: datetime) -> str:
 
 
 def _host() -> str:
-    """This machine since it was started, as far as it tells."""
+    """This machine since it was started, as far as it says."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
 
@@ -114,11 +114,11 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
 
     Not those of a run that says it published the window: then somebody deleted the manifest.
     """
-    found = bucket.read_json(run_key(export, run_id))
-    if found is None:
+    stored = bucket.read_json(run_key(export, run_id))
+    if stored is None:
         return True
-    published = [each["window"] for each in found[0]["windows"] if each["state"] == "published"]
-    return window not in published and _is_over(found[0], now)
+    published = [each["window"] for each in stored[0]["windows"] if each["state"] == "published"]
+    return window not in published and _is_over(stored[0], now)
 
 
 def _is_over(record: dict[str, Any], now: datetime) -> bool:
@@ -132,8 +132,8 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
     """Records of the latest runs except `own`, oldest first."""
     keys = [key for key in bucket.keys(f"{export}/runs/") if key != run_key(export, own)]
-    found = [bucket.read_json(key) for key in keys[-_LATEST:]]
-    return [record[0] for record in found if record]
+    stored = [bucket.read_json(key) for key in keys[-_LATEST:]]
+    return [record[0] for record in stored if record]
 
 
 def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
@@ -153,8 +153,8 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
     """Write the end into the record of a dead run."""
     key = run_key(export, run_id)
-    if found := bucket.read_json(key):
-        bucket.write(key, _json(found[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
+    if stored := bucket.read_json(key):
+        bucket.write(key, _json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
 
 
 def _is_alive(pid: int) -> bool:

@@ -150,7 +150,7 @@ def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
     for schema in metadata["schemas"]:
         for field in _fields(schema):
             ids.setdefault(field.path, set()).add(field.id)
-    return {path: frozenset(found) for path, found in ids.items()}
+    return {path: frozenset(field_ids) for path, field_ids in ids.items()}
 
 
 def _fields(struct: dict[str, Any], prefix: str = "") -> Iterator[Field]:

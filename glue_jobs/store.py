@@ -120,8 +120,8 @@ class Bucket:
             return None
 
     def read_json(self, relative: str) -> tuple[dict[str, Any], str] | None:
-        found = self.read(relative)
-        return (json.loads(found[0]), found[1]) if found else None
+        stored = self.read(relative)
+        return (json.loads(stored[0]), stored[1]) if stored else None
 
     def write(self, relative: str, content: bytes, content_type: str) -> None:
         with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):

@@ -136,7 +136,7 @@ def digest(content: bytes) -> str:
 
 
 def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
-    """Whether the same code already made this window from the same snapshot, contract and key: the same file again."""
+    """Whether the same code already exported this window from the same snapshot, contract and key: the same file again."""
     pseudonyms = current["pseudonyms"] or {"key_version": None}
     source = current["source"]
     published_from = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
@@ -145,7 +145,7 @@ def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key
 
 
 def lost_events(current: Manifest, result: WindowResult) -> bool:
-    """Whether events that the published generation was made of are no longer in the table, as after Tableflow's retention.
+    """Whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
 
     A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
     rows are replaced by key, or the contract has another version, the two can't be compared.
@@ -243,7 +243,7 @@ def _many_digits(stats: FileStats) -> bool:
 def headline(result: WindowResult) -> list[dict[str, Any]]:
     """Totals in the contract's order, those of a column whose unit varies by unit."""
     columns = {column.name: column for column in result.contract.columns}
-    found: list[dict[str, Any]] = []
+    numbers: list[dict[str, Any]] = []
     for name in result.contract.report.headline:
         column = columns[name]
         by_unit: dict[str | None, Decimal | None] = {column.unit: result.stats.totals[name]["sum"]}
@@ -251,8 +251,8 @@ def headline(result: WindowResult) -> list[dict[str, Any]]:
             by_unit = dict(result.stats.units[name])
         about = {"column": name, "title": column.title, "per": column.per}
         ordered = sorted(by_unit.items(), key=lambda item: item[0] or "")
-        found += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
-    return found
+        numbers += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
+    return numbers
 
 
 def _source(result: WindowResult) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
 
 def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
     listed = [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.checksum} for part in parts]
-    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back tells.
+    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back shows it.
     with suppress(s3.exceptions.NoSuchUpload):
         s3.complete_multipart_upload(
             Bucket=upload.bucket,

@@ -2,7 +2,7 @@
 
     <export>/manifests/<window>.json     written last, by a conditional write: the decision
     <export>/data/<window>/<run>/…       the files of one run, under keys that no other run uses
-    <export>/skipped/<window>.json       the window was found empty and passed over
+    <export>/skipped/<window>.json       the window was empty and passed over
     <export>/runs/<run>.json             see glue_jobs.runs
 
 Two runs that publish the same window meet at the manifest: one write succeeds, the other is refused and looks again.

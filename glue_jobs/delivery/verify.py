@@ -91,7 +91,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     Raises Inconsistent where the object is not what was written, or not CSV.
     """
     content = hashlib.sha256(header)
-    found = FileStats(
+    stats = FileStats(
         key=key,
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
         units={c.name: {} for c in contract.columns if c.per},
@@ -102,9 +102,9 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     with _unpacked():
         for block in _records(text, header):
             content.update(block)
-            _take(block, contract, found)
-    found.size, found.sha256, found.content_sha256 = stored.size, stored.finish(), content.hexdigest()
-    return found
+            _take(block, contract, stats)
+    stats.size, stats.sha256, stats.content_sha256 = stored.size, stored.finish(), content.hexdigest()
+    return stats
 
 
 @contextmanager
@@ -147,24 +147,24 @@ def _last_end(data: bytes) -> int:
     return 0
 
 
-def _take(block: bytes, contract: Contract, found: FileStats) -> None:
+def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
     table = _table(block, contract)
-    found.rows += table.num_rows
+    stats.rows += table.num_rows
     for column in contract.columns:
         values = table[column.name]
-        found.nulls[column.name] = found.nulls.get(column.name, 0) + values.null_count
+        stats.nulls[column.name] = stats.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
-            _add_total(found.totals[column.name], values)
+            _add_total(stats.totals[column.name], values)
             if column.per:
-                _add_series(found.units[column.name], table, column.per, column.name)
+                _add_series(stats.units[column.name], table, column.per, column.name)
         elif column.type == "text":
-            _search(block, column, values, found.personal)
+            _search(block, column, values, stats.personal)
         if column.allowed:
-            found.disallowed[column.name] = found.disallowed.get(column.name, 0) + _others(values, column)
-    for chart, series in zip(contract.report.chart, found.series, strict=True):
+            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _others(values, column)
+    for chart, series in zip(contract.report.chart, stats.series, strict=True):
         _add_series(series, _of_unit(table, chart, contract), chart.x, chart.y)
-    for row in table.slice(0, max(0, _FIRST_ROWS - len(found.first_rows))).to_pylist():
-        found.first_rows.append([None if value is None else plain(value) for value in row.values()])
+    for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
+        stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
 
 def _table(block: bytes, contract: Contract) -> pa.Table:

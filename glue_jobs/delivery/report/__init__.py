@@ -63,7 +63,7 @@ def html(result: WindowResult) -> str:
 @cache
 def environment() -> Environment:
     """Return Jinja's environment: whatever a template puts out is made visible and escaped."""
-    found = Environment(
+    jinja = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
@@ -71,9 +71,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {name: getattr(wording, name) for name in ("prose", "cut", "number", "short", "count", "size")}
-    found.globals |= {"values": values, "wording": wording, "line_break": LINE_BREAK}
-    return found
+    jinja.filters |= {name: getattr(wording, name) for name in ("prose", "cut", "number", "short", "count", "size")}
+    jinja.globals |= {"values": values, "wording": wording, "line_break": LINE_BREAK}
+    return jinja
 
 
 def _visible(value: object) -> object:

@@ -1,6 +1,6 @@
 """A chart of the contract: what of its series is drawn, where on the page, and the words that stand for the picture.
 
-The template writes the SVG, which fits any width: places across are shares of the width, letters keep their size.
+The template writes the SVG, which fits any width: positions across are shares of the width, letters keep their size.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Point:
 
 @attrs.frozen
 class Line:
-    """`ticks` are (text, height, is zero), `feet` are (lines of text, place across, anchor)."""
+    """`ticks` are (text, height, is zero), `feet` are (lines of text, position across, anchor)."""
 
     path: str
     dots: str
@@ -248,10 +248,10 @@ def _line(points: Sequence[Point], gap: float | None) -> Line:
     ticks = _scale(values, whole=all(value == value.to_integral_value() for value in values))
     along = [(point.x - first) / span if span else 0.5 for point in points]
     across = [_PLOT_EDGE + share * (_PLOT_WIDTH - 2 * _PLOT_EDGE) for share in along]
-    places = [(x, (1 - _share(value, ticks[0], ticks[-1])) * _PLOT_HEIGHT) for x, value in zip(across, values, strict=True)]
+    positions = [(x, (1 - _share(value, ticks[0], ticks[-1])) * _PLOT_HEIGHT) for x, value in zip(across, values, strict=True)]
     breaks = [index for index, (before, after) in enumerate(pairwise(points), 1) if gap is not None and after.x - before.x > gap]
-    runs = [places[start:end] for start, end in pairwise([0, *breaks, len(places)])]
-    alone = [place for run in runs for place in run if len(points) <= _DOTS or len(run) == 1]
+    runs = [positions[start:end] for start, end in pairwise([0, *breaks, len(positions)])]
+    alone = [position for run in runs for position in run if len(points) <= _DOTS or len(run) == 1]
     texts = _tick_texts(ticks)
     heights = [f"{_PLOT_TOP + (1 - _share(tick, ticks[0], ticks[-1])) * _PLOT_HEIGHT:.1f}" for tick in ticks]
     return Line(

@@ -35,7 +35,7 @@ def named(title: str, unit: str | None, limit: int = 80) -> str:
 
 
 def number(value: Decimal | int) -> str:
-    """With thousands separators; zeros after the second decimal place, and digits that nobody reads, are left out."""
+    """Return a number with thousands separators, without zeros after the second decimal place and digits that nobody reads."""
     exact = Decimal(value)
     places = _places(exact)
     digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-places)) if places is not None else exact:,f}"
@@ -46,7 +46,7 @@ def number(value: Decimal | int) -> str:
 
 
 def short(value: Decimal | int) -> str:
-    """For places without room: powers of ten instead of more than 15 digits."""
+    """Return a number where room is short: powers of ten instead of more than 15 digits."""
     exact = Decimal(value)
     if not exact or Decimal("1e-6") <= exact.copy_abs() < Decimal("1e15"):
         return number(exact)
@@ -55,7 +55,7 @@ def short(value: Decimal | int) -> str:
 
 
 def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
-    """How a figure differs from that of the window before, which is called `when`."""
+    """Say how a figure differs from that of the window before, which is called `when`."""
     if before is None:
         return f"no figure for {when}"
     difference = EXACT.subtract(Decimal(now), Decimal(before))
@@ -119,7 +119,7 @@ def label(text: str) -> str:
 
 
 def _places(value: Decimal) -> int | None:
-    """How many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
+    """Return how many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
     exponent, amount = value.as_tuple().exponent, value.copy_abs()
     places = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
     return places if isinstance(exponent, int) and -exponent > places else None
