@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from exports import contract as contracts
 from exports import expression_types as types
-from exports.contract import Column, Contract
+from exports.contract import Column, Contract, Expression
 from exports.expressions import CLOCK_WORDS, KAFKA_FIELDS, WINDOW_FIELDS, forbidden, why_forbidden
 from exports.toml_model import Rule, read_text
 from exports.topic_schema import TopicSchema
@@ -56,25 +56,11 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for name in WINDOW_FIELDS:
         if name in schema.fields:
             yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
-    for key, path in _named_fields(contract):
+    for key, path in contract.fields():
         if _resolve(path, contract, schema) is None:
             yield key, f"{schema.topic} has no field {path}"
     if contract.explode and (array := schema.fields.get(contract.explode.array)) and array.kind != "array":
         yield "explode.array", f"{contract.explode.array} is {array.kind}, not an array"
-
-
-def _named_fields(contract: Contract) -> Iterator[tuple[str, str]]:
-    yield "source.event_time", contract.source.event_time
-    if contract.explode:
-        yield "explode.array", contract.explode.array
-    if contract.deduplicate:
-        yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(contract.deduplicate.key))
-        yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(contract.deduplicate.order))
-    if contract.aggregate and contract.aggregate.people:
-        yield "aggregate.people", contract.aggregate.people
-    for index, column in enumerate(contract.column):
-        if column.field:
-            yield f"column[{index}]" + (".from" if column.source else ".name"), column.field
 
 
 def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -84,8 +70,9 @@ def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[F
 
 
 def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
-    for key, text, aggregate, names in _expressions(contract):
-        mistakes = list(_mistakes(text, aggregate=aggregate))
+    for expression in contract.expressions():
+        key, text, names = expression.key, expression.text, _names_in(expression, contract)
+        mistakes = list(_mistakes(text, aggregate=expression.of == "group"))
         yield from ((key, mistake) for mistake in mistakes)
         if mistakes:
             continue
@@ -130,23 +117,14 @@ def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: T
     return schema.fields[resolved].kind if resolved in schema.fields else resolved
 
 
-def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, dict[str, str] | None]]:
-    """(key, expression, may aggregate, the names it sees with their types or None for the source's fields)."""
-    for index, one in enumerate(contract.filter):
-        yield f"filter[{index}].where", one.where, False, None
-    for index, column in enumerate(contract.column):
-        if column.expression:
-            yield f"column[{index}].expression", column.expression, False, None
-        if column.measure:
-            yield f"column[{index}].measure", column.measure, True, None
-    columns = {column.name: column.type for column in contract.columns}
-    numeric = [column.name for column in contract.columns if column.numeric]
-    totals = dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
-    for index, check in enumerate(contract.check):
-        if check.each_row:
-            yield f"check[{index}].each_row", check.each_row, False, columns
-        if check.overall:
-            yield f"check[{index}].overall", check.overall, False, totals
+def _names_in(expression: Expression, contract: Contract) -> dict[str, str] | None:
+    """Return the names that an expression sees, with their types; None for the source's fields."""
+    if expression.of == "file_row":
+        return {column.name: column.type for column in contract.columns}
+    if expression.of == "file":
+        numeric = [column.name for column in contract.columns if column.numeric]
+        return dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
+    return None
 
 
 def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:

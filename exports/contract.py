@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zoneinfo
+from collections.abc import Iterator
 from datetime import date
 from importlib import resources
 from pathlib import Path
@@ -234,6 +235,20 @@ class Report:
 
 
 @attrs.frozen
+class Expression:
+    """A Spark SQL expression of a contract.
+
+    `key` is where it stands in the file, `label` what the job calls it. `of` is what its value is computed from: a row of the
+    source, a group of such rows, a row of the file, or the file's totals.
+    """
+
+    key: str
+    label: str
+    text: str
+    of: Literal["row", "group", "file_row", "file"]
+
+
+@attrs.frozen
 class Contract:
     name: str = setting("The export's name, also in file names.", pattern=NAME)
     version: int = setting("Count up when the meaning of the file changes.", minimum=1)
@@ -261,6 +276,34 @@ class Contract:
     @property
     def hashed(self) -> list[Column]:
         return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
+
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields that the contract names outright, as (key, path)."""
+        yield "source.event_time", self.source.event_time
+        if self.deduplicate:
+            yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(self.deduplicate.key))
+            yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(self.deduplicate.order))
+        if self.explode:
+            yield "explode.array", self.explode.array
+        if self.aggregate and self.aggregate.people:
+            yield "aggregate.people", self.aggregate.people
+        for index, column in enumerate(self.column):
+            if column.field:
+                yield f"column[{index}]" + (".from" if column.source else ".name"), column.field
+
+    def expressions(self) -> Iterator[Expression]:
+        for index, one in enumerate(self.filter):
+            yield Expression(f"filter[{index}].where", f"filter[{index}].where", one.where, "row")
+        for index, column in enumerate(self.column):
+            if column.expression:
+                yield Expression(f"column[{index}].expression", f"column {column.name}", column.expression, "row")
+            if column.measure:
+                yield Expression(f"column[{index}].measure", f"column {column.name}", column.measure, "group")
+        for index, check in enumerate(self.check):
+            if check.each_row:
+                yield Expression(f"check[{index}].each_row", f"check {check.id}", check.each_row, "file_row")
+            if check.overall:
+                yield Expression(f"check[{index}].overall", f"check {check.id}", check.overall, "file")
 
 
 def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:

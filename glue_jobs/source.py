@@ -212,7 +212,7 @@ def _bound(moment: datetime, contract: Contract, table: PinnedTable) -> Column:
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
-    problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
+    problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
     if contract.explode and contract.explode.alias in table.columns:
         problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
@@ -235,19 +235,10 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
         )
 
 
-def named_fields(contract: Contract) -> Iterator[str]:
-    """The fields that the contract names outright, as paths of the table; what expressions name, Spark's parser knows."""
-    yield contract.source.event_time
-    if contract.deduplicate:
-        yield from contract.deduplicate.key
-        yield from contract.deduplicate.order
-    if contract.explode:
-        yield contract.explode.array
-    if contract.aggregate and contract.aggregate.people:
-        yield table_path(contract.aggregate.people, contract)
-    for column in contract.column:
-        if column.field:
-            yield table_path(column.field, contract)
+def _named_fields(contract: Contract) -> Iterator[str]:
+    """Yield the fields that the contract names outright, as paths of the table; Spark's parser knows those of expressions."""
+    for key, path in contract.fields():
+        yield table_path(path, contract) if key.startswith(("aggregate", "column")) else path
 
 
 def table_path(path: str, contract: Contract) -> str:
