@@ -110,7 +110,7 @@ def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Find
 
 
 def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: TopicSchema) -> str | None:
-    """The type of what an expression calls `path`; None where there is no such thing."""
+    """Return the type of what an expression calls `path`; None where there is no such thing."""
     if names is not None:
         return names.get(path)
     resolved = _resolve(path, contract, schema)
@@ -161,7 +161,7 @@ def _clock_words(tokens: list[Token]) -> list[str]:
 
 
 def _functions(tokens: list[Token]) -> list[str]:
-    """Names before a parenthesis; one behind a dot is in a database of somebody's, and listed with its dot."""
+    """Return names before a parenthesis; one behind a dot is in a database of somebody's, and listed with its dot."""
     return [
         f".{token.text}" if before is TokenType.DOT else token.text
         for before, token, after in _neighbours(tokens)
@@ -181,7 +181,7 @@ def _clock_texts(tree: exp.Condition, kinds: dict[str, str | None]) -> Iterator[
 
 
 def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
-    """Whether the literal is compared with nothing but fields of text, or other literals."""
+    """Return whether the literal is compared with nothing but fields of text, or other literals."""
     comparison = literal.parent
     if not isinstance(comparison, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.In):
         return False
@@ -190,7 +190,7 @@ def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
 
 
 def _references(text: str) -> list[str]:
-    """Paths of columns as written, each once: customer.region, not customer and region."""
+    """Return paths of columns as written, each once: customer.region, not customer and region."""
     return list(dict.fromkeys(_path(column) for column in _tree(text).find_all(exp.Column)))
 
 
@@ -203,7 +203,7 @@ def _path(column: exp.Column) -> str:
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
-    """The schema's path of what an expression calls `path`; None where there is no such thing."""
+    """Return the schema's path of what an expression calls `path`; None where there is no such thing."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         item = f"{contract.explode.array}[]"
@@ -227,7 +227,7 @@ def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Ite
 
 
 def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[str]:
-    """The personal fields of the source that the column's value is computed from."""
+    """Return the personal fields of the source that the column's value is computed from."""
     text = column.expression or column.measure
     if text and any(_mistakes(text, aggregate=True)):
         return []

@@ -40,7 +40,7 @@ def zone_problem(name: str) -> str | None:
 
 
 def implausible_day(day: date) -> str | None:
-    """What is wrong with a day on which windows are to begin. Catching up from long ago would never end."""
+    """Return what is wrong with a day on which windows are to begin. Catching up from long ago would never end."""
     if not _FIRST_DAY <= day <= _LAST_DAY:
         return f"{day} is not a day on which windows can begin: from {_FIRST_DAY} to {_LAST_DAY}"
     return None
@@ -172,7 +172,7 @@ class Column:
 
     @property
     def field(self) -> str | None:
-        """The source field this column takes over, or None where it is computed."""
+        """Return the source field this column takes over, or None where it is computed."""
         return self.source or (None if self.expression or self.measure else self.name)
 
     @property
@@ -270,7 +270,7 @@ class Contract:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns of the file, in order."""
+        """Return the columns of the file, in order."""
         return [column for column in self.column if column.delivered]
 
     @property
@@ -315,20 +315,20 @@ def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) 
 
 
 def load(name_or_path: str) -> Contract:
-    """A shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
+    """Read a shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
     if not name_or_path.endswith(".toml"):
         return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
     return parse(toml_model.read_text(Path(name_or_path), name_or_path), name=name_or_path)
 
 
 def shipped() -> list[str]:
-    """Names of the contracts that ship with Lakeferry."""
+    """Return names of the contracts that ship with Lakeferry."""
     files = resources.files("exports").iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
 def decimal_type(type_: str) -> tuple[int, int] | None:
-    """(precision, scale) of decimal(p,s), or None for another type."""
+    """Return (precision, scale) of decimal(p,s), or None for another type."""
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
     return (int(match[1]), int(match[2])) if match else None
 

@@ -75,7 +75,7 @@ def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
 
 
 def fits(type_: str, text: str) -> bool:
-    """Whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
+    """Return whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
     if size := decimal_type(type_):
         digits = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?", text)
         return (
@@ -171,7 +171,7 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
 
 
 def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
-    """Euros and dollars have no sum."""
+    """Find what would mix units: euros and dollars have no sum."""
     delivered = {column.name: column for column in contract.columns}
     for index, column in enumerate(contract.column):
         if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):
@@ -195,7 +195,7 @@ _MIXED = '{} may add up several currencies. Name the column that holds the curre
 
 
 def _may_mix(column: Column, contract: Contract) -> bool:
-    """Whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
+    """Return whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
     if column.per is not None:
         return False
     if column.unit is None:

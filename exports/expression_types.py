@@ -42,7 +42,7 @@ _GENERALISED = {
 
 
 def misfit(column: Column, type_: str | None) -> str | None:
-    """Why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
+    """Return why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
     if type_ is None or not column.delivered or type_ in _accepted(column, column.personal):
         return None
     if type_ == "nested":
@@ -65,7 +65,7 @@ def _accepted(column: Column, personal: Personal | None) -> set[str]:
 
 
 def type_of(node: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> str | None:
-    """The type of an expression by Spark's rules for arithmetic and aggregates."""
+    """Return the type of an expression by Spark's rules for arithmetic and aggregates."""
 
     def of(child: exp.Expr) -> str | None:
         return type_of(child, of_column)

@@ -50,7 +50,7 @@ WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
 
 def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
-    """Those of `functions` (as written) that a contract may not use."""
+    """Return those of `functions` (as written) that a contract may not use."""
     known = SCALAR | AGGREGATE if aggregate else SCALAR
     return [name for name in functions if name.lower() not in known]
 

@@ -59,14 +59,14 @@ def setting(
     maximum: int | None = None,
     check: Callable[[Any], str | None] | None = None,
 ) -> Any:
-    """A field of a model. `name` is the key in the file where Python forbids it; `check` returns what is wrong or None."""
+    """Declare a field of a model. `name` is the key in the file where Python forbids it; `check` says what is wrong or None."""
     metadata = {"doc": doc, "name": name, "pattern": pattern, "minimum": minimum, "maximum": maximum, "check": check}
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
 
 
 def read_text(file: Path, name: str) -> str:
-    """The text of a file that messages call `name`. Raises BadFile."""
+    """Read the text of a file that messages call `name`. Raises BadFile."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
@@ -182,7 +182,7 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """The keys are the author's own; `pattern` and `check` of the field are for the values."""
+        """Return the keys are the author's own; `pattern` and `check` of the field are for the values."""
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
@@ -280,7 +280,7 @@ def setting_name(field: attrs.Attribute[Any]) -> str:
 
 
 def _line(lines: dict[str, int], path: str) -> int:
-    """The line of the key, or of the nearest table around it that stands in the file."""
+    """Return the line of the key, or of the nearest table around it that stands in the file."""
     while path and path not in lines:
         path = re.sub(r"(\.[^.\[\]]+|\[\d+\]|^[^.\[\]]+)$", "", path)
     return lines.get(path, 0)

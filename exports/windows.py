@@ -122,5 +122,5 @@ def _label(first: date, every: Every) -> str:
 
 
 def _midnight(day: date, zone: str) -> datetime:
-    """Where a zone skips midnight, that is the instant of the change; where it lives through it twice, the first."""
+    """Return the instant of a local midnight: of the change where a zone skips it, the first where it comes twice."""
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)

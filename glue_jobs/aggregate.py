@@ -20,7 +20,7 @@ HAS_NON_ASCII = "$has_non_ascii"
 
 
 def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
-    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no outcome.
+    """Double each row that counts an event: once as its line, once as the event. Lines then carry no outcome.
 
     `non_ascii` is true for lines of which a value could not be hashed.
     """
@@ -40,7 +40,7 @@ def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
-    """One row a group of delivered lines, and rows that count events and lines left out."""
+    """Return one row a group of delivered lines, and rows that count events and lines left out."""
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     people = contract.aggregate.people if contract.aggregate else None
     counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")

@@ -42,7 +42,7 @@ class AggregateTable:
         return f"{self.database}.{self.contract.name}"
 
     def holds(self, location: WindowLocation, manifest: Manifest) -> bool:
-        """Whether the table has this window as that manifest's run published it."""
+        """Return whether the table has this window as that manifest's run published it."""
         if not self._exists():
             return False
         rows = self._of_window(location.window).select("run_id").limit(1).collect()
@@ -77,7 +77,7 @@ class AggregateTable:
         return self.spark().table(self._identifier).filter(F.col("window") == label)
 
     def _since_now(self) -> dict[str, str]:
-        """Options that refuse the commit where the window changes after this moment."""
+        """Return options that refuse the commit where the window changes after this moment."""
         options = {"isolation-level": "serializable"}
         with suppress(SourceProblem):  # without a snapshot yet, Iceberg compares with all that come
             options["validate-from-snapshot-id"] = str(pin(self.services, self.database, self.contract.name).snapshot_id)

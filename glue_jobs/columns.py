@@ -26,7 +26,7 @@ _NESTED = (StructType, ArrayType, MapType)
 
 
 def raw(column: Column) -> Expression:
-    """The value as the source or the author's expression gives it."""
+    """Return the value as the source or the author's expression gives it."""
     if text := column.expression or column.measure:
         return F.expr(text)
     return F.col(column.field or column.name)
@@ -42,7 +42,7 @@ def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
 
 
 def treated(column: Column, spark_type: DataType, *, allow_non_ascii: bool) -> Expression:
-    """The value as it may leave, in the contract's type."""
+    """Return the value as it may leave, in the contract's type."""
     value = _finite(raw(column), column, spark_type)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
@@ -55,7 +55,7 @@ def treated(column: Column, spark_type: DataType, *, allow_non_ascii: bool) -> E
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
-    """Whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
+    """Return whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
     narrows = decimal_type(column.type) is not None and spark_type.simpleString() != column.type
     return column.expression is not None or narrows
 

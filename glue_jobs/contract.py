@@ -136,13 +136,13 @@ SPARK_SETTINGS: Final = {
 
 
 def spark_settings(warehouse: str) -> dict[str, str]:
-    """`warehouse` (s3://…) is where new tables of ours go."""
+    """Return the settings of a session. `warehouse` (s3://…) is where new tables of ours go."""
     return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
 
 
 @cache
 def code_version() -> str:
-    """Like 0.1.0+4f1c2a9b03d4. The same from a checkout and from the zip that Glue runs."""
+    """Return a version like 0.1.0+4f1c2a9b03d4, the same from a checkout and from the zip that Glue runs."""
     digest = hashlib.sha256()
     for package in ("exports", "glue_jobs"):
         for name, file in sorted(_sources(resources.files(package), package)):

@@ -114,7 +114,9 @@ class Plan:
 def plan(
     rule: WindowRule, as_of: datetime, *, published: Container[str], skipped: Container[str], tried: Mapping[str, str]
 ) -> Plan:
-    """The window that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
+    """Return windows in the order in which the run takes them.
+
+    The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
     published ones that late events may still change; and missing ones that an earlier run tried in vain.
 
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the

@@ -93,7 +93,7 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
 
 
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
-    """The parser itself replaces TIMESTAMP 'now' by the present moment, so only the source still shows the word."""
+    """Return the parser itself replaces TIMESTAMP 'now' by the present moment, so only the source still shows the word."""
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
     for node in _each(tree):

@@ -53,7 +53,7 @@ class Layout:
 
 
 def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
-    """A layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
+    """Return a layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
     partitions = wanted(rows, parallelism)
     known = sorted(value for value in sample if value is not None)
     if not known and partitions > 1:
@@ -64,12 +64,12 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """How many partitions so many rows are worth."""
+    """Return how many partitions so many rows are worth."""
     return min(MOST_PARTITIONS, max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK))))
 
 
 def _salts(partitions: int) -> list[int]:
-    """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 has no way to name the partition."""
+    """Return a number for each partition that Spark's hash partitioning puts there: Spark 3.5 can't name a partition."""
     numbers: dict[int, int] = {}
     number = 0
     while len(numbers) < partitions:
@@ -79,7 +79,7 @@ def _salts(partitions: int) -> list[int]:
 
 
 def _murmur3(value: int, seed: int = 42) -> int:
-    """MurmurHash3_x86_32 of a four-byte integer, as a signed number, as in Spark's `hash`."""
+    """Return MurmurHash3_x86_32 of a four-byte integer, as a signed number, as in Spark's `hash`."""
     mask = 0xFFFFFFFF
     k = value * 0xCC9E2D51 & mask
     k = (k << 15 | k >> 17) * 0x1B873593 & mask
@@ -106,7 +106,7 @@ class DataFile:
 
 
 def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
-    """The data files that may hold events of the window; all of them where it is None.
+    """Return the data files that may hold events of the window; all of them where it is None.
 
     The window's bounds are as the event time is stored (`source.as_stored`).
     """
@@ -130,7 +130,7 @@ def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_
 
 
 def values(s3: S3Client, files: list[DataFile], field_id: int) -> list[Any]:
-    """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
+    """Return values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
     those that have it inside of a record, or aren't Parquet.
     """
     return [value for file in _spread(files) for value in _column(s3, file, field_id)]
@@ -162,7 +162,7 @@ def _share(least: int | None, greatest: int | None, window: Window) -> float:
 
 
 def _spread(files: list[DataFile]) -> list[DataFile]:
-    """Up to a few files at equal distances of rows."""
+    """Return up to a few files at equal distances of rows."""
     total = sum(file.rows for file in files)
     chosen: list[DataFile] = []
     passed = 0.0
@@ -191,7 +191,7 @@ def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:
-    """The top-level column with this Iceberg id: a file keeps the names of its day."""
+    """Return the top-level column with this Iceberg id: a file keeps the names of its day."""
     wanted = str(field_id).encode()
     return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
 

@@ -42,12 +42,12 @@ def utc_now() -> datetime:
 
 
 def new_run_id(now: datetime) -> str:
-    """Sorts by time; unique without asking anybody."""
+    """Return an id that sorts by time and is unique without asking anybody."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def _host() -> str:
-    """This machine since it was started, as far as it says."""
+    """Name this machine since it was started, as far as it says."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
 
@@ -110,7 +110,7 @@ def run_key(export: str, run_id: str) -> str:
 
 
 def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
-    """Whether files that a run left in a window, and that no manifest names, are of no use to anybody.
+    """Return whether files that a run left in a window, and that no manifest names, are of no use to anybody.
 
     Not those of a run that says it published the window: then somebody deleted the manifest.
     """
@@ -122,7 +122,7 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
 
 
 def _is_over(record: dict[str, Any], now: datetime) -> bool:
-    """Whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
+    """Return whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
     if record["state"] != "running":
         return True
     gone = record["host"] == _host() and not _is_alive(record["pid"])
@@ -130,7 +130,7 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
-    """Records of the latest runs except `own`, oldest first."""
+    """Return records of the latest runs except `own`, oldest first."""
     keys = [key for key in bucket.keys(f"{export}/runs/") if key != run_key(export, own)]
     stored = [bucket.read_json(key) for key in keys[-_LATEST:]]
     return [record[0] for record in stored if record]
@@ -142,7 +142,7 @@ def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
+    """Return windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
     last: dict[str, str] = {}
     for record in records:
         labels = [window["window"] for window in record["windows"] if window.get("exit_code")]

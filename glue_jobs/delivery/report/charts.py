@@ -299,7 +299,7 @@ def _scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
 
 
 def _tick_texts(ticks: Sequence[Decimal]) -> list[str]:
-    """Millions and more get their name, which round numbers bear well."""
+    """Return texts of ticks, in which millions and more get their name."""
     most = max(ticks[-1], -ticks[0])
     for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
         if Decimal(10) ** power <= most < Decimal(10) ** 15:
@@ -333,7 +333,7 @@ def _sum(values: Iterable[Decimal]) -> Decimal:
 
 
 def _cut(label: str, letters: int) -> str:
-    """Letters of East Asian scripts are twice as wide."""
+    """Cut a label to a width; letters of East Asian scripts are twice as wide."""
     width = 0
     for index, letter in enumerate(label):
         width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -93,7 +93,7 @@ def instant(moment: datetime, zone: str) -> str:
 
 
 def window(one: Window, rule: WindowRule) -> str:
-    """Like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
+    """Return a window in words, like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
     first, last = one.first_day, next_window(one, rule).first_day - timedelta(days=1)
     if rule.every == "day":
         return f"{day(first)}, {rule.zone}"
