@@ -11,7 +11,8 @@ import difflib
 import re
 import tomllib
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -126,32 +127,26 @@ class _Reader(Generic[T]):
             raise ValueError(f"must be a table, not {_shown(data)}")
         known = {setting_name(field): field for field in settings(cls)}
         for extra in data.keys() - known.keys():
-            self._report(extra, "unknown key" + _did_you_mean(extra, known))
+            with self._at(extra):
+                raise ValueError("unknown key" + _did_you_mean(extra, known))
         instance: Any = object.__new__(cls)
         for field in attrs.fields(cls):
             if "doc" not in field.metadata:
                 object.__setattr__(instance, field.name, default_of(field))
         hints = get_type_hints(cls)
         for name, field in known.items():
-            self._fill(instance, name, field, hints[field.name], data)
+            with self._at(name):
+                object.__setattr__(instance, field.name, self._structure_field(name, field, hints[field.name], data))
         return instance
 
-    def _fill(self, instance: Any, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> None:
-        if name not in data:
-            if field.default is attrs.NOTHING:
-                self._report(name, f"missing. {field.metadata['doc']}")
-            else:
-                object.__setattr__(instance, field.name, default_of(field))
-            return
-        self._path.append(name)
-        try:
+    def _structure_field(self, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> Any:
+        if name in data:
             value = self._converter.structure(data[name], kind)
             self._require(field, value)
-            object.__setattr__(instance, field.name, value)
-        except ValueError as error:
-            self._report(None, str(error))
-        finally:
-            self._path.pop()
+            return value
+        if field.default is attrs.NOTHING:
+            raise ValueError(f"missing. {field.metadata['doc']}")
+        return default_of(field)
 
     def _require(self, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
@@ -172,13 +167,8 @@ class _Reader(Generic[T]):
             raise ValueError(f"must be a list, not {_shown(data)}")
         values = []
         for index, item in enumerate(data):
-            self._path.append(f"[{index}]")
-            try:
+            with self._at(f"[{index}]"):
                 values.append(self._converter.structure(item, get_args(kind)[0]))
-            except ValueError as error:
-                self._report(None, str(error))
-            finally:
-                self._path.pop()
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
@@ -187,20 +177,23 @@ class _Reader(Generic[T]):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
         for key, item in data.items():
-            self._path.append(key)
-            try:
+            with self._at(key):
                 values[key] = self._converter.structure(item, get_args(kind)[1])
-            except ValueError as error:
-                self._report(None, str(error))
-            finally:
-                self._path.pop()
         return values
 
     def _structure_optional(self, data: Any, kind: Any) -> Any:
         return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
 
-    def _report(self, last: str | None, message: str) -> None:
-        self.problems.append((join_path([*self._path, *([last] if last else [])]), message))
+    @contextmanager
+    def _at(self, part: str) -> Iterator[None]:
+        """Note what is wrong with a key or an item, and go on with the next one."""
+        self._path.append(part)
+        try:
+            yield
+        except ValueError as error:
+            self.problems.append((join_path(self._path), str(error)))
+        finally:
+            self._path.pop()
 
 
 def join_path(parts: Iterable[str]) -> str:
