@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Final
 
 import attrs
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from glue_jobs.contract import code_version
@@ -76,6 +76,11 @@ def environment() -> Environment:
     return jinja
 
 
+@cache
+def _template() -> Template:
+    return environment().from_string(resources.files(__name__).joinpath("report.html.j2").read_text("utf-8"))
+
+
 def _visible(value: object) -> object:
     """Replace each sign that can't be seen by one that names it."""
     return value if isinstance(value, Markup) else _UNSEEN.sub(_name, str(value))
@@ -87,9 +92,8 @@ def _name(match: re.Match[str]) -> str:
 
 def _render(result: WindowResult, limits: Limits) -> str:
     contract, stats = result.contract, result.stats
-    template = environment().from_string(resources.files(__name__).joinpath("report.html.j2").read_text("utf-8"))
     drawn = zip(contract.report.chart[:_CHARTS], stats.series, strict=False)
-    page = template.render(
+    page = _template().render(
         result=result,
         contract=contract,
         window=result.window,
