@@ -7,14 +7,14 @@ from typing import Final
 
 from deployments.model import Deployment, Tableflow, Topic
 from deployments.sources import Missing, Sources
+from exports import windows
 from exports.toml_model import BadFile
 
 Finding = tuple[str, str]
 #: Tags that every resource gets anyway.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
-#: Days of the longest window of each kind, and for the run itself, which comes after the window's end.
-_LONGEST_DAYS: Final = {"day": 1, "iso_week": 7, "month": 31}
+#: Days for the run itself, which comes after the window's end.
 _RUN_DAYS: Final = 1
 
 
@@ -183,7 +183,7 @@ def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[F
         index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
         if contract is None or topic is None or topic.tableflow is None or topic.tableflow.rows_days is None:
             continue
-        length, again = _LONGEST_DAYS[contract.window.every], contract.window.restate_for_days
+        length, again = windows.longest_days(contract.window.every), contract.window.restate_for_days
         needed = length + again + _RUN_DAYS
         if topic.tableflow.rows_days < needed:
             yield (

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from exports import contracts
 from exports import expression_types as types
-from exports.contract import Column, Contract
+from exports.contract import Column, Contract, Expression
 from exports.expressions import CLOCK_WORDS, KAFKA_FIELDS, WINDOW_FIELDS, forbidden, why_forbidden
 from exports.toml_model import Rule, read_text
 from exports.topic_schema import TopicSchema
@@ -56,25 +56,11 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for name in WINDOW_FIELDS:
         if name in schema.fields:
             yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
-    for place, path in _named_fields(contract):
+    for key, path in contract.fields():
         if _resolve(path, contract, schema) is None:
-            yield place, f"{schema.topic} has no field {path}"
+            yield key, f"{schema.topic} has no field {path}"
     if contract.explode and (array := schema.fields.get(contract.explode.array)) and array.kind != "array":
         yield "explode.array", f"{contract.explode.array} is {array.kind}, not an array"
-
-
-def _named_fields(contract: Contract) -> Iterator[tuple[str, str]]:
-    yield "source.event_time", contract.source.event_time
-    if contract.explode:
-        yield "explode.array", contract.explode.array
-    if contract.deduplicate:
-        yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(contract.deduplicate.key))
-        yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(contract.deduplicate.order))
-    if contract.aggregate and contract.aggregate.people:
-        yield "aggregate.people", contract.aggregate.people
-    for index, column in enumerate(contract.column):
-        if column.field:
-            yield f"column[{index}]" + (".from" if column.source else ".name"), column.field
 
 
 def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -84,16 +70,17 @@ def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[F
 
 
 def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
-    for place, text, aggregate, names in _expressions(contract):
-        mistakes = list(_mistakes(text, aggregate=aggregate))
-        yield from ((place, mistake) for mistake in mistakes)
+    for expression in contract.expressions():
+        key, text, names = expression.key, expression.text, _names_in(expression, contract)
+        mistakes = list(_mistakes(text, aggregate=expression.of == "group"))
+        yield from ((key, mistake) for mistake in mistakes)
         if mistakes:
             continue
         kinds = {path: _kind(path, names, contract, schema) for path in _references(text)}
         for path in (path for path, kind in kinds.items() if kind is None):
-            yield place, f"{path} is neither a field of {schema.topic} nor another name known here"
+            yield key, f"{path} is neither a field of {schema.topic} nor another name known here"
         for word in _clock_texts(_tree(text), kinds):
-            yield place, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
+            yield key, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
 
 
 def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -107,8 +94,8 @@ def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
         text = column.expression or column.measure
         if text and any(_mistakes(text, aggregate=True)):
             continue
-        found = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
-        if wrong := types.misfit(column, found):
+        type_ = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
+        if wrong := types.misfit(column, type_):
             yield f"column[{index}]", f"{column.name} {wrong}"
 
 
@@ -123,37 +110,28 @@ def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Find
 
 
 def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: TopicSchema) -> str | None:
-    """The type of what an expression calls `path`; None where there is no such thing."""
+    """Return the type of what an expression calls `path`; None where there is no such thing."""
     if names is not None:
         return names.get(path)
     resolved = _resolve(path, contract, schema)
     return schema.fields[resolved].kind if resolved in schema.fields else resolved
 
 
-def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool, dict[str, str] | None]]:
-    """(key, expression, may aggregate, the names it sees with their types or None for the source's fields)."""
-    for index, one in enumerate(contract.filter):
-        yield f"filter[{index}].where", one.where, False, None
-    for index, column in enumerate(contract.column):
-        if column.expression:
-            yield f"column[{index}].expression", column.expression, False, None
-        if column.measure:
-            yield f"column[{index}].measure", column.measure, True, None
-    columns = {column.name: column.type for column in contract.columns}
-    numeric = [column.name for column in contract.columns if column.numeric]
-    totals = dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
-    for index, check in enumerate(contract.check):
-        if check.each_row:
-            yield f"check[{index}].each_row", check.each_row, False, columns
-        if check.overall:
-            yield f"check[{index}].overall", check.overall, False, totals
+def _names_in(expression: Expression, contract: Contract) -> dict[str, str] | None:
+    """Return the names that an expression sees, with their types; None for the source's fields."""
+    if expression.of == "file_row":
+        return {column.name: column.type for column in contract.columns}
+    if expression.of == "file":
+        numeric = [column.name for column in contract.columns if column.numeric]
+        return dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
+    return None
 
 
 def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:
     try:
         tree, tokens = _tree(text), sqlglot.tokenize(text, read="spark")
     except SqlglotError as error:
-        column = next((f" (near sign {found['col']})" for found in getattr(error, "errors", [])), "")
+        column = next((f" (near sign {first['col']})" for first in getattr(error, "errors", [])), "")
         yield f"not a Spark SQL expression{column}"
         return
     if isinstance(tree, exp.Block) or tree.find(exp.Placeholder, exp.Parameter):
@@ -176,18 +154,18 @@ def _tree(text: str) -> exp.Condition:
 def _clock_words(tokens: list[Token]) -> list[str]:
     """Alone they are functions; as parts of a path they are names of fields."""
     return [
-        here.text
-        for before, here, after in _neighbours(tokens)
-        if here.text.lower() in CLOCK_WORDS and here.token_type is not TokenType.STRING and TokenType.DOT not in (before, after)
+        token.text
+        for before, token, after in _neighbours(tokens)
+        if token.text.lower() in CLOCK_WORDS and token.token_type is not TokenType.STRING and TokenType.DOT not in (before, after)
     ]
 
 
 def _functions(tokens: list[Token]) -> list[str]:
-    """Names before a parenthesis; one behind a dot is in a database of somebody's, and told with its dot."""
+    """Return names before a parenthesis; one behind a dot is in a database of somebody's, and listed with its dot."""
     return [
-        f".{here.text}" if before is TokenType.DOT else here.text
-        for before, here, after in _neighbours(tokens)
-        if after is TokenType.L_PAREN and here.text.isidentifier() and here.token_type not in _GRAMMAR
+        f".{token.text}" if before is TokenType.DOT else token.text
+        for before, token, after in _neighbours(tokens)
+        if after is TokenType.L_PAREN and token.text.isidentifier() and token.token_type not in _GRAMMAR
     ]
 
 
@@ -203,7 +181,7 @@ def _clock_texts(tree: exp.Condition, kinds: dict[str, str | None]) -> Iterator[
 
 
 def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
-    """Whether the literal is compared with nothing but fields of text, or other literals."""
+    """Return whether the literal is compared with nothing but fields of text, or other literals."""
     comparison = literal.parent
     if not isinstance(comparison, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.In):
         return False
@@ -212,7 +190,7 @@ def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
 
 
 def _references(text: str) -> list[str]:
-    """Paths of columns as written, each once: customer.region, not customer and region."""
+    """Return paths of columns as written, each once: customer.region, not customer and region."""
     return list(dict.fromkeys(_path(column) for column in _tree(text).find_all(exp.Column)))
 
 
@@ -225,7 +203,7 @@ def _path(column: exp.Column) -> str:
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
-    """The schema's path of what an expression calls `path`; None where there is no such thing."""
+    """Return the schema's path of what an expression calls `path`; None where there is no such thing."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         item = f"{contract.explode.array}[]"
@@ -238,9 +216,9 @@ def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
 def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal is None and (carried := _carried(column, contract, schema)):
-            place = f"column[{index}]"
+            key = f"column[{index}]"
             yield (
-                place,
+                key,
                 (
                     f"{column.name} carries personal data ({', '.join(carried)}) and says nothing about it. "
                     'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason'
@@ -249,14 +227,14 @@ def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Ite
 
 
 def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[str]:
-    """The personal fields of the source that the column's value is made of."""
+    """Return the personal fields of the source that the column's value is computed from."""
     text = column.expression or column.measure
     if text and any(_mistakes(text, aggregate=True)):
         return []
     if text and column.measure and _only_counts(text):
         return []
     paths = _references(text) if text else [column.field or column.name]
-    resolved = [found for path in paths if (found := _resolve(path, contract, schema))]
+    resolved = [field for path in paths if (field := _resolve(path, contract, schema))]
     if any(path in ("kafka_raw_key", "kafka_raw_value", "kafka_headers") for path in resolved):
         return ["the raw record"]
     return list(dict.fromkeys(field for path in resolved for field in schema.personal_below(path)))

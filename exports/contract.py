@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import re
 import zoneinfo
+from collections.abc import Iterator
 from datetime import date
 from typing import Literal
 
 import attrs
 
 from exports.toml_model import setting
+
+#: Kinds of windows. exports/windows.py says what each of them is.
+Every = Literal["day", "iso_week", "month", "quarter"]
 
 NAME = r"[a-z][a-z0-9_]{0,62}"
 PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
@@ -32,7 +36,7 @@ def zone_problem(name: str) -> str | None:
 
 
 def implausible_day(day: date) -> str | None:
-    """What is wrong with a day on which windows are to begin. Catching up from long ago would never end."""
+    """Return what is wrong with a day on which windows are to begin. Catching up from long ago would never end."""
     if not _FIRST_DAY <= day <= _LAST_DAY:
         return f"{day} is not a day on which windows can begin: from {_FIRST_DAY} to {_LAST_DAY}"
     return None
@@ -67,7 +71,7 @@ class Source:
 
 @attrs.frozen
 class WindowRule:
-    every: Literal["day", "iso_week", "month"] = setting("How long a window is.")
+    every: Every = setting("How long a window is.")
     zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=zone_problem)
     first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
     applies: Literal["before_deduplication", "after_deduplication"] = setting(
@@ -164,7 +168,7 @@ class Column:
 
     @property
     def field(self) -> str | None:
-        """The source field this column takes over, or None where it is computed."""
+        """Return the source field this column takes over, or None where it is computed."""
         return self.source or (None if self.expression or self.measure else self.name)
 
     @property
@@ -227,6 +231,20 @@ class Report:
 
 
 @attrs.frozen
+class Expression:
+    """A Spark SQL expression of a contract.
+
+    `key` is where it stands in the file, `label` what the job calls it. `of` is what its value is computed from: a row of the
+    source, a group of such rows, a row of the file, or the file's totals.
+    """
+
+    key: str
+    label: str
+    text: str
+    of: Literal["row", "group", "file_row", "file"]
+
+
+@attrs.frozen
 class Contract:
     name: str = setting("The export's name, also in file names.", pattern=NAME)
     version: int = setting("Count up when the meaning of the file changes.", minimum=1)
@@ -248,15 +266,43 @@ class Contract:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns of the file, in order."""
+        """Return the columns of the file, in order."""
         return [column for column in self.column if column.delivered]
 
     @property
     def hashed(self) -> list[Column]:
         return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
 
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields that the contract names outright, as (key, path)."""
+        yield "source.event_time", self.source.event_time
+        if self.deduplicate:
+            yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(self.deduplicate.key))
+            yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(self.deduplicate.order))
+        if self.explode:
+            yield "explode.array", self.explode.array
+        if self.aggregate and self.aggregate.people:
+            yield "aggregate.people", self.aggregate.people
+        for index, column in enumerate(self.column):
+            if column.field:
+                yield f"column[{index}]" + (".from" if column.source else ".name"), column.field
+
+    def expressions(self) -> Iterator[Expression]:
+        for index, one in enumerate(self.filter):
+            yield Expression(f"filter[{index}].where", f"filter[{index}].where", one.where, "row")
+        for index, column in enumerate(self.column):
+            if column.expression:
+                yield Expression(f"column[{index}].expression", f"column {column.name}", column.expression, "row")
+            if column.measure:
+                yield Expression(f"column[{index}].measure", f"column {column.name}", column.measure, "group")
+        for index, check in enumerate(self.check):
+            if check.each_row:
+                yield Expression(f"check[{index}].each_row", f"check {check.id}", check.each_row, "file_row")
+            if check.overall:
+                yield Expression(f"check[{index}].overall", f"check {check.id}", check.overall, "file")
+
 
 def decimal_type(type_: str) -> tuple[int, int] | None:
-    """(precision, scale) of decimal(p,s), or None for another type."""
+    """Return (precision, scale) of decimal(p,s), or None for another type."""
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
     return (int(match[1]), int(match[2])) if match else None

@@ -57,10 +57,10 @@ def decimals_fit(contract: Contract) -> Iterator[Finding]:
 
 def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
-        for place, value in enumerate(column.allowed):
+        for number, value in enumerate(column.allowed):
             if not fits(column.type, value):
                 yield (
-                    f"column[{index}].allowed[{place}]",
+                    f"column[{index}].allowed[{number}]",
                     f"{value[:40]!r} is not written as {column.type} is in the file. Correct it",
                 )
 
@@ -75,7 +75,7 @@ def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
 
 
 def fits(type_: str, text: str) -> bool:
-    """Whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
+    """Return whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
     if size := decimal_type(type_):
         digits = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?", text)
         return (
@@ -102,8 +102,8 @@ def _fits_time(type_: str, text: str) -> bool:
 def personal_is_complete(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal:
-            place = f"column[{index}].personal"
-            yield from ((f"{place}{key}", message) for key, message in _personal_findings(column.personal, column))
+            prefix = f"column[{index}].personal"
+            yield from ((f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column))
 
 
 def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
             f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
         )
     if column.measure:
-        yield "", "a measure is made of many rows and has no personal value. Remove personal"
+        yield "", "a measure is computed from many rows and has no personal value. Remove personal"
 
 
 def _type_after(personal: Personal) -> str | None:
@@ -171,7 +171,7 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
 
 
 def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
-    """Euros and dollars have no sum."""
+    """Find what would mix units: euros and dollars have no sum."""
     delivered = {column.name: column for column in contract.columns}
     for index, column in enumerate(contract.column):
         if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):
@@ -195,7 +195,7 @@ _MIXED = '{} may add up several currencies. Name the column that holds the curre
 
 
 def _may_mix(column: Column, contract: Contract) -> bool:
-    """Whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
+    """Return whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
     if column.per is not None:
         return False
     if column.unit is None:

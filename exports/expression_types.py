@@ -1,4 +1,4 @@
-"""The type that Spark gives to an expression, as far as a topic's schema tells it: None where only Spark knows.
+"""The type that Spark gives to an expression, as far as a topic's schema says: None where only Spark knows.
 
 Just enough to refuse, before anything runs, what the job would refuse: sums of doubles, numbers as text, and the like.
 """
@@ -41,17 +41,17 @@ _GENERALISED = {
 }
 
 
-def misfit(column: Column, found: str | None) -> str | None:
-    """Why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
-    if found is None or not column.delivered or found in _accepted(column, column.personal):
+def misfit(column: Column, type_: str | None) -> str | None:
+    """Return why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
+    if type_ is None or not column.delivered or type_ in _accepted(column, column.personal):
         return None
-    if found == "nested":
+    if type_ == "nested":
         return "is a record, array, map or union; name a field inside it, or explode an array with [explode]"
-    if found == "double" and column.measure and decimal_type(column.type):
+    if type_ == "double" and column.measure and decimal_type(column.type):
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
     if column.personal and column.personal.treatment in ("hash", "mask"):
-        return f"is {found}; {column.personal.treatment} needs text: cast it"
-    return f"is {found} in the topic, {column.type} in the contract"
+        return f"is {type_}; {column.personal.treatment} needs text: cast it"
+    return f"is {type_} in the topic, {column.type} in the contract"
 
 
 def _accepted(column: Column, personal: Personal | None) -> set[str]:
@@ -65,28 +65,28 @@ def _accepted(column: Column, personal: Personal | None) -> set[str]:
 
 
 def type_of(node: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> str | None:
-    """The type of an expression by Spark's rules for arithmetic and aggregates."""
+    """Return the type of an expression by Spark's rules for arithmetic and aggregates."""
 
     def of(child: exp.Expr) -> str | None:
         return type_of(child, of_column)
 
-    found = None
+    type_ = None
     match node:
         case exp.Column():
-            found = of_column(node)
+            type_ = of_column(node)
         case exp.Cast():
-            found = _OF_CAST.get(node.to.this.name)
+            type_ = _OF_CAST.get(node.to.this.name)
         case exp.Literal():
-            found = "text" if node.is_string else _number(node.this)
+            type_ = "text" if node.is_string else _number(node.this)
         case exp.Count() | exp.CountIf():
-            found = "integer"
+            type_ = "integer"
         case exp.Paren() | exp.Neg() | exp.Sum() | exp.Min() | exp.Max() | exp.Filter():
-            found = of(node.this)
+            type_ = of(node.this)
         case exp.Avg():
-            found = {"decimal": "decimal", "integer": "double", "double": "double"}.get(of(node.this) or "")
+            type_ = {"decimal": "decimal", "integer": "double", "double": "double"}.get(of(node.this) or "")
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
-            found = _arithmetic(of(node.left), of(node.right), divides=isinstance(node, exp.Div))
-    return found
+            type_ = _arithmetic(of(node.left), of(node.right), divides=isinstance(node, exp.Div))
+    return type_
 
 
 def _number(text: str) -> str:

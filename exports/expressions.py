@@ -1,7 +1,7 @@
 """Which Spark SQL a contract may use: functions that give the same answer for the same rows, and nothing that reaches out.
 
 An allow list, because Spark's own list has ways to run any Java method (`reflect`), read the clock or roll dice. The
-authoring check (sqlglot) and the job (Spark's own parser) both ask here.
+authoring check (sqlglot) and the job (Spark's own parser) both use this module.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
 
 def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
-    """Those of `functions` (as written) that a contract may not use here."""
+    """Return those of `functions` (as written) that a contract may not use."""
     known = SCALAR | AGGREGATE if aggregate else SCALAR
     return [name for name in functions if name.lower() not in known]
 

@@ -12,7 +12,7 @@ _SCALAR = re.compile(r"[^,\]}\s#][^,\]}\n#]*")
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Paths like `column[2].type` to line numbers from 1. Tables and list items have one too."""
+    """Map paths like `column[2].type` to line numbers from 1. Tables and list items have one too."""
     return _Scanner(text).run()
 
 
@@ -45,7 +45,7 @@ class _Scanner:
         return self._resolve(parts)
 
     def _resolve(self, parts: list[str]) -> str:
-        """A header below an array of tables speaks of its latest item."""
+        """Return the path of a header. Below an array of tables it means the latest item."""
         path = ""
         for number, part in enumerate(parts):
             path = f"{path}.{part}" if path else part
@@ -114,7 +114,7 @@ class _Scanner:
             self._at += 1
 
     def _skip_blank(self) -> bool:
-        """Past white space and comments; False at the end of the text."""
+        """Go past white space and comments; return False at the end of the text."""
         while self._at < len(self._text):
             if self._text[self._at] == "#":
                 end = self._text.find("\n", self._at)
@@ -126,5 +126,5 @@ class _Scanner:
         return False
 
     def _note(self, path: str, at: int | None = None) -> None:
-        place = self._at if at is None else at
-        self._lines.setdefault(path, self._text.count("\n", 0, place) + 1)
+        offset = self._at if at is None else at
+        self._lines.setdefault(path, self._text.count("\n", 0, offset) + 1)

@@ -1,6 +1,6 @@
 """TOML files with a model: every mistake at once, by key and line (and, in toml_schema, a JSON Schema for editors).
 
-Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are made by `setting`;
+Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are declared with `setting`;
 `read` turns text into an instance and a list of problems. Where a part can't be read, the instance lacks that
 attribute, so that rules about the readable rest still run and their findings come in the same answer.
 """
@@ -11,7 +11,8 @@ import difflib
 import re
 import tomllib
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -35,8 +36,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        place = f"line {self.line}" if self.line else "file"
-        return f"{place}, {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        where = f"line {self.line}" if self.line else "file"
+        return f"{where}, {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
 
 
 class BadFile(Exception):
@@ -59,14 +60,14 @@ def setting(
     maximum: int | None = None,
     check: Callable[[Any], str | None] | None = None,
 ) -> Any:
-    """A field of a model. `name` is the key in the file where Python forbids it; `check` returns what is wrong or None."""
+    """Declare a field of a model. `name` is the key in the file where Python forbids it; `check` says what is wrong or None."""
     metadata = {"doc": doc, "name": name, "pattern": pattern, "minimum": minimum, "maximum": maximum, "check": check}
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
 
 
 def read_text(file: Path, name: str) -> str:
-    """The text of a file that messages call `name`. Raises BadFile."""
+    """Read the text of a file that messages call `name`. Raises BadFile."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
@@ -84,12 +85,12 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
         raise BadFile(name, [_syntax_problem(error, text)]) from None
     reader: _Reader[T] = _Reader(model)
     instance = reader.read(data)
-    whole = not reader.found
+    whole = not reader.problems
     for rule in rules:
-        reader.found.extend(_findings(rule, instance, whole))
-    if reader.found:
+        reader.problems.extend(_findings(rule, instance, whole))
+    if reader.problems:
         lines = key_lines(text)
-        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.found}))
+        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.problems}))
     return instance
 
 
@@ -105,7 +106,7 @@ def _findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
 
 class _Reader(Generic[T]):
     def __init__(self, model: type[T]) -> None:
-        self.found: list[tuple[str, str]] = []
+        self.problems: list[tuple[str, str]] = []
         self._model = model
         self._path: list[str] = []
         self._converter = Converter(detailed_validation=False)
@@ -123,35 +124,29 @@ class _Reader(Generic[T]):
 
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_told(data)}")
+            raise ValueError(f"must be a table, not {_shown(data)}")
         known = {setting_name(field): field for field in settings(cls)}
         for extra in data.keys() - known.keys():
-            self._tell(extra, "unknown key" + _did_you_mean(extra, known))
+            with self._at(extra):
+                raise ValueError("unknown key" + _did_you_mean(extra, known))
         instance: Any = object.__new__(cls)
         for field in attrs.fields(cls):
             if "doc" not in field.metadata:
                 object.__setattr__(instance, field.name, default_of(field))
         hints = get_type_hints(cls)
         for name, field in known.items():
-            self._fill(instance, name, field, hints[field.name], data)
+            with self._at(name):
+                object.__setattr__(instance, field.name, self._structure_field(name, field, hints[field.name], data))
         return instance
 
-    def _fill(self, instance: Any, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> None:
-        if name not in data:
-            if field.default is attrs.NOTHING:
-                self._tell(name, f"missing. {field.metadata['doc']}")
-            else:
-                object.__setattr__(instance, field.name, default_of(field))
-            return
-        self._path.append(name)
-        try:
+    def _structure_field(self, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> Any:
+        if name in data:
             value = self._converter.structure(data[name], kind)
             self._require(field, value)
-            object.__setattr__(instance, field.name, value)
-        except ValueError as error:
-            self._tell(None, str(error))
-        finally:
-            self._path.pop()
+            return value
+        if field.default is attrs.NOTHING:
+            raise ValueError(f"missing. {field.metadata['doc']}")
+        return default_of(field)
 
     def _require(self, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
@@ -159,7 +154,7 @@ class _Reader(Generic[T]):
         wanted = field.metadata
         for one in _single_values(value):
             if wanted["pattern"] and not re.fullmatch(wanted["pattern"], one):
-                raise ValueError(f"{_told(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
+                raise ValueError(f"{_shown(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
             if wanted["minimum"] is not None and one < wanted["minimum"]:
                 raise ValueError(f"{one} is too small: at least {wanted['minimum']}")
             if wanted["maximum"] is not None and one > wanted["maximum"]:
@@ -169,38 +164,36 @@ class _Reader(Generic[T]):
 
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
         if not isinstance(data, list):
-            raise ValueError(f"must be a list, not {_told(data)}")
+            raise ValueError(f"must be a list, not {_shown(data)}")
         values = []
         for index, item in enumerate(data):
-            self._path.append(f"[{index}]")
-            try:
+            with self._at(f"[{index}]"):
                 values.append(self._converter.structure(item, get_args(kind)[0]))
-            except ValueError as error:
-                self._tell(None, str(error))
-            finally:
-                self._path.pop()
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """The keys are the author's own; `pattern` and `check` of the field are for the values."""
+        """Return the keys are the author's own; `pattern` and `check` of the field are for the values."""
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_told(data)}")
+            raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
         for key, item in data.items():
-            self._path.append(key)
-            try:
+            with self._at(key):
                 values[key] = self._converter.structure(item, get_args(kind)[1])
-            except ValueError as error:
-                self._tell(None, str(error))
-            finally:
-                self._path.pop()
         return values
 
     def _structure_optional(self, data: Any, kind: Any) -> Any:
         return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
 
-    def _tell(self, last: str | None, message: str) -> None:
-        self.found.append((join_path([*self._path, *([last] if last else [])]), message))
+    @contextmanager
+    def _at(self, part: str) -> Iterator[None]:
+        """Note what is wrong with a key or an item, and go on with the next one."""
+        self._path.append(part)
+        try:
+            yield
+        except ValueError as error:
+            self.problems.append((join_path(self._path), str(error)))
+        finally:
+            self._path.pop()
 
 
 def join_path(parts: Iterable[str]) -> str:
@@ -237,7 +230,7 @@ def _single_values(value: Any) -> list[Any]:
 
 def _structure_plain(data: Any, kind: type) -> Any:
     if type(data) is not kind:
-        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_told(data)}")
+        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_shown(data)}")
     return data
 
 
@@ -245,7 +238,7 @@ def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
         shown = ", ".join(map(str, choices))
-        raise ValueError(f"{_told(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
+        raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data
 
 
@@ -257,7 +250,7 @@ _KIND_WORDS: dict[type, str] = {
 }
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -280,14 +273,14 @@ def setting_name(field: attrs.Attribute[Any]) -> str:
 
 
 def _line(lines: dict[str, int], path: str) -> int:
-    """The line of the key, or of the nearest table around it that stands in the file."""
+    """Return the line of the key, or of the nearest table around it that stands in the file."""
     while path and path not in lines:
         path = re.sub(r"(\.[^.\[\]]+|\[\d+\]|^[^.\[\]]+)$", "", path)
     return lines.get(path, 0)
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
-    place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+    where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
     # Without a line, tomllib means the end of the text.
-    return Problem(int(place[1]) if place else len(text.splitlines()), "", f"not TOML: {message}")
+    return Problem(int(where[1]) if where else len(text.splitlines()), "", f"not TOML: {message}")

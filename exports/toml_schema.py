@@ -11,7 +11,7 @@ from exports.toml_model import default_of, is_map, is_optional, setting_name, se
 
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a model made of `setting` fields."""
+    """Return the JSON Schema (draft 2020-12) of a model of `setting` fields."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "description": description}
     return head | _class_schema(model)
 

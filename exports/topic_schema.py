@@ -49,7 +49,7 @@ class TopicSchema:
     fields: dict[str, Field]
 
     def personal_below(self, path: str) -> list[str]:
-        """The personal fields that a value of `path` carries: itself, what is inside it, or what it is inside of."""
+        """Return the personal fields that a value of `path` carries: itself, what is inside it, or what it is inside of."""
         return [
             field.path
             for field in self.fields.values()
@@ -132,7 +132,7 @@ def _kind(schema: Any) -> str:
 
 
 def _branch(schema: Any) -> str:
-    """How Tableflow calls a branch of a union: by its type, or by the last part of its name."""
+    """Return how Tableflow calls a branch of a union: by its type, or by the last part of its name."""
     name = schema if isinstance(schema, str) else schema.get("name") or _kind(schema)
     return str(name).rpartition(".")[2]
 

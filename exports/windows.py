@@ -1,19 +1,23 @@
-"""Windows of time: days, ISO weeks and months between local midnights, half open, so each instant is in exactly one."""
+"""Windows of time: days, ISO weeks, months and quarters between local midnights, half open, so each instant is in exactly one.
+
+What depends on the kind of window is asked by `match`, so that mypy names each place that a new kind needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports.contract import WindowRule
+from exports.contract import Every, WindowRule
 
 
 @attrs.frozen(order=True)
 class Window:
-    """`start` (inclusive) and `end` (exclusive) are instants in UTC; `label` is 2026-11-15, 2026-W46 or 2026-11."""
+    """`start` (inclusive) and `end` (exclusive) are instants in UTC; `label` is 2026-11-15, 2026-W46, 2026-11 or 2026-Q4."""
 
     start: datetime
     end: datetime
@@ -22,14 +26,14 @@ class Window:
 
 
 def window_of(day: date, rule: WindowRule) -> Window:
-    """The window that `day`, a date in the rule's zone, belongs to."""
+    """Return the window that `day`, a date in the rule's zone, belongs to."""
     first = _first_day(day, rule.every)
     end = _midnight(_next_first_day(first, rule.every), rule.zone)
     return Window(_midnight(first, rule.zone), end, first, _label(first, rule.every))
 
 
 def window_at(instant: datetime, rule: WindowRule) -> Window:
-    """The window that an aware `instant` belongs to."""
+    """Return the window that an aware `instant` belongs to."""
     window = window_of(instant.astimezone(ZoneInfo(rule.zone)).date(), rule)
     # A zone that turns its clocks back over midnight shows the old date again for a while after the new day has begun.
     return next_window(window, rule) if instant >= window.end else window
@@ -40,7 +44,7 @@ def next_window(window: Window, rule: WindowRule) -> Window:
 
 
 def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
-    """All windows from the rule's first one that have ended by `as_of`, oldest first."""
+    """Yield all windows from the rule's first one that have ended by `as_of`, oldest first."""
     window = window_of(rule.first, rule)
     while window.end <= as_of:
         if window.start < window.end:  # a zone that moved across the date line skipped a whole day
@@ -48,25 +52,75 @@ def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
         window = next_window(window, rule)
 
 
-def _first_day(day: date, every: str) -> date:
-    if every == "iso_week":
-        return day - timedelta(days=day.isoweekday() - 1)
-    return day.replace(day=1) if every == "month" else day
+def kind_of(label: str) -> Every:
+    """Return the kind of window that a label names."""
+    if "-W" in label:
+        return "iso_week"
+    if "-Q" in label:
+        return "quarter"
+    return "day" if label.count("-") == 2 else "month"
 
 
-def _next_first_day(first: date, every: str) -> date:
-    if every == "month":
-        return (first + timedelta(days=31)).replace(day=1)
-    return first + timedelta(days=7 if every == "iso_week" else 1)
+def longest_days(every: Every) -> int:
+    """Return how many days the longest window of a kind has."""
+    match every:
+        case "day":
+            return 1
+        case "iso_week":
+            return 7
+        case "month":
+            return 31
+        case "quarter":
+            return 92
+    assert_never(every)
 
 
-def _label(first: date, every: str) -> str:
-    if every == "iso_week":
-        year, week, _ = first.isocalendar()
-        return f"{year}-W{week:02}"
-    return f"{first.year:04}-{first.month:02}" if every == "month" else first.isoformat()
+def cron_days(every: Every) -> str:
+    """Return day of month, month and day of week of a cron expression for the day on which windows of a kind end."""
+    match every:
+        case "day":
+            return "* * ? *"
+        case "iso_week":
+            return "? * MON *"
+        case "month":
+            return "1 * ? *"
+        case "quarter":
+            return "1 1,4,7,10 ? *"
+    assert_never(every)
+
+
+def _first_day(day: date, every: Every) -> date:
+    match every:
+        case "day":
+            return day
+        case "iso_week":
+            return day - timedelta(days=day.isoweekday() - 1)
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return day.replace(month=day.month - (day.month - 1) % 3, day=1)
+    assert_never(every)
+
+
+def _next_first_day(first: date, every: Every) -> date:
+    # A month or quarter that is shorter than the longest leaves some days of the next one, which begin with its first day.
+    return _first_day(first + timedelta(days=longest_days(every)), every)
+
+
+def _label(first: date, every: Every) -> str:
+    match every:
+        case "day":
+            return first.isoformat()
+        case "iso_week":
+            year, week, _ = first.isocalendar()
+            return f"{year}-W{week:02}"
+        case "month":
+            return f"{first.year:04}-{first.month:02}"
+        case "quarter":
+            return f"{first.year:04}-Q{(first.month + 2) // 3}"
+    assert_never(every)
 
 
 def _midnight(day: date, zone: str) -> datetime:
-    """Where a zone skips midnight, that is the instant of the change; where it lives through it twice, the first."""
+    """Return the instant of a local midnight: of the change where a zone skips it, the first where it comes twice."""
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)

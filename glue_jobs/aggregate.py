@@ -20,7 +20,7 @@ HAS_NON_ASCII = "$has_non_ascii"
 
 
 def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
-    """Each row that counts an event is doubled: once as its line, once as the event. Lines then carry no outcome.
+    """Double each row that counts an event: once as its line, once as the event. Lines then carry no outcome.
 
     `non_ascii` is true for lines of which a value could not be hashed.
     """
@@ -40,7 +40,7 @@ def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
-    """One row a group of delivered lines, and rows that count events and lines left out."""
+    """Return one row a group of delivered lines, and rows that count events and lines left out."""
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     people = contract.aggregate.people if contract.aggregate else None
     counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")
@@ -81,8 +81,8 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
 
 def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:
     order = [F.col(name).asc_nulls_first() for name in (_PEOPLE, *keys)]
-    found = groups.filter(among).orderBy(*order).select(*keys).head()
-    if found is None:
+    group = groups.filter(among).orderBy(*order).select(*keys).head()
+    if group is None:
         return F.lit(False)
-    same = [F.col(name).eqNullSafe(F.lit(found[name])) for name in keys]
+    same = [F.col(name).eqNullSafe(F.lit(group[name])) for name in keys]
     return among & reduce(lambda left, right: left & right, same, F.lit(True))

@@ -42,11 +42,11 @@ class AggregateTable:
         return f"{self.database}.{self.contract.name}"
 
     def holds(self, location: WindowLocation, manifest: Manifest) -> bool:
-        """Whether the table has this window as that manifest's run published it."""
+        """Return whether the table has this window as that manifest's run published it."""
         if not self._exists():
             return False
-        found = self._of_window(location.window).select("run_id").limit(1).collect()
-        return bool(found[0][0] == manifest["run_id"] if found else manifest["rows"]["rows"] == 0)
+        rows = self._of_window(location.window).select("run_id").limit(1).collect()
+        return bool(rows[0][0] == manifest["run_id"] if rows else manifest["rows"]["rows"] == 0)
 
     def write(self, location: WindowLocation, window: Window, visible: Manifest, groups: DataFrame) -> None:
         """Brings the window's rows to what `visible` says, unless another run's manifest is visible by now."""
@@ -77,7 +77,7 @@ class AggregateTable:
         return self.spark().table(self._identifier).filter(F.col("window") == label)
 
     def _since_now(self) -> dict[str, str]:
-        """Options that refuse the commit where the window changes after this moment."""
+        """Return options that refuse the commit where the window changes after this moment."""
         options = {"isolation-level": "serializable"}
         with suppress(SourceProblem):  # without a snapshot yet, Iceberg compares with all that come
             options["validate-from-snapshot-id"] = str(pin(self.services, self.database, self.contract.name).snapshot_id)
@@ -110,13 +110,15 @@ class AggregateTable:
 
     def _evolve(self, wanted: dict[str, str]) -> None:
         """Adds columns that the contract has gained. Raises SourceProblem where one has changed its type."""
-        found = {field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema}
-        differing = [f"{name} is {found[name]}, not {type_}" for name, type_ in wanted.items() if found.get(name, type_) != type_]
+        existing = {field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema}
+        differing = [
+            f"{name} is {existing[name]}, not {type_}" for name, type_ in wanted.items() if existing.get(name, type_) != type_
+        ]
         if differing:
             raise SourceProblem(
                 "EXP-AGGREGATE-TYPE",
                 f"the table {self.name} has columns of other types: {', '.join(differing)}",
                 "Rename the column in the contract, or drop the table; the files keep what it held",
             )
-        for name in wanted.keys() - found.keys():
+        for name in wanted.keys() - existing.keys():
             self.spark().sql(f"ALTER TABLE {self._identifier} ADD COLUMN {quoted(name)} {wanted[name]}")

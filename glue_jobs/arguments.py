@@ -71,12 +71,12 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
 
 
 def _pairs(argv: Sequence[str]) -> dict[str, str]:
-    found = {}
+    given = {}
     for index, word in enumerate(argv):
         name, equals, value = word.removeprefix("--").partition("=")
         if word.startswith("--") and (name in ARGUMENTS or name == _JOB_RUN_ID):
-            found[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
-    return found
+            given[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
+    return given
 
 
 def _instant(text: str, now: datetime, mistakes: list[str]) -> datetime | None:

@@ -26,24 +26,24 @@ _NESTED = (StructType, ArrayType, MapType)
 
 
 def raw(column: Column) -> Expression:
-    """The value as the source or the author's expression gives it."""
+    """Return the value as the source or the author's expression gives it."""
     if text := column.expression or column.measure:
         return F.expr(text)
     return F.col(column.field or column.name)
 
 
-def type_mismatches(columns: list[Column], found: StructType) -> list[str]:
-    """Return, in words, columns whose value does not fit the contract's type. `found` is what Spark says of `raw`."""
+def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
+    """Return, in words, columns whose value does not fit the contract's type. `types` is what Spark says of `raw`."""
     problems = []
     for column in columns:
-        if wrong := _mismatch(column, found[column.name].dataType):
+        if wrong := _mismatch(column, types[column.name].dataType):
             problems.append(f"{column.name} {wrong}")
     return problems
 
 
-def treated(column: Column, found: DataType, *, allow_non_ascii: bool) -> Expression:
-    """The value as it may leave, in the contract's type."""
-    value = _finite(raw(column), column, found)
+def treated(column: Column, spark_type: DataType, *, allow_non_ascii: bool) -> Expression:
+    """Return the value as it may leave, in the contract's type."""
+    value = _finite(raw(column), column, spark_type)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return cast_to(value, column.type)
@@ -54,9 +54,9 @@ def treated(column: Column, found: DataType, *, allow_non_ascii: bool) -> Expres
     return cast_to(_generalised(value, personal), column.type)
 
 
-def may_fail(column: Column, found: DataType) -> bool:
-    """Whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
-    narrows = decimal_type(column.type) is not None and found.simpleString() != column.type
+def may_fail(column: Column, spark_type: DataType) -> bool:
+    """Return whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
+    narrows = decimal_type(column.type) is not None and spark_type.simpleString() != column.type
     return column.expression is not None or narrows
 
 
@@ -92,33 +92,33 @@ def _generalised(value: Expression, personal: Personal) -> Expression:
     return value - F.pmod(value, F.lit(size))
 
 
-def _mismatch(column: Column, found: DataType) -> str | None:
-    name = found.simpleString()
-    if isinstance(found, _NESTED):
-        return f"is {found.typeName()} in the table; name a field inside it, or explode an array with [explode]"
+def _mismatch(column: Column, spark_type: DataType) -> str | None:
+    name = spark_type.simpleString()
+    if isinstance(spark_type, _NESTED):
+        return f"is {spark_type.typeName()} in the table; name a field inside it, or explode an array with [explode]"
     personal = column.personal
     if personal and personal.treatment in ("hash", "mask"):
-        return None if isinstance(found, StringType) else f"is {name} in the table; {personal.treatment} needs text: cast it"
+        return None if isinstance(spark_type, StringType) else f"is {name} in the table; {personal.treatment} needs text: cast it"
     if personal and personal.treatment == "generalise":
-        return _generalise_mismatch(personal, found)
-    if _fits(column, found):
+        return _generalise_mismatch(personal, spark_type)
+    if _fits(column, spark_type):
         return None
-    if isinstance(found, DoubleType) and column.measure:
+    if isinstance(spark_type, DoubleType) and column.measure:
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
     return f"is {name} in the table, {column.type} in the contract"
 
 
-def _generalise_mismatch(personal: Personal, found: DataType) -> str | None:
+def _generalise_mismatch(personal: Personal, spark_type: DataType) -> str | None:
     fits = {
-        "year": isinstance(found, DateType | TimestampType),
-        "month": isinstance(found, DateType | TimestampType),
-        "prefix": isinstance(found, StringType),
-        "bucket": isinstance(found, IntegralType | DecimalType),
+        "year": isinstance(spark_type, DateType | TimestampType),
+        "month": isinstance(spark_type, DateType | TimestampType),
+        "prefix": isinstance(spark_type, StringType),
+        "bucket": isinstance(spark_type, IntegralType | DecimalType),
     }
-    return None if fits[personal.to or ""] else f"is {found.simpleString()} in the table; {personal.to} does not apply to it"
+    return None if fits[personal.to or ""] else f"is {spark_type.simpleString()} in the table; {personal.to} does not apply to it"
 
 
-def _fits(column: Column, found: DataType) -> bool:
+def _fits(column: Column, spark_type: DataType) -> bool:
     size = decimal_type(column.type)
     if size is None:
         wanted = {
@@ -128,10 +128,10 @@ def _fits(column: Column, found: DataType) -> bool:
             "timestamp": TimestampType,
             "boolean": BooleanType,
         }
-        return isinstance(found, wanted[column.type])
-    if isinstance(found, DecimalType):
+        return isinstance(spark_type, wanted[column.type])
+    if isinstance(spark_type, DecimalType):
         # A field must not lose digits; an expression rounds half up, which its author asked for by the type.
-        return found.scale <= size[1] or column.field is None
-    if isinstance(found, DoubleType | FloatType):
+        return spark_type.scale <= size[1] or column.field is None
+    if isinstance(spark_type, DoubleType | FloatType):
         return column.measure is None
-    return isinstance(found, IntegralType)
+    return isinstance(spark_type, IntegralType)

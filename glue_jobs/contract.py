@@ -22,6 +22,11 @@ ICEBERG_VERSION: Final = "1.10.0"
 PYTHON_VERSION: Final = (3, 11)
 JAVA_VERSION: Final = 17
 
+#: How files of code end: modules, and the report's template and style.
+CODE: Final = (".py", ".j2", ".css")
+#: What only authors of contracts and schemas need: it imports parsers that neither the job nor a function has.
+NOT_SHIPPED: Final = ("exports/check.py", "exports/expression_types.py", "exports/topic_schema.py")
+
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
 CATALOG: Final = "lake"
 
@@ -131,13 +136,13 @@ SPARK_SETTINGS: Final = {
 
 
 def spark_settings(warehouse: str) -> dict[str, str]:
-    """`warehouse` (s3://…) is where new tables of ours go."""
+    """Return the settings of a session. `warehouse` (s3://…) is where new tables of ours go."""
     return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
 
 
 @cache
 def code_version() -> str:
-    """Like 0.1.0+4f1c2a9b03d4. The same from a checkout and from the zip that Glue runs."""
+    """Return a version like 0.1.0+4f1c2a9b03d4, the same from a checkout and from the zip that Glue runs."""
     digest = hashlib.sha256()
     for package in ("exports", "glue_jobs"):
         for name, file in sorted(_sources(resources.files(package), package)):
@@ -149,5 +154,5 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]
     for item in folder.iterdir():
         if item.is_dir() and item.name != "__pycache__":
             yield from _sources(item, f"{path}/{item.name}")
-        elif item.name.endswith(".py"):
+        elif item.name.endswith(CODE) and f"{path}/{item.name}" not in NOT_SHIPPED:
             yield f"{path}/{item.name}", item

@@ -150,7 +150,7 @@ def translated(error: BaseException) -> ExportError:
 
 
 def _where(text: str, code: str) -> str:
-    """The column that Spark names, which is the author's word and no data."""
+    """Return the column that Spark names, which is the author's word and no data."""
     if code == "EXP-SCHEMA-CHANGED" and (
         name := re.search(r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`", text)
     ):

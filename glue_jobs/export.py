@@ -63,7 +63,7 @@ def run(
     try:
         contract = contracts.load(args.export)
     except BadFile as bad:
-        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` tells the same") from None
+        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` gives the same answer") from None
     services = connect()
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
@@ -114,7 +114,9 @@ class Plan:
 def plan(
     rule: WindowRule, as_of: datetime, *, published: Container[str], skipped: Container[str], tried: Mapping[str, str]
 ) -> Plan:
-    """The window that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
+    """Return windows in the order in which the run takes them.
+
+    The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
     published ones that late events may still change; and missing ones that an earlier run tried in vain.
 
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
@@ -177,8 +179,8 @@ def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
     """Return the manifest of the latest published window before this one."""
     folder = f"{run.contract.name}/manifests/"
     earlier = [label for label in _labels(run.bucket, folder) if label < window.label]
-    found = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
-    return found[0] if found else None
+    stored = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
+    return stored[0] if stored else None
 
 
 def _labels(bucket: Bucket, folder: str) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.errors import ParseException
@@ -44,21 +44,22 @@ _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
 
 
 def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
-    """The fields of the source that the contract's expressions name, as they write them.
+    """Return the fields of the source that the contract's expressions name, as they write them.
 
     Raises BadInput with every expression that doesn't parse or uses what a contract may not.
     """
     fields: list[str] = []
     mistakes: list[str] = []
-    for key, text, measure in _expressions(contract):
+    for expression in contract.expressions():
         try:
-            tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+            tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression(expression.text)
         except ParseException as error:
-            mistakes.append(f"{key}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
+            mistakes.append(f"{expression.label}: not a Spark SQL expression ({str(error).strip().splitlines()[0]})")
             continue
         nodes = json.loads(tree.toJSON())
-        mistakes += [f"{key}: {mistake}" for mistake in (*_mistakes(nodes, measure), *_clock_literals(tree, nodes, text))]
-        if not key.startswith("check "):  # checks see the columns of the file
+        wrong = (*_mistakes(nodes, expression.of == "group"), *_clock_literals(tree, nodes, expression.text))
+        mistakes += [f"{expression.label}: {mistake}" for mistake in wrong]
+        if expression.of in ("row", "group"):
             fields += [".".join(_names(node)) for node in nodes if _kind(node) == "UnresolvedAttribute"]
     if mistakes:
         raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract")
@@ -66,30 +67,18 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
 
 
 def require_no_clock(contract: Contract, lines: DataFrame) -> None:
-    """Raises BadInput where Spark would put the time of the run in place of a text, as in `ordered_at < 'now'`.
+    """Raises BadInput where Spark would replace a text by the time of the run, as in `ordered_at < 'now'`.
 
     It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
     exploded events before any filter.
     """
-    if keys := [key for key, frame in _analysed(contract, lines) if _reads_clock(frame)]:
+    if labels := [label for label, frame in _analysed(contract, lines) if _reads_clock(frame)]:
         raise BadInput(
             "EXP-EXPRESSION",
-            f"{', '.join(keys)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
+            f"{', '.join(labels)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
             "would differ from run to run",
             f"Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}",
         )
-
-
-def _expressions(contract: Contract) -> Iterator[tuple[str, str, bool]]:
-    for index, one in enumerate(contract.filter):
-        yield f"filter[{index}].where", one.where, False
-    for column in contract.column:
-        if column.expression:
-            yield f"column {column.name}", column.expression, False
-        if column.measure:
-            yield f"column {column.name}", column.measure, True
-    for check in contract.check:
-        yield f"check {check.id}", check.each_row or check.overall or "", False
 
 
 def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
@@ -104,7 +93,7 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
 
 
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
-    """The parser itself puts the present moment in place of TIMESTAMP 'now', so only the source still shows the word."""
+    """Return the parser itself replaces TIMESTAMP 'now' by the present moment, so only the source still shows the word."""
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
     for node in _each(tree):
@@ -116,17 +105,19 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
 
 
 def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataFrame]]:
-    """A frame for each expression, with the contract's key. Checks see the file: of each row its cells, or the totals."""
+    """Yield a frame for each expression, with its label. Checks see the file: of each row its cells, or the totals."""
     one_row = lines.sparkSession.range(1)
     cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
     numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
     totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
-    for key, text, measure in _expressions(contract):
-        if key.startswith("check "):
-            each_row = any(f"check {check.id}" == key and check.each_row for check in contract.check)
-            yield key, (cells if each_row else totals).select(F.expr(text))
-        else:
-            yield key, (lines.agg if measure else lines.select)(F.expr(text))
+    frames: dict[str, Callable[..., DataFrame]] = {
+        "row": lines.select,
+        "group": lines.agg,
+        "file_row": cells.select,
+        "file": totals.select,
+    }
+    for expression in contract.expressions():
+        yield expression.label, frames[expression.of](F.expr(expression.text))
 
 
 def _reads_clock(frame: DataFrame) -> bool:

@@ -120,12 +120,12 @@ def _normalized_in_python(value: Column, kind: str) -> Column:
     def each(values: pd.Series) -> pd.Series:
         return values.map(lambda text: None if text is None else normalize(text, kind))
 
-    # Bytes that are no UTF-8 become the replacement character here; Arrow would refuse them.
+    # Bytes that are no UTF-8 become the replacement character; Arrow would refuse them.
     return each(F.decode(F.encode(value, "UTF-8"), "UTF-8"))  # type: ignore[no-any-return]
 
 
 def _normalized_ascii(value: Column, kind: str) -> Column:
-    # Each branch names the value as seldom as it can: Spark computes again what stands in two places.
+    # Each branch names the value as seldom as it can: Spark computes again what is named twice.
     if kind == "phone":
         return F.when(value.rlike("[^0-9+]"), F.regexp_replace(value, "[^0-9+]", "")).otherwise(value)
     # `btrim` with a set of characters is slow in Spark, and only blanks other than the space need it.

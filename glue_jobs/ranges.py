@@ -53,7 +53,7 @@ class Layout:
 
 
 def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
-    """A layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
+    """Return a layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
     partitions = wanted(rows, parallelism)
     known = sorted(value for value in sample if value is not None)
     if not known and partitions > 1:
@@ -64,22 +64,22 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """How many partitions so many rows are worth."""
+    """Return how many partitions so many rows are worth."""
     return min(MOST_PARTITIONS, max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK))))
 
 
 def _salts(partitions: int) -> list[int]:
-    """For each partition a number that Spark's hash partitioning puts there: Spark 3.5 has no way to name the partition."""
-    found: dict[int, int] = {}
+    """Return a number for each partition that Spark's hash partitioning puts there: Spark 3.5 can't name a partition."""
+    numbers: dict[int, int] = {}
     number = 0
-    while len(found) < partitions:
-        found.setdefault(_murmur3(number) % partitions, number)
+    while len(numbers) < partitions:
+        numbers.setdefault(_murmur3(number) % partitions, number)
         number += 1
-    return [found[index] for index in range(partitions)]
+    return [numbers[index] for index in range(partitions)]
 
 
 def _murmur3(value: int, seed: int = 42) -> int:
-    """MurmurHash3_x86_32 of a four-byte integer, as a signed number, as in Spark's `hash`."""
+    """Return MurmurHash3_x86_32 of a four-byte integer, as a signed number, as in Spark's `hash`."""
     mask = 0xFFFFFFFF
     k = value * 0xCC9E2D51 & mask
     k = (k << 15 | k >> 17) * 0x1B873593 & mask
@@ -106,7 +106,7 @@ class DataFile:
 
 
 def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
-    """The data files that may hold events of the window; all of them where it is None.
+    """Return the data files that may hold events of the window; all of them where it is None.
 
     The window's bounds are as the event time is stored (`source.as_stored`).
     """
@@ -129,11 +129,11 @@ def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_
         planned.close()
 
 
-def values(s3: S3Client, found: list[DataFile], field_id: int) -> list[Any]:
-    """Values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
+def values(s3: S3Client, files: list[DataFile], field_id: int) -> list[Any]:
+    """Return values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
     those that have it inside of a record, or aren't Parquet.
     """
-    return [value for file in _spread(found) for value in _column(s3, file, field_id)]
+    return [value for file in _spread(files) for value in _column(s3, file, field_id)]
 
 
 def _each(iterator: Any) -> Iterator[Any]:
@@ -144,14 +144,14 @@ def _each(iterator: Any) -> Iterator[Any]:
 def _data_file(jvm: Any, file: Any, field: Any, window: Window | None) -> DataFile:
     share = 1.0
     if window is not None:
-        bounds = [_bound(jvm, found, field) for found in (file.lowerBounds(), file.upperBounds())]
+        bounds = [_bound(jvm, per_field, field) for per_field in (file.lowerBounds(), file.upperBounds())]
         share = _share(bounds[0], bounds[1], window)
     return DataFile(file.location(), file.fileSizeInBytes(), file.recordCount() * share)
 
 
 def _bound(jvm: Any, bounds: Any, field: Any) -> int | None:
-    found = bounds.get(field.fieldId()) if bounds is not None else None
-    return None if found is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), found))
+    bound = bounds.get(field.fieldId()) if bounds is not None else None
+    return None if bound is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), bound))
 
 
 def _share(least: int | None, greatest: int | None, window: Window) -> float:
@@ -161,12 +161,12 @@ def _share(least: int | None, greatest: int | None, window: Window) -> float:
     return max(0.0, overlap / (greatest + 1 - least))
 
 
-def _spread(found: list[DataFile]) -> list[DataFile]:
-    """Up to a few files at equal distances of rows."""
-    total = sum(file.rows for file in found)
+def _spread(files: list[DataFile]) -> list[DataFile]:
+    """Return up to a few files at equal distances of rows."""
+    total = sum(file.rows for file in files)
     chosen: list[DataFile] = []
     passed = 0.0
-    for file in found:
+    for file in files:
         passed += file.rows
         if passed > total * (2 * len(chosen) + 1) / (2 * _FILES):
             chosen.append(file)
@@ -191,7 +191,7 @@ def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:
-    """The top-level column with this Iceberg id: a file keeps the names of its day."""
+    """Return the top-level column with this Iceberg id: a file keeps the names of its day."""
     wanted = str(field_id).encode()
     return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
 

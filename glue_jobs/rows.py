@@ -198,15 +198,15 @@ class WindowQuery:
         """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
         values = []
         for column in self.contract.columns:
-            found = types[column.name].dataType
-            value = columns.treated(column, found, allow_non_ascii=allow_non_ascii)
+            spark_type = types[column.name].dataType
+            value = columns.treated(column, spark_type, allow_non_ascii=allow_non_ascii)
             # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
-            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, found) else value).alias(column.name))
+            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, spark_type) else value).alias(column.name))
         kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET) if name in lines.columns]
         return self._with_pads(lines).select(*kept, self._has_non_ascii(allow_non_ascii).alias(_NON_ASCII), *values)
 
     def _has_non_ascii(self, allow_non_ascii: bool) -> Expression:
-        """Whether a value of a delivered row can't be hashed because it isn't ASCII."""
+        """Return whether a value of a delivered row can't be hashed because it isn't ASCII."""
         hashed = [] if allow_non_ascii else [is_non_ascii(columns.raw(column)) for column in self.contract.hashed]
         return F.when(_is_delivered(), reduce(lambda left, right: left | right, hashed, F.lit(False))).otherwise(F.lit(False))
 
@@ -263,9 +263,9 @@ def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tup
 
 
 def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
-    """Return one row a line, with the outcome of its event and its own state. Takes the place of the column `$is_latest`.
+    """Return one row a line, with the outcome of its event and its own state. Replaces the column `$is_latest`.
 
-    `inside` tells events of the window, where that is decided late. An event without lines keeps one row; an event is
+    `inside` marks events of the window, where that is decided late. An event without lines keeps one row; an event is
     counted on its first.
     """
     outcome = (
@@ -296,19 +296,19 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
 
 
 def _has_null_key(rule: Deduplicate | None) -> Expression:
-    """Whether a part of the key is null or blank."""
+    """Return whether a part of the key is null or blank."""
     missing = [F.col(path).isNull() | (F.btrim(F.col(path).cast("string")) == "") for path in (rule.key if rule else [])]
     return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
 
 
 def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
-    """Whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
+    """Return whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
     rule, early = contract.deduplicate, contract.window.applies == "before_deduplication"
     return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
 
 
 def _key_orders_all(contract: Contract) -> bool:
-    """Whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys."""
+    """Return whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys."""
     rule = contract.deduplicate
     if rule is None or contract.explode:
         return False
@@ -318,7 +318,7 @@ def _key_orders_all(contract: Contract) -> bool:
 
 
 def _is_untouched(column: Column) -> bool:
-    """Whether the file shows the field as the source orders it."""
+    """Return whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
 
@@ -340,6 +340,6 @@ def _flags(conditions: list[Expression]) -> dict[str, Expression]:
 
 
 def _all(conditions: list[str]) -> Expression:
-    """All of them hold; null counts as not holding, as in SQL's WHERE."""
+    """Return whether all hold; null counts as not holding, as in SQL's WHERE."""
     each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
     return reduce(lambda left, right: left & right, each, F.lit(True))

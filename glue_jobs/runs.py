@@ -1,7 +1,7 @@
 """The record of a run: what it did to which window, also when it failed; and which runs are dead.
 
 `runs/<id>.json` is written before anything else and again after each window, so that somebody who finds a half-written
-window can tell whether its run still works on it.
+window knows whether its run still works on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glue_jobs.store import Bucket
 _DIED = ExportError(
     "EXP-DIED", "the run's process ended without saying why", "Nothing to do: a later run removed the files it left"
 )
-#: A dead run is found by the next one or, if its time limit hasn't passed then, by one soon after.
+#: A dead run is noticed by the next one or, if its time limit hasn't passed then, by one soon after.
 _LATEST = 20
 #: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
 #: write can take with all its retries (see store).
@@ -42,12 +42,12 @@ def utc_now() -> datetime:
 
 
 def new_run_id(now: datetime) -> str:
-    """Sorts by time; unique without asking anybody."""
+    """Return an id that sorts by time and is unique without asking anybody."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def _host() -> str:
-    """This machine since it was started, as far as it tells."""
+    """Name this machine since it was started, as far as it says."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
 
@@ -114,19 +114,19 @@ def run_key(export: str, run_id: str) -> str:
 
 
 def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
-    """Whether files that a run left in a window, and that no manifest names, are of no use to anybody.
+    """Return whether files that a run left in a window, and that no manifest names, are of no use to anybody.
 
     Not those of a run that says it published the window: then somebody deleted the manifest.
     """
-    found = bucket.read_json(run_key(export, run_id))
-    if found is None:
+    stored = bucket.read_json(run_key(export, run_id))
+    if stored is None:
         return True
-    published = [each["window"] for each in found[0]["windows"] if each["state"] == "published"]
-    return window not in published and _is_over(found[0], now)
+    published = [each["window"] for each in stored[0]["windows"] if each["state"] == "published"]
+    return window not in published and _is_over(stored[0], now)
 
 
 def _is_over(record: dict[str, Any], now: datetime) -> bool:
-    """Whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
+    """Return whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
     if record["state"] != "running":
         return True
     gone = record["host"] == _host() and not _is_alive(record["pid"])
@@ -134,10 +134,10 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
-    """Records of the latest runs except `own`, oldest first."""
+    """Return records of the latest runs except `own`, oldest first."""
     keys = [key for key in bucket.keys(f"{export}/runs/") if key != run_key(export, own)]
-    found = [bucket.read_json(key) for key in keys[-_LATEST:]]
-    return [record[0] for record in found if record]
+    stored = [bucket.read_json(key) for key in keys[-_LATEST:]]
+    return [record[0] for record in stored if record]
 
 
 def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
@@ -146,7 +146,7 @@ def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
+    """Return windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
     last: dict[str, str] = {}
     for record in records:
         labels = [window["window"] for window in record["windows"] if window.get("exit_code")]
@@ -157,8 +157,8 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
     """Write the end into the record of a dead run."""
     key = run_key(export, run_id)
-    if found := bucket.read_json(key):
-        bucket.write(key, _json(found[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
+    if stored := bucket.read_json(key):
+        bucket.write(key, _json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
 
 
 def _is_alive(pid: int) -> bool:

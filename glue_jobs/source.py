@@ -62,11 +62,11 @@ class PinnedTable:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the top-level columns, as the table has them."""
+        """Return names of the top-level columns, as the table has them."""
         return [path for path in self.fields if "." not in path and "[]" not in path]
 
     def renamed_to(self, path: str) -> str | None:
-        """The present name of a field that was once called `path`."""
+        """Return the present name of a field that was once called `path`."""
         ids = self.former.get(path, frozenset())
         return next((field.path for field in self.fields.values() if field.id in ids), None)
 
@@ -119,7 +119,7 @@ def _metadata_location(services: Services, database: str, name: str) -> str:
 
 
 def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The schema that VERSION AS OF will read the snapshot with."""
+    """Return the schema that VERSION AS OF will read the snapshot with."""
     wanted = snapshot.get("schema-id", metadata.get("current-schema-id"))
     return next(schema for schema in metadata["schemas"] if schema["schema-id"] == wanted)
 
@@ -130,7 +130,7 @@ def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
 
 
 def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The newest snapshot, from this one back, that brought events; the oldest one known where all of those expired."""
+    """Return the newest snapshot, from this one back, that brought events; the oldest one known where all of those expired."""
     while snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         parent = snapshots.get(snapshot.get("parent-snapshot-id", -1))
         if parent is None:
@@ -145,12 +145,12 @@ def _live_records(summary: dict[str, str]) -> int | None:
 
 
 def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
-    """Every name that any schema of the table ever had, with all field ids it stood for."""
+    """Return every name that any schema of the table ever had, with all field ids it stood for."""
     ids: dict[str, set[int]] = {}
     for schema in metadata["schemas"]:
         for field in _fields(schema):
             ids.setdefault(field.path, set()).add(field.id)
-    return {path: frozenset(found) for path, found in ids.items()}
+    return {path: frozenset(field_ids) for path, field_ids in ids.items()}
 
 
 def _fields(struct: dict[str, Any], prefix: str = "") -> Iterator[Field]:
@@ -192,14 +192,14 @@ def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
 
 
 def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
-    """Whether the event time is missing, before `source.earliest` or too far in the future; null counts as true."""
+    """Return whether the event time is missing, before `source.earliest` or too far in the future; null counts as true."""
     moment = F.col(contract.source.event_time)
     earliest = _bound(datetime.combine(contract.source.earliest, time(), UTC), contract, table)
     return moment.isNull() | (moment < earliest) | (moment >= _bound(table.committed_at + _AHEAD, contract, table))
 
 
 def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
-    """The moment as the event time holds it, in UTC or, where the field has no zone, as a clock in the window's zone shows it."""
+    """Return the moment as the event time holds it: in UTC or, in a field without zone, as a clock in the window's zone."""
     if table.fields[contract.source.event_time].type == _LOCAL:
         return moment.astimezone(ZoneInfo(contract.window.zone)).replace(tzinfo=UTC)
     return moment
@@ -212,7 +212,7 @@ def _bound(moment: datetime, contract: Contract, table: PinnedTable) -> Column:
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
-    problems = [problem for path in named_fields(contract) if (problem := _problem(path, contract, table))]
+    problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
     if contract.explode and contract.explode.alias in table.columns:
         problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
@@ -235,23 +235,14 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
         )
 
 
-def named_fields(contract: Contract) -> Iterator[str]:
-    """The fields that the contract names outright, as paths of the table; what expressions name, Spark's parser knows."""
-    yield contract.source.event_time
-    if contract.deduplicate:
-        yield from contract.deduplicate.key
-        yield from contract.deduplicate.order
-    if contract.explode:
-        yield contract.explode.array
-    if contract.aggregate and contract.aggregate.people:
-        yield table_path(contract.aggregate.people, contract)
-    for column in contract.column:
-        if column.field:
-            yield table_path(column.field, contract)
+def _named_fields(contract: Contract) -> Iterator[str]:
+    """Yield the fields that the contract names outright, as paths of the table; Spark's parser knows those of expressions."""
+    for key, path in contract.fields():
+        yield table_path(path, contract) if key.startswith(("aggregate", "column")) else path
 
 
 def table_path(path: str, contract: Contract) -> str:
-    """The table's path of what expressions reach through the alias of the exploded array."""
+    """Return the table's path of what expressions reach through the alias of the exploded array."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"
@@ -269,7 +260,7 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
 
 
 def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
-    """The problem where `path`, or a record or array that it is in, was dropped and added again."""
+    """Return the problem where `path`, or a record or array that it is in, was dropped and added again."""
     again = [field for field in table.fields if _is_inside(path, field) and len(table.former[field]) > 1]
     if not again or any(_is_inside(path, meant) for meant in contract.source.replaced_fields):
         return None
@@ -283,10 +274,10 @@ def _is_inside(path: str, outer: str) -> bool:
 
 
 def instant(moment: datetime) -> Column:
-    """A literal."""
+    """Return a literal."""
     return F.lit(f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}").cast("timestamp")
 
 
 def quoted(name: str) -> str:
-    """An identifier of Spark SQL."""
+    """Return an identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"

@@ -51,7 +51,7 @@ _CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard
 
 
 def connect() -> Services:
-    """Clients from the environment's credentials, region and endpoints. Raises StorageProblem where there is no region."""
+    """Return clients from the environment's credentials, region and endpoints. Raises StorageProblem where there is no region."""
     session = boto3.session.Session()
     with aws_errors("connecting to AWS"):
         return Services(
@@ -62,12 +62,12 @@ def connect() -> Services:
 
 
 def connect_s3() -> S3Client:
-    """What an executor needs."""
+    """Return what an executor needs."""
     return boto3.session.Session().client("s3", config=_CONFIG)
 
 
 def read_location(services: Services, location: str) -> bytes:
-    """The object at an s3:// address."""
+    """Return the object at an s3:// address."""
     bucket, _, key = location.split("://", 1)[-1].partition("/")
     with aws_errors(f"reading {location}"):
         return services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
@@ -111,7 +111,7 @@ class Bucket:
         return f"{self.prefix}/{relative}" if self.prefix else relative
 
     def read(self, relative: str) -> tuple[bytes, str] | None:
-        """Content and ETag, or None where there is no such object."""
+        """Return content and ETag, or None where there is no such object."""
         try:
             with aws_errors(f"reading s3://{self.name}/{self.key(relative)}"):
                 answer = self.s3.get_object(Bucket=self.name, Key=self.key(relative))
@@ -120,21 +120,21 @@ class Bucket:
             return None
 
     def read_json(self, relative: str) -> tuple[dict[str, Any], str] | None:
-        found = self.read(relative)
-        return (json.loads(found[0]), found[1]) if found else None
+        stored = self.read(relative)
+        return (json.loads(stored[0]), stored[1]) if stored else None
 
     def write(self, relative: str, content: bytes, content_type: str) -> None:
         with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
             self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type)
 
     def write_if(self, relative: str, content: bytes, content_type: str, *, etag: str | None) -> None:
-        """Only if the object still has this ETag or, for None, doesn't exist yet. Raises Conflict."""
+        """Write only if the object still has this ETag or, for None, doesn't exist yet. Raises Conflict."""
         header = ("If-None-Match", "*") if etag is None else ("If-Match", etag)
         with _header(self.s3, *header):
             self.write(relative, content, content_type)
 
     def size(self, relative: str) -> int | None:
-        """Bytes of the object, or None where there is none."""
+        """Return bytes of the object, or None where there is none."""
         try:
             with aws_errors(f"asking for s3://{self.name}/{self.key(relative)}"):
                 return self.s3.head_object(Bucket=self.name, Key=self.key(relative))["ContentLength"]
@@ -142,11 +142,11 @@ class Bucket:
             return None
 
     def size_of(self, key: str) -> int | None:
-        """The same for an absolute key, as manifests hold them."""
+        """Return the same for an absolute key, as manifests hold them."""
         return self.size(key.removeprefix(f"{self.prefix}/") if self.prefix else key)
 
     def keys(self, below: str) -> Iterator[str]:
-        """Relative keys below `below`, in order."""
+        """Return relative keys below `below`, in order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.key(below))
         with aws_errors(f"listing s3://{self.name}/{self.key(below)}"):
             for page in pages:
@@ -154,7 +154,7 @@ class Bucket:
                     yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else "")
 
     def uploads(self, below: str) -> Iterator[tuple[str, str]]:
-        """(relative key, upload id) of multipart uploads that were begun and not ended."""
+        """List (relative key, upload id) of multipart uploads that were begun and not ended."""
         pages = self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=self.key(below))
         with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:

@@ -53,7 +53,7 @@ class RunContext:
     on_phase: OnPhase
     aggregates: AggregateTable | None
     dry_run: bool
-    #: Whether a window may be published again without events that its published generation was made of.
+    #: Whether a window may be published again without events that its published generation counted.
     accept_fewer_events: bool = False
 
     @property

@@ -19,6 +19,8 @@ from typing import Final
 
 import attrs
 
+from glue_jobs import contract
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 BUILD: Final = ROOT / "build"
 _LAMBDA_LOCK: Final = "lambdas/requirements.txt"
@@ -26,7 +28,7 @@ _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
 _LAMBDA_SOURCES: Final = ("lambdas", "exports")
 _GLUE_SOURCES: Final = ("glue_jobs", "exports")
 #: Beside code, the exports' contracts.
-_SHIPPED: Final = (".py", ".toml")
+_SHIPPED: Final = (*contract.CODE, ".toml")
 #: Builds of one sort that stay.
 _KEPT: Final = 6
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -78,6 +80,7 @@ def glue_zip(build: Path = BUILD) -> Path:
         with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
             folder = Path(scratch) / "asset"
             _install(_GLUE_LOCK, folder, HERE)
+            _remove_compiled(folder)
             for file in _files(_GLUE_SOURCES):
                 _copy(file, folder / file.relative_to(ROOT))
             done = Path(scratch) / "done"
@@ -106,8 +109,17 @@ def _install(lock: str, folder: Path, platform: Platform) -> None:
     for left_over in ("bin", ".lock"):
         _remove(folder / left_over)
     for record in folder.glob("*.dist-info"):
-        for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
+        for name in ("RECORD", "WHEEL", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
             _remove(record / name)
+
+
+def _remove_compiled(folder: Path) -> None:
+    """Python loads no compiled code from a zip, and without it the zip is the same on every machine.
+
+    MarkupSafe is the one package that has some, and does without.
+    """
+    for file in [*folder.rglob("*.so"), *folder.rglob("*.pyd"), *folder.rglob("_speedups.*")]:
+        file.unlink(missing_ok=True)
 
 
 def _remove(target: Path) -> None:
@@ -123,7 +135,8 @@ def _files(sources: tuple[str, ...]) -> list[Path]:
 
 def _shipped(folder: Path) -> Iterator[Path]:
     for file in folder.rglob("*"):
-        if file.suffix in _SHIPPED and "__pycache__" not in file.parts:
+        name = file.relative_to(ROOT).as_posix()
+        if file.suffix in _SHIPPED and name not in contract.NOT_SHIPPED and "__pycache__" not in file.parts:
             yield file
 
 

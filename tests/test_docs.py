@@ -210,7 +210,7 @@ def test_contracts_on_pages_can_be_read(text):
     ("wrong", "told"),
     [
         ('[window]\nevrey = "day"\n', "evrey: unknown key"),
-        ('[window]\nevery = "week"\n', "none of: day, iso_week, month"),
+        ('[window]\nevery = "week"\n', "none of: day, iso_week, month, quarter"),
         ("[delivery]\norder_by = 3\n", "must be a list"),
         ('[[exports]]\ncrn = "0 6 ? * MON *"\n', "crn: unknown key"),
         ('[aws]\nglue_workers = "two"\n', "must be a whole number"),

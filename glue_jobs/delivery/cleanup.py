@@ -13,8 +13,8 @@ from glue_jobs.store import Bucket
 
 def clean_window(location: WindowLocation, own_run: str, now: datetime) -> list[str]:
     """Remove what dead runs left in this window. Return their ids."""
-    found = location.current()
-    kept = {own_run} | (_runs_of(found[0]) if found else set())
+    current = location.current()
+    kept = {own_run} | (_runs_of(current[0]) if current else set())
     objects: dict[str, list[str]] = {}
     uploads: dict[str, list[tuple[str, str]]] = {}
     for key in location.bucket.keys(location.data):
@@ -44,8 +44,8 @@ def clean_up_dead_runs(bucket: Bucket, export: str, own_run: str, earlier: list[
 
 def discard_files(location: WindowLocation, run_id: str) -> None:
     """Remove what this run wrote into the window, unless a manifest names it."""
-    found = location.current()
-    if found and run_id in _runs_of(found[0]):
+    current = location.current()
+    if current and run_id in _runs_of(current[0]):
         return
     folder = location.run_folder(run_id)
     remove(location, list(location.bucket.keys(folder)), list(location.bucket.uploads(folder)))

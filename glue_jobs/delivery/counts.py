@@ -151,7 +151,7 @@ def require_valid(read: ReadCounts, limit: int, window: str) -> None:
     of_table = (read.invalid_time, read.in_table)
     of_window = (read.invalid_time_received + read.null_key, read.inside + read.invalid_time_received)
     if any(100 * invalid > limit * events for invalid, events in (of_table, of_window)):
-        # No totals: they could tell the size of a group that is too small to be shown.
+        # No totals: they could reveal the size of a group that is too small to be shown.
         raise Blocked(
             "EXP-INVALID-EVENTS",
             f"window {window}: {read.invalid_time:,} events of the table have no valid time ({read.invalid_time_received:,} of "

@@ -47,13 +47,13 @@ class Lines:
 
 
 def header(columns: list[Column], delivery: Delivery) -> bytes:
-    """The first record, with the byte order mark where the dialect wants one. Names need no quotes by their form."""
+    """Return the first record, with the byte order mark where the dialect wants one. Names need no quotes by their form."""
     mark = BYTE_ORDER_MARK if delivery.dialect == "excel" else ""
     return (mark + delivery.delimiter.join(column.name for column in columns) + RECORD_END).encode()
 
 
 def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
-    """The records of `rows`, whose columns have the contract's names and types."""
+    """Return the records of `rows`, whose columns have the contract's names and types."""
     cells: list[pa.ChunkedArray] = []
     cut = replaced = 0
     is_formula: pa.ChunkedArray | None = None
@@ -74,7 +74,7 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
 
 
 def unguarded(cell: str) -> str:
-    """The text that was guarded: what a reader who wants the exact value does."""
+    """Return the text that was guarded: what a reader who wants the exact value does."""
     if cell.startswith("'") and re.search(GUARDED, cell[1:]):
         cell = cell[1:]
     return re.sub(_UNGUARD_INSIDE, r"\1\2", cell)
@@ -86,7 +86,7 @@ def guarded(text: str) -> str:
 
 
 def written_by_spark(column: Column) -> bool:
-    """Whether Spark hands the column over as text, because Arrow would write it in another form."""
+    """Return whether Spark hands the column over as text, because Arrow would write it in another form."""
     size = decimal_type(column.type)
     return size is not None and size[1] > PLAIN_SCALE
 
@@ -107,7 +107,7 @@ def _is_free_text(column: Column) -> bool:
 
 
 def _is_formula(first: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray | None:
-    """Rows whose first cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
+    """Find rows whose first cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
 
     A spreadsheet that splits elsewhere would make one formula of such a row, were its texts not quoted.
     """
@@ -137,7 +137,7 @@ def _text(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArr
 
 
 def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Bytes that are no UTF-8 become the replacement character; Spark passes on whatever a file holds."""
+    """Return bytes that are no UTF-8 become the replacement character; Spark passes on whatever a file holds."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
@@ -165,7 +165,7 @@ def _joined(parts: list[pa.ChunkedArray | str]) -> pa.ChunkedArray:
 
 
 def _bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
-    """The lines one after another, which is how Arrow holds them."""
+    """Return the lines one after another, which is how Arrow holds them."""
     pieces = [_slice(chunk) for chunk in joined.chunks if len(chunk)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -23,7 +23,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 
 def data_package(result: WindowResult) -> dict[str, Any]:
-    """Paths are relative to the folder in which the package lies."""
+    """Describe the files. Paths are relative to the folder in which the package lies."""
     contract = result.contract
     return {
         "profile": "tabular-data-package",
@@ -107,7 +107,7 @@ def _never_reads_as_missing(column: Column, null_text: str) -> bool:
 
 
 def _as_read(column: Column, value: str) -> str | int | bool:
-    """The value as the file's reader gets it; a decimal as text, for JSON has none."""
+    """Return the value as the file's reader gets it; a decimal as text, for JSON has none."""
     if column.type == "text":
         return csv.guarded(value)
     if column.type == "integer":

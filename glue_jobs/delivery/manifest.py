@@ -136,7 +136,7 @@ def digest(content: bytes) -> str:
 
 
 def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
-    """Whether the same code already made this window from the same snapshot, contract and key: the same file again."""
+    """Return whether the same code already exported this window from the same snapshot, contract and key: the same file again."""
     pseudonyms = current["pseudonyms"] or {"key_version": None}
     source = current["source"]
     published_from = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
@@ -145,7 +145,7 @@ def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key
 
 
 def lost_events(current: Manifest, result: WindowResult) -> bool:
-    """Whether events that the published generation was made of are no longer in the table, as after Tableflow's retention.
+    """Return whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
 
     A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
     rows are replaced by key, or the contract has another version, the two can't be compared.
@@ -175,7 +175,7 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
 
 
 def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
-    """Numbers as text: JSON has no decimals. A column whose unit varies has a sum for each unit, and no other total."""
+    """Return numbers as text: JSON has no decimals. A column whose unit varies has a sum for each unit, and no other total."""
     whole = {
         name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
         for name, total in stats.totals.items()
@@ -189,7 +189,7 @@ def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
 
 
 def previous_document(manifest: Manifest) -> dict[str, Any]:
-    """What a later window's report compares itself with. Where that window is empty, `last_with_rows` is the same of the
+    """Return what a later window's report compares itself with. Where that window is empty, `last_with_rows` is the same of the
     latest one before it that isn't, or None.
     """
     document = {
@@ -203,7 +203,7 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
 
 
 def figure(number: dict[str, Any]) -> str:
-    """What `totals` calls a number of the headline."""
+    """Return what `totals` calls a number of the headline."""
     return _of_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
 
 
@@ -218,7 +218,7 @@ def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
-    """Sentences for the reader about what a file can't say itself."""
+    """Return sentences for the reader about what a file can't say itself."""
     lines = []
     if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
         lines.append(f"The file has {stats.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
@@ -241,9 +241,9 @@ def _many_digits(stats: FileStats) -> bool:
 
 
 def headline(result: WindowResult) -> list[dict[str, Any]]:
-    """Totals in the contract's order, those of a column whose unit varies by unit."""
+    """Return totals in the contract's order, those of a column whose unit varies by unit."""
     columns = {column.name: column for column in result.contract.columns}
-    found: list[dict[str, Any]] = []
+    numbers: list[dict[str, Any]] = []
     for name in result.contract.report.headline:
         column = columns[name]
         by_unit: dict[str | None, Decimal | None] = {column.unit: result.stats.totals[name]["sum"]}
@@ -251,8 +251,8 @@ def headline(result: WindowResult) -> list[dict[str, Any]]:
             by_unit = dict(result.stats.units[name])
         about = {"column": name, "title": column.title, "per": column.per}
         ordered = sorted(by_unit.items(), key=lambda item: item[0] or "")
-        found += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
-    return found
+        numbers += [about | {"unit": unit, "total": f"{total:f}"} for unit, total in ordered]
+    return numbers
 
 
 def _source(result: WindowResult) -> dict[str, Any]:

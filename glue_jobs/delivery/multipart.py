@@ -73,7 +73,7 @@ class CsvFormat:
         return bytes(self.packed(self.header))
 
     def packed(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Concatenated gzip members are a gzip file (RFC 1952 §2.2), so each piece is compressed by itself."""
+        """Compress a piece by itself: concatenated gzip members are a gzip file (RFC 1952 §2.2)."""
         return gzip.compress(data, 6, mtime=0) if self.delivery.gzip and len(data) else data
 
 
@@ -199,7 +199,7 @@ def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: in
 
 
 def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
-    """S3 compares the checksum with what arrived."""
+    """Upload a part. S3 compares the checksum with what arrived."""
     part = Part(number, "", len(data), hashlib.sha256(data).hexdigest())
     answer = s3.upload_part(
         Bucket=upload.bucket,
@@ -214,7 +214,7 @@ def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
 
 def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
     listed = [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.checksum} for part in parts]
-    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back tells.
+    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back shows it.
     with suppress(s3.exceptions.NoSuchUpload):
         s3.complete_multipart_upload(
             Bucket=upload.bucket,

@@ -2,7 +2,7 @@
 
     <export>/manifests/<window>.json     written last, by a conditional write: the decision
     <export>/data/<window>/<run>/…       the files of one run, under keys that no other run uses
-    <export>/skipped/<window>.json       the window was found empty and passed over
+    <export>/skipped/<window>.json       the window was empty and passed over
     <export>/runs/<run>.json             see glue_jobs.runs
 
 Two runs that publish the same window meet at the manifest: one write succeeds, the other is refused and looks again.
@@ -114,15 +114,15 @@ def publish(
 
 
 def may_be_written(error: BaseException) -> bool:
-    """Whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
+    """Return whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
     return _MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 
 def files_exist(location: WindowLocation, manifest: Manifest) -> bool:
-    """Whether all files that the manifest names are there."""
+    """Return whether all files that the manifest names are there."""
     return all(location.bucket.size_of(file["key"]) == file["size"] for file in manifest["files"])
 
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
-    """The same rows in the same form, described by the same contract. Then what is visible already is as good as ours."""
+    """Return whether rows, form and contract are the same. Then what is visible already is as good as ours."""
     return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))

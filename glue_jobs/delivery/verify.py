@@ -81,7 +81,7 @@ class Part:
 
     @property
     def checksum(self) -> str:
-        """As S3 writes it."""
+        """Return the checksum as S3 writes it."""
         return base64.b64encode(bytes.fromhex(self.sha256)).decode()
 
 
@@ -91,7 +91,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     Raises Inconsistent where the object is not what was written, or not CSV.
     """
     content = hashlib.sha256(header)
-    found = FileStats(
+    stats = FileStats(
         key=key,
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
         units={c.name: {} for c in contract.columns if c.per},
@@ -102,9 +102,9 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     with _unpacked():
         for block in _records(text, header):
             content.update(block)
-            _take(block, contract, found)
-    found.size, found.sha256, found.content_sha256 = stored.size, stored.finish(), content.hexdigest()
-    return found
+            _take(block, contract, stats)
+    stats.size, stats.sha256, stats.content_sha256 = stored.size, stored.finish(), content.hexdigest()
+    return stats
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _unpacked() -> Iterator[None]:
 
 
 def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
-    """Blocks of whole records, without the header."""
+    """Return blocks of whole records, without the header."""
     rest = stream.read(_CHUNK)
     while len(rest) < len(header) and (more := stream.read(_CHUNK)):
         rest += more
@@ -137,7 +137,7 @@ def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
 
 
 def _last_end(data: bytes) -> int:
-    """The end of the last whole record: a line end outside quotation marks."""
+    """Return the end of the last whole record: a line end outside quotation marks."""
     at, inside = len(data), data.count(b'"') % 2
     while (end := data.rfind(_END, 0, at)) >= 0:
         inside ^= data.count(b'"', end, at) % 2
@@ -147,24 +147,24 @@ def _last_end(data: bytes) -> int:
     return 0
 
 
-def _take(block: bytes, contract: Contract, found: FileStats) -> None:
+def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
     table = _table(block, contract)
-    found.rows += table.num_rows
+    stats.rows += table.num_rows
     for column in contract.columns:
         values = table[column.name]
-        found.nulls[column.name] = found.nulls.get(column.name, 0) + values.null_count
+        stats.nulls[column.name] = stats.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
-            _add_total(found.totals[column.name], values)
+            _add_total(stats.totals[column.name], values)
             if column.per:
-                _add_series(found.units[column.name], table, column.per, column.name)
+                _add_series(stats.units[column.name], table, column.per, column.name)
         elif column.type == "text":
-            _search(block, column, values, found.personal)
+            _search(block, column, values, stats.personal)
         if column.allowed:
-            found.disallowed[column.name] = found.disallowed.get(column.name, 0) + _others(values, column)
-    for chart, series in zip(contract.report.chart, found.series, strict=True):
+            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _others(values, column)
+    for chart, series in zip(contract.report.chart, stats.series, strict=True):
         _add_series(series, _of_unit(table, chart, contract), chart.x, chart.y)
-    for row in table.slice(0, max(0, _FIRST_ROWS - len(found.first_rows))).to_pylist():
-        found.first_rows.append([None if value is None else plain(value) for value in row.values()])
+    for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
+        stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
 
 def _table(block: bytes, contract: Contract) -> pa.Table:
@@ -204,7 +204,7 @@ def _scale(column: Column) -> int:
 
 
 def _others(values: pa.ChunkedArray, column: Column) -> int:
-    """How many values are none of those that the contract allows, each as the file shows it."""
+    """Return how many values are none of those that the contract allows, each as the file shows it."""
     known = pa.array([_as_read(value, column) for value in column.allowed], values.type)
     return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), known))).as_py() or 0
 
@@ -216,7 +216,7 @@ def _as_read(value: str, column: Column) -> Any:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As decimals whose sum over a block fits: Arrow's sums of both integers and decimals wrap around silently."""
+    """Return decimals whose sum over a block fits: Arrow's sums of both integers and decimals wrap around silently."""
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.decimal128(38, 0))
     if values.type.precision <= _NARROW:
@@ -244,7 +244,7 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
 
 
 def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
-    """The rows that a chart is about: where the unit of y varies, those of one unit."""
+    """Return the rows that a chart is about: where the unit of y varies, those of one unit."""
     if chart.only is None:
         return table
     units = next(column.per for column in contract.columns if column.name == chart.y)
@@ -267,12 +267,12 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
 
 
 def zero(scale: int) -> Decimal:
-    """0 with as many decimal places as the numbers beside it."""
+    """Return 0 with as many decimal places as the numbers beside it."""
     return Decimal((0, (0,), -scale))
 
 
 def plain(value: Any) -> str:
-    """The value as the file shows it: str() of a small decimal would be 1E-8."""
+    """Return the value as the file shows it: str() of a small decimal would be 1E-8."""
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
@@ -312,7 +312,7 @@ class _CheckedBody(io.RawIOBase):
         return data
 
     def finish(self) -> str:
-        """The SHA-256 of the whole."""
+        """Return the SHA-256 of the whole."""
         if self._left or next(self._parts, None) is not None:
             raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written", _REMEDY)
         self._verify()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from deployments.model import Deployment
+from exports import contracts
 from lakeferry.init import template, toml_edit
 from lakeferry.init.questions import KEEP, NEW, NONE, Answers, names
 
@@ -65,8 +66,8 @@ def _topics(text: str, before: Deployment, answers: Answers) -> str:
 
 def _schedule(text: str, before: Deployment, answers: Answers) -> str:
     for index, export in _exports(before, answers):
-        every = _window(export)
-        text = toml_edit.set_value(text, f"exports[{index}]", "cron", template.schedule(answers, every))
+        cron = template.schedule(answers, contracts.load(export).window.every)
+        text = toml_edit.set_value(text, f"exports[{index}]", "cron", cron)
     return text
 
 
@@ -89,12 +90,6 @@ def _engineers(text: str, before: Deployment, answers: Answers) -> str:
 def _exports(before: Deployment, answers: Answers) -> list[tuple[int, str]]:
     """Those that stay; new ones are made with the answers already."""
     return [(index, export.contract) for index, export in enumerate(before.exports)] if answers["topics"] == KEEP else []
-
-
-def _window(contract: str) -> str:
-    from exports import contracts  # noqa: PLC0415 - only where the schedule changes
-
-    return contracts.load(contract).window.every
 
 
 _CHANGES: Final[dict[str, Callable[[str, Deployment, Answers], str]]] = {

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports import contracts
+from exports import contracts, windows
+from exports.contract import Every
 from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, names
 from lakeferry.init.toml_edit import to_toml
 
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
-_CRONS: Final = {"day": "* * ? *", "iso_week": "? * MON *", "month": "1 * ? *"}
 _EXAMPLE: Final = """\
 # Trades that a Datagen connector makes, and a topic that a Flink statement makes of them.
 [[topics]]
@@ -50,7 +50,7 @@ class Export:
 
     name: str
     topic: str
-    every: str
+    every: Every
 
 
 def render_file(stage: str, answers: Answers) -> str:
@@ -73,10 +73,10 @@ def exports(answers: Answers) -> str:
     return "\n".join(_export(one, answers) for one in _shipped(answers))
 
 
-def schedule(answers: Answers, every: str) -> str:
+def schedule(answers: Answers, every: Every) -> str:
     """Six fields of cron. A time alone counts on the day on which a window of this length is over."""
     hour, colon, minute = answers["schedule"].partition(":")
-    return f"{int(minute)} {int(hour)} {_CRONS[every]}" if colon else answers["schedule"]
+    return f"{int(minute)} {int(hour)} {windows.cron_days(every)}" if colon else answers["schedule"]
 
 
 def recipients(answers: Answers) -> list[str]:

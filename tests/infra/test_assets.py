@@ -18,6 +18,7 @@ import pytest
 from assembly_kit import ROOT
 
 from deployments.model import Aws
+from glue_jobs.contract import NOT_SHIPPED
 from lambdas import contract
 from stacks import assets
 from tools import audit, sbom
@@ -156,6 +157,24 @@ def test_the_zip_has_the_script_s_imports_and_times_of_no_day():
 def test_pure_python_only_in_the_zip():
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         assert not [name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd")]
+
+
+def test_the_zip_is_the_same_whatever_machine_built_it():
+    """No compiled code, and no file that names the platform of a wheel."""
+    with zipfile.ZipFile(assets.glue_zip()) as archive:
+        names = archive.namelist()
+    assert "markupsafe/_native.py" in names
+    assert not [name for name in names if Path(name).name.startswith("_speedups") or Path(name).name == "WHEEL"]
+
+
+@pytest.mark.parametrize("names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.HERE)])
+def test_checks_for_authors_ship_nowhere(names):
+    assert "exports/contract.py" in names()
+    assert not set(NOT_SHIPPED) & set(names())
+
+
+def shipped(platform):
+    return [file.as_posix() for file in files(assets.lambda_folder(platform))]
 
 
 def installed(folder):

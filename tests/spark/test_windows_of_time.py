@@ -59,6 +59,15 @@ WINDOWS = {
         "2024-02-29T18:15",
         696,
     ),
+    "quarter of Berlin in which clocks change": (
+        "quarter",
+        "Europe/Berlin",
+        date(2025, 10, 1),
+        "2025-Q4",
+        "2025-09-30T22:00",
+        "2025-12-31T23:00",
+        2209,
+    ),
 }
 
 

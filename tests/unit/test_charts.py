@@ -10,7 +10,7 @@ import page_reader
 import pytest
 import samples
 
-from glue_jobs.delivery.report import charts
+from glue_jobs.delivery import report
 
 CONTRACT = """
 name = "charted"
@@ -73,8 +73,11 @@ def figure(rows, x: str, y: str = "money", kind: str = "bar") -> page_reader.Nod
     contract = samples.contract(CONTRACT.format(x=x, y=y, kind=kind))
     blank = dict.fromkeys(column.name for column in contract.columns)
     whole = [blank | {x: label, "money": Decimal(money)} for label, money in rows]
-    inspection = samples.inspected(contract, samples.csv_bytes(contract, whole))
-    return page_reader.read(charts.figure(0, contract, inspection, 250))
+    return drawn(samples.delivered(contract, whole))
+
+
+def drawn(delivered) -> page_reader.Node:
+    return page_reader.read(report.html(delivered)).one("figure")
 
 
 def listed(found: page_reader.Node) -> list[list[str]]:
@@ -114,8 +117,7 @@ def test_one_category_too_many_gets_its_own_bar():
 def test_what_inspection_did_not_keep_counts_among_the_others():
     contract = samples.contract(CONTRACT.format(x="word", y="rows", kind="bar"))
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"word": f"w{number}"} for number in range(5_050)]
-    inspection = samples.inspected(contract, samples.csv_bytes(contract, whole))
-    rows = listed(page_reader.read(charts.figure(0, contract, inspection, 250)))
+    rows = listed(drawn(samples.delivered(contract, whole)))
     assert rows[-1] == ["more than 4,988 others", "5,038"]
 
 
@@ -208,9 +210,9 @@ def test_a_list_that_is_cut_says_so():
 def test_dates_that_are_none_are_words():
     contract = samples.contract(CONTRACT.format(x="day", y="rows", kind="line"))
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"day": date(2026, 11, 9)}]
-    inspection = samples.inspected(contract, samples.csv_bytes(contract, whole))
-    odd = attrs.evolve(inspection, series=[{"+10000-01-01": Decimal(1), "2026-11-09": Decimal(1)}])
-    assert [row[0] for row in listed(page_reader.read(charts.figure(0, contract, odd, 250)))] == ["+10000-01-01", "2026-11-09"]
+    made = samples.delivered(contract, whole)
+    odd = attrs.evolve(made.stats, series=[{"+10000-01-01": Decimal(1), "2026-11-09": Decimal(1)}])
+    assert [row[0] for row in listed(drawn(attrs.evolve(made, stats=odd)))] == ["+10000-01-01", "2026-11-09"]
 
 
 def test_a_long_name_is_cut_in_the_picture_and_whole_in_the_list():

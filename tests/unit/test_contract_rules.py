@@ -148,7 +148,7 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
         (
             AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "keep", reason = "r" }'),
             "column[2].personal",
-            "a measure is made of many rows",
+            "a measure is computed from many rows",
         ),
         (
             AGGREGATE.replace('name = "n"', 'name = "run_id"') + "keep_as_table = true\n",

@@ -17,7 +17,7 @@ import samples
 
 from glue_jobs.delivery import report
 from glue_jobs.delivery.manifest import CheckResult
-from glue_jobs.delivery.report.page_style import STYLE
+from glue_jobs.delivery.report import STYLE
 
 LIMIT = 300_000
 NASTY = "<script>alert(\"1\")</script>' & \u202eevil\u202c \x00\x07\x85 \ufdd0 \u2028 </style>]]>--><b onload='x'>"

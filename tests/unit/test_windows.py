@@ -5,19 +5,20 @@ from __future__ import annotations
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice, pairwise
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as configured
 from hypothesis import strategies as st
 
-from exports.contract import WindowRule
-from exports.windows import Window, closed_windows, next_window, window_at, window_of
+from exports.contract import Every, WindowRule
+from exports.windows import Window, closed_windows, kind_of, longest_days, next_window, window_at, window_of
 
 ZONES = sorted(zoneinfo.available_timezones())
 FIRST, LAST = date(1990, 1, 1), date(2100, 12, 31)
 DAYS = st.dates(FIRST, LAST)
-EVERY = ["day", "iso_week", "month"]
+EVERY = get_args(Every)
 HOUR = timedelta(hours=1)
 #: Zones that skip days or midnights, that change by half an hour or at a minute past midnight, and the ends of the day.
 ODD = [
@@ -105,6 +106,29 @@ def test_weeks_at_the_turn_of_years(day, label):
     assert window_of(day, rule("iso_week", "Europe/Berlin")).label == label
 
 
+@pytest.mark.parametrize(
+    ("day", "label", "first", "after"),
+    [
+        (date(2026, 1, 1), "2026-Q1", date(2026, 1, 1), date(2026, 4, 1)),
+        (date(2024, 3, 31), "2024-Q1", date(2024, 1, 1), date(2024, 4, 1)),
+        (date(2026, 5, 15), "2026-Q2", date(2026, 4, 1), date(2026, 7, 1)),
+        (date(2026, 9, 30), "2026-Q3", date(2026, 7, 1), date(2026, 10, 1)),
+        (date(2026, 10, 1), "2026-Q4", date(2026, 10, 1), date(2027, 1, 1)),
+    ],
+)
+def test_quarters_begin_in_january_april_july_and_october(day, label, first, after):
+    quarterly = rule("quarter", "Europe/Berlin")
+    window = window_of(day, quarterly)
+    assert (window.label, window.first_day, next_window(window, quarterly).first_day) == (label, first, after)
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_a_label_names_its_kind_and_no_window_is_longer_than_the_longest(every):
+    windows = list(closed_windows(rule(every, "UTC"), datetime(2030, 1, 10, tzinfo=UTC)))
+    assert {kind_of(window.label) for window in windows} == {every}
+    assert max(window.end - window.start for window in windows) == timedelta(days=longest_days(every))
+
+
 @pytest.mark.parametrize("every", EVERY)
 def test_labels_are_unique_and_in_the_order_of_time(every):
     windows = list(closed_windows(rule(every, "Europe/Berlin"), datetime(2101, 1, 10, tzinfo=UTC)))
@@ -112,7 +136,7 @@ def test_labels_are_unique_and_in_the_order_of_time(every):
     assert labels == sorted(set(labels))
     assert all(before.end == after.start for before, after in pairwise(windows))
     assert windows == sorted(windows)
-    assert len(labels) == {"day": 40_551, "iso_week": 5_793, "month": 1_332}[every]
+    assert len(labels) == {"day": 40_551, "iso_week": 5_793, "month": 1_332, "quarter": 444}[every]
 
 
 @pytest.mark.parametrize(

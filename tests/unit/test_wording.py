@@ -91,6 +91,7 @@ def test_changes(now, before, text):
         ("iso_week", date(2026, 11, 11), "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"),
         ("iso_week", date(2027, 1, 2), "Week 53 of 2026: Monday 28 December 2026 to Sunday 3 January 2027, Europe/Berlin"),
         ("day", date(2026, 11, 15), "Sunday 15 November 2026, Europe/Berlin"),
+        ("quarter", date(2026, 11, 11), "Quarter 4 of 2026: Thursday 1 October to Thursday 31 December 2026, Europe/Berlin"),
         ("month", date(2028, 2, 3), "February 2028: Tuesday 1 February to Tuesday 29 February 2028, Europe/Berlin"),
     ],
 )
@@ -101,7 +102,12 @@ def test_windows(every, day, text):
 
 @pytest.mark.parametrize(
     ("label", "text"),
-    [("2026-W03", "week 3 of 2026"), ("2026-11-05", "5 November 2026"), ("2026-02", "February 2026")],
+    [
+        ("2026-W03", "week 3 of 2026"),
+        ("2026-11-05", "5 November 2026"),
+        ("2026-02", "February 2026"),
+        ("2026-Q4", "quarter 4 of 2026"),
+    ],
 )
 def test_labels(label, text):
     assert wording.label(label) == text

@@ -35,7 +35,7 @@ _MANIFEST: Final = {
     "generations[].run_id": "Its run. The files of former generations stay in the bucket under this id.",
     "generations[].published_at": "When it was published.",
     "published_at": "When this manifest was written.",
-    "window.label": "Day, ISO week or month: 2026-11-15, 2026-W46, 2026-11.",
+    "window.label": "Day, ISO week, month or quarter: 2026-11-15, 2026-W46, 2026-11, 2026-Q4.",
     "window.every": "The length of windows.",
     "window.zone": "The time zone whose midnights bound the window.",
     "window.start": "First instant of the window, in UTC.",

@@ -2,54 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import Final
 
+import attrs
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from glue_jobs.contract import code_version
 from glue_jobs.delivery.manifest import WindowResult
-from glue_jobs.delivery.report import contents, origin, summary
-from glue_jobs.delivery.report.markup import Html
-from glue_jobs.delivery.report.page import Limits, Section, document
+from glue_jobs.delivery.report import charts, values, wording
 
-#: From everything down to a taste: each section takes the first that fits its share of the page.
-_LADDER = (
+STYLE: Final = resources.files(__name__).joinpath("report.css").read_text("utf-8")
+#: How a line break shows inside a value.
+LINE_BREAK: Final = "↵"
+_MAX_BYTES: Final = 300_000
+_CHARTS: Final = 3
+_NONCHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
+#: Signs that HTML forbids, that can't be encoded, or that would hide themselves or turn the order of the text around.
+_UNSEEN: Final = re.compile(
+    "\r\n|[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ud800-\udfff"
+    f"\U000e0000-\U000e007f{_NONCHARACTERS}]"
+)
+
+
+@attrs.frozen
+class Limits:
+    """How much the page shows: `items` of a list, `text` characters of a contract's texts, the rest of first rows."""
+
+    items: int
+    text: int
+    rows: int
+    columns: int
+    cell: int
+
+
+#: From everything down to a taste: the page takes the first with which it is small enough.
+_LIMITS: Final = (
     Limits(items=250, text=500, rows=20, columns=250, cell=80),
     Limits(items=250, text=160, rows=20, columns=250, cell=32),
     Limits(items=120, text=120, rows=10, columns=120, cell=24),
     Limits(items=60, text=60, rows=5, columns=60, cell=16),
     Limits(items=20, text=24, rows=3, columns=20, cell=12),
 )
-_Part = TypeVar("_Part", Html, Section | None)
-
-#: Each section with its share of the page in bytes, in the order of reading.
-_SECTIONS: Final[tuple[tuple[Callable[[WindowResult, Limits], Section | None], int], ...]] = (
-    (summary.numbers, 8_000),
-    (summary.notes, 12_000),
-    (contents.drawn, 60_000),
-    (contents.checks, 35_000),
-    (contents.first_rows, 65_000),
-    (contents.dictionary, 65_000),
-    (origin.left_out, 18_000),
-    (origin.opening, 5_000),
-    (origin.making, 12_000),
-    (origin.asking, 3_000),
-)
 
 
 def html(result: WindowResult) -> str:
-    """The same for the same input."""
-    header = _fitting(summary.header, result, 6_000)
-    sections = [_fitting(section, result, share) for section, share in _SECTIONS]
-    return document(summary.title(result), header, [section for section in sections if section])
-
-
-def _fitting(part: Callable[[WindowResult, Limits], _Part], result: WindowResult, share: int) -> _Part:
-    for limits in _LADDER:
-        drawn = part(result, limits)
-        if _size(drawn) <= share:
+    """Return the page, the same for the same input."""
+    for limits in _LIMITS:
+        page = _render(result, limits)
+        if len(page.encode()) <= _MAX_BYTES:
             break
-    return drawn
+    return page
 
 
-def _size(part: Html | Section | None) -> int:
-    pieces = part.body if isinstance(part, Section) else [part or ""]
-    return sum(len(piece.encode()) for piece in pieces)
+@cache
+def environment() -> Environment:
+    """Return Jinja's environment: whatever a template puts out is made visible and escaped."""
+    jinja = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    jinja.filters |= {name: getattr(wording, name) for name in ("prose", "cut", "number", "short", "count", "size")}
+    jinja.globals |= {"values": values, "wording": wording, "line_break": LINE_BREAK}
+    return jinja
+
+
+@cache
+def _template() -> Template:
+    return environment().from_string(resources.files(__name__).joinpath("report.html.j2").read_text("utf-8"))
+
+
+def _visible(value: object) -> object:
+    """Replace each sign that can't be seen by one that names it."""
+    return value if isinstance(value, Markup) else _UNSEEN.sub(_name, str(value))
+
+
+def _name(match: re.Match[str]) -> str:
+    return LINE_BREAK if match[0] in ("\r\n", "\n", "\r") else f"‹U+{ord(match[0]):04X}›"
+
+
+def _render(result: WindowResult, limits: Limits) -> str:
+    contract, stats = result.contract, result.stats
+    drawn = zip(contract.report.chart[:_CHARTS], stats.series, strict=False)
+    page = _template().render(
+        result=result,
+        contract=contract,
+        window=result.window,
+        stats=stats,
+        limits=limits,
+        text=limits.text,
+        figures=[charts.figure(chart, series, contract, stats) for chart, series in drawn],
+        style=Markup(STYLE),  # noqa: S704 -- ours
+        # A hash instead of 'unsafe-inline': not even a style attribute could slip in.
+        style_hash=base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode(),
+        code_version=code_version(),
+    )
+    return page.lstrip()

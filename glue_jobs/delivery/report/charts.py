@@ -1,30 +1,108 @@
-"""A chart of the contract: what of its series is drawn, in words, and listed."""
+"""A chart of the contract: what of its series is drawn, where on the page, and the words that stand for the picture.
+
+The template writes the SVG, which fits any width: positions across are shares of the width, letters keep their size.
+"""
 
 from __future__ import annotations
 
+import textwrap
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
 from itertools import pairwise
+from typing import Final
 
 import attrs
 
 from exports.contract import Chart, Column, Contract
-from glue_jobs.delivery.report import drawing, wording
-from glue_jobs.delivery.report.axes import Axis, axis_of
-from glue_jobs.delivery.report.drawing import Bar, Point
-from glue_jobs.delivery.report.markup import Html, joined, named, prose, said, table, tag, verbatim
+from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.verify import EXACT, FileStats
 
 #: Categories that get a bar of their own, and values of an axis with an order that are drawn as bars.
-_CATEGORIES = 12
-_ORDERED_BARS = 31
-_NONE = "none"
+_CATEGORIES: Final = 12
+_ORDERED_BARS: Final = 31
+_NONE: Final = "none"
+#: How many letters fit beside each other on the narrowest screen, and under an axis.
+_LETTERS: Final = 38
+_FOOT: Final = 12
+_PLOT_TOP, _PLOT_HEIGHT, _PLOT_WIDTH, _PLOT_EDGE = 16, 170, 1000, 12
+#: More points than this are thinned to the lowest and highest of each slice, which draws the same line.
+_SLICES: Final = 300
+_DOTS: Final = 62
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @attrs.frozen
-class Series:
+class Axis:
+    """Where labels lie and how they are shown.
+
+    `position` is None for words, which have no scale. On a scale that is `even`, labels are expected at even steps, so that a
+    missing one means something.
+    """
+
+    position: Callable[[str], float] | None
+    shown: Callable[[str], str]
+    even: bool = False
+
+    def sort(self, labels: Iterable[str]) -> list[str]:
+        return sorted(labels) if self.position is None else sorted(labels, key=self.position)
+
+
+@attrs.frozen
+class Bar:
+    """`kind` is one, other (many categories together) or none (the rows without a value). The rest is in shares of the width."""
+
+    label: str
+    value: Decimal
+    kind: str = "one"
+    x: str = ""
+    width: str = ""
+    zero: str = ""
+
+    @property
+    def short_label(self) -> str:
+        return wording.cut(_cut(self.label, max(8, _LETTERS - len(wording.short(self.value)))), _LETTERS)
+
+
+@attrs.frozen
+class Point:
+    x: float
+    label: str
+    value: Decimal
+
+
+@attrs.frozen
+class Line:
+    """`ticks` are (text, height, is zero), `feet` are (lines of text, position across, anchor)."""
+
+    path: str
+    dots: str
+    ticks: Sequence[tuple[str, str, bool]]
+    feet: Sequence[tuple[list[str], str, str]]
+    class_: str
+    is_broken: bool
+
+
+@attrs.frozen
+class Figure:
+    """What is drawn: `bars`, `line`, or nothing. `marks` are all its values, in words."""
+
+    title: str
+    subject: str
+    x_title: str
+    measure: str
+    description: str = ""
+    marks: Sequence[Bar] = ()
+    bars: Sequence[Bar] = ()
+    line: Line | None = None
+    notes: Sequence[str] = ()
+
+
+@attrs.frozen
+class _Series:
     """What a chart is drawn from. `rest` is what the series doesn't hold of the whole: it stops after so many labels."""
 
     chart: Chart
@@ -36,10 +114,6 @@ class Series:
     rest: Decimal
 
     @property
-    def measure(self) -> str:
-        return self.y.title if self.y else "Rows"
-
-    @property
     def ordered(self) -> bool:
         return self.axis.position is not None or self.chart.kind == "line"
 
@@ -48,18 +122,39 @@ class Series:
         return self.chart.kind == "bar" and not (self.ordered and len(self.values) > _ORDERED_BARS)
 
 
-def figure(place: int, contract: Contract, stats: FileStats, items: int) -> Html:
-    """The contract's chart at `place`. At most `items` values are listed."""
-    series = _series(contract.report.chart[place], stats.series[place], contract, stats)
-    name = f"chart-{place + 1}"
-    title = tag("figcaption", tag("h3", prose(series.chart.title, 120)), tag("p", _subject(series)))
+def figure(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> Figure:
+    series = _series(chart, values, contract, stats)
+    measure = series.y.title if series.y else "Rows"
+    zone = ", UTC" if series.x.type == "timestamp" else ""
+    subject = f"{wording.named(measure, series.y.unit if series.y else None)} by {wording.prose(series.x.title, 80)}{zone}"
+    empty = Figure(chart.title, subject, series.x.title[:120], measure[:120])
     if not series.values and series.without is None:
-        return tag("figure", title, tag("p", prose("No rows, so there is nothing to draw.")))
-    as_bars = series.drawn_as_bars or not series.values
-    return tag("figure", title, *(_as_bars if as_bars else _as_line)(series, name, items))
+        return empty
+    if series.drawn_as_bars or not series.values:
+        marks = _bars(series)
+        kind = "Bars" if series.drawn_as_bars else "A bar"
+        return attrs.evolve(empty, marks=marks, description=_description(kind, marks), bars=_placed(marks))
+    points = _points(series)
+    marks = [*[Bar(point.label, point.value) for point in points], *_none(series)]
+    line = _line(points, _gap(points) if series.axis.even else None)
+    notes = _notes(series, line)
+    return attrs.evolve(empty, marks=marks, description=_description("A line", marks), line=line, notes=notes)
 
 
-def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> Series:
+def _axis(column: Column, labels: Iterable[str]) -> Axis:
+    """Return the axis for a column. Labels that are not all what its type says (a date after 9999) are taken for words."""
+    axis = _AXES.get(column.type) or (_NUMBERS if column.numeric else _WORDS)
+    try:
+        for label in labels:
+            axis.shown(label)
+            if axis.position:
+                axis.position(label)
+    except (ValueError, ArithmeticError):
+        return _WORDS
+    return axis
+
+
+def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> _Series:
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
     if y and chart.only is not None:
@@ -68,34 +163,19 @@ def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract,
     else:
         whole = stats.totals[y.name]["sum"] if y else Decimal(stats.rows)
     known = {label: value for label, value in values.items() if label is not None}
-    axis = axis_of(columns[chart.x], known)
+    axis = _axis(columns[chart.x], known)
     rest = EXACT.subtract(whole or Decimal(0), _sum(values.values()))
-    return Series(chart, axis, columns[chart.x], y, known, values.get(None), rest)
+    return _Series(chart, axis, columns[chart.x], y, known, values.get(None), rest)
 
 
-def _subject(series: Series) -> Html:
-    y = named(series.measure, series.y.unit if series.y else None)
-    zone = prose(", UTC" if series.x.type == "timestamp" else "")
-    return said("{y} by {x}{zone}", y=y, x=prose(series.x.title, 80), zone=zone)
-
-
-def _as_bars(series: Series, name: str, items: int) -> list[Html]:
-    marks = _bars(series)
-    kind = "Bars" if series.drawn_as_bars else "A bar"
-    return [
-        drawing.bars(marks, name, _alternative(series, name, kind, marks)),
-        _listing(series, name, marks[:items], len(marks)),
-    ]
-
-
-def _bars(series: Series) -> list[Bar]:
+def _bars(series: _Series) -> list[Bar]:
     shown = series.axis.shown
     if series.ordered:
-        marks = [Bar(shown(label), series.values[label]) for label in series.axis.in_order(series.values)]
+        marks = [Bar(shown(label), series.values[label]) for label in series.axis.sort(series.values)]
         return [*marks, *_none(series), *_other(series, 0, series.rest)]
     every = [*[Bar(label, value) for label, value in series.values.items()], *_none(series)]
     ranked = sorted(every, key=lambda mark: (-mark.value.copy_abs(), mark.kind, mark.label))
-    # One more than fits gets its own bar, because "other" would take the room.
+    # One more than fits gets its own bar, because "other" would take as much.
     kept = ranked if len(ranked) <= _CATEGORIES + 1 and not series.rest else ranked[:_CATEGORIES]
     others = ranked[len(kept) :]
     other = _other(series, len(others), _sum([series.rest, *[mark.value for mark in others]]))
@@ -103,38 +183,35 @@ def _bars(series: Series) -> list[Bar]:
     return [*[attrs.evolve(mark, label=shown(mark.label)) for mark in largest_first], *other]
 
 
-def _none(series: Series) -> list[Bar]:
+def _none(series: _Series) -> list[Bar]:
     return [] if series.without is None else [Bar(_NONE, series.without, "none")]
 
 
-def _other(series: Series, amount: int, value: Decimal) -> list[Bar]:
+def _other(series: _Series, amount: int, value: Decimal) -> list[Bar]:
     if not amount and not series.rest:
         return []
     more = "more than " if series.rest else ""
     return [Bar(f"{more}{wording.count(amount, 'other')}" if amount else "others", value, "other")]
 
 
-def _as_line(series: Series, name: str, items: int) -> list[Html]:
-    labels = series.axis.in_order(series.values)
-    position = series.axis.position or {label: float(place) for place, label in enumerate(labels)}.__getitem__
-    points = [Point(position(label), series.axis.shown(label), series.values[label]) for label in labels]
-    gap = _gap(points) if series.axis.even else None
-    marks = [*[Bar(point.label, point.value) for point in points], *_none(series)]
-    broken = gap is not None and any(after.x - before.x > gap for before, after in pairwise(points))
-    asides = [
-        *(["Where the line is broken, the file has no rows."] if broken else []),
-        *([f"Rows without a value on this axis are not drawn: {wording.number(series.without)}."] if series.without else []),
-        *([f"Further values, {wording.number(series.rest)} in all, are not drawn."] if series.rest else []),
-    ]
+def _placed(marks: Sequence[Bar]) -> list[Bar]:
+    least, most = _range([mark.value for mark in marks])
+    zero = _share(Decimal(0), least, most)
+    ends = [_share(mark.value, least, most) for mark in marks]
     return [
-        drawing.line(points, name, _alternative(series, name, "A line", marks), gap=gap),
-        *[tag("p", prose(aside), class_="aside") for aside in asides],
-        _listing(series, name, marks[:items], len(marks)),
+        attrs.evolve(mark, x=_percent(min(zero, end)), width=_percent(abs(end - zero)), zero=_percent(zero))
+        for mark, end in zip(marks, ends, strict=True)
     ]
+
+
+def _points(series: _Series) -> list[Point]:
+    labels = series.axis.sort(series.values)
+    position = series.axis.position or {label: float(index) for index, label in enumerate(labels)}.__getitem__
+    return [Point(position(label), series.axis.shown(label), series.values[label]) for label in labels]
 
 
 def _gap(points: Sequence[Point]) -> float | None:
-    """A distance that nothing but a hole is as wide as; None where points come at no regular distance."""
+    """Return a distance that nothing but a hole is as wide as; None where points come at no regular distance."""
     steps = Counter(round(after.x - before.x, 6) for before, after in pairwise(points))
     if not steps:
         return None
@@ -142,38 +219,148 @@ def _gap(points: Sequence[Point]) -> float | None:
     return usual * 1.5 if times * 2 > len(points) - 1 and len(points) > 3 else None
 
 
-def _alternative(series: Series, name: str, kind: str, marks: Sequence[Bar]) -> Html:
-    """What the picture says, for those who don't see it."""
-    highest, lowest = max(marks, key=_value), min(marks, key=_value)
+def _notes(series: _Series, line: Line) -> list[str]:
+    return [
+        *(["Where the line is broken, the file has no rows."] if line.is_broken else []),
+        *([f"Rows without a value on this axis are not drawn: {wording.number(series.without)}."] if series.without else []),
+        *([f"Further values, {wording.number(series.rest)} in all, are not drawn."] if series.rest else []),
+    ]
+
+
+def _description(kind: str, marks: Sequence[Bar]) -> str:
+    """Say what the picture shows, for those who don't see it."""
+    highest, lowest = max(marks, key=lambda mark: mark.value), min(marks, key=lambda mark: mark.value)
     if len(marks) == 1:
-        text = f"One value: {_told(highest)}."
-    else:
-        text = (
-            f"{kind} for {wording.count(len(marks), 'value')}, from {drawing.cut(marks[0].label, 40)} to "
-            f"{drawing.cut(marks[-1].label, 40)}. Highest: {_told(highest)}. Lowest: {_told(lowest)}."
-        )
-    return joined([tag("title", prose(series.chart.title, 120), id=f"{name}-title"), tag("desc", prose(text), id=f"{name}-text")])
+        return f"One value: {_in_words(highest)}."
+    return (
+        f"{kind} for {wording.count(len(marks), 'value')}, from {_cut(marks[0].label, 40)} to {_cut(marks[-1].label, 40)}. "
+        f"Highest: {_in_words(highest)}. Lowest: {_in_words(lowest)}."
+    )
 
 
-def _told(mark: Bar) -> str:
-    return f"{drawing.cut(mark.label, 40)}, {wording.short(mark.value)}"
+def _in_words(mark: Bar) -> str:
+    return f"{_cut(mark.label, 40)}, {wording.short(mark.value)}"
 
 
-def _value(mark: Bar) -> Decimal:
-    return mark.value
+def _line(points: Sequence[Point], gap: float | None) -> Line:
+    """Place the line, which is broken where two points lie further apart than `gap`."""
+    values, first, span = [point.value for point in points], points[0].x, points[-1].x - points[0].x
+    ticks = _scale(values, whole=all(value == value.to_integral_value() for value in values))
+    along = [(point.x - first) / span if span else 0.5 for point in points]
+    across = [_PLOT_EDGE + share * (_PLOT_WIDTH - 2 * _PLOT_EDGE) for share in along]
+    positions = [(x, (1 - _share(value, ticks[0], ticks[-1])) * _PLOT_HEIGHT) for x, value in zip(across, values, strict=True)]
+    breaks = [index for index, (before, after) in enumerate(pairwise(points), 1) if gap is not None and after.x - before.x > gap]
+    runs = [positions[start:end] for start, end in pairwise([0, *breaks, len(positions)])]
+    alone = [position for run in runs for position in run if len(points) <= _DOTS or len(run) == 1]
+    texts = _tick_texts(ticks)
+    heights = [f"{_PLOT_TOP + (1 - _share(tick, ticks[0], ticks[-1])) * _PLOT_HEIGHT:.1f}" for tick in ticks]
+    return Line(
+        path="".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in _thinned(run)) for run in runs),
+        dots="".join(f"M{x:.1f} {y:.1f}h0" for x, y in alone),
+        ticks=[(text, height, not tick) for text, height, tick in zip(texts, heights, ticks, strict=True)],
+        feet=_feet(points, along),
+        class_=next((f"y{letters}" for letters in (4, 8) if max(map(len, texts)) <= letters), "y14"),
+        is_broken=len(runs) > 1,
+    )
 
 
-def _listing(series: Series, name: str, marks: Sequence[Bar], of: int) -> Html:
-    rows = [[_label(mark), verbatim(wording.number(mark.value), 160)] for mark in marks]
-    cut = prose(f" (the first {wording.number(len(marks))} of {wording.number(of)})" if len(marks) < of else "")
-    caption = said("{title}{cut}", title=prose(series.chart.title, 120), cut=cut)
-    numbers = table(f"{name}-numbers", caption, [series.x.title[:120], series.measure[:120]], rows, numeric={1})
-    return tag("details", tag("summary", prose("The numbers of this chart")), numbers)
+def _thinned(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    if len(run) <= 2 * _SLICES:
+        return list(run)
+    slices: dict[int, list[tuple[float, float]]] = {}
+    for position in run:
+        slices.setdefault(int(position[0] * _SLICES / _PLOT_WIDTH), []).append(position)
+    extremes = [{min(few, key=lambda at: at[1]), max(few, key=lambda at: at[1])} for few in slices.values()]
+    return sorted(position for few in extremes for position in few)
 
 
-def _label(mark: Bar) -> Html:
-    return tag("i", prose(mark.label)) if mark.kind != "one" else verbatim(mark.label, 120)
+def _feet(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[str], str, str]]:
+    """Name the first and the last point, and one in the middle where there is one; a single point stands in the middle."""
+    if len(points) == 1:
+        return [(_foot(points[0]), "50%", "middle")]
+    nearest = min(range(len(points)), key=lambda index: abs(along[index] - 0.5))
+    middle = [(_foot(points[nearest]), _percent(along[nearest]), "middle")] if 0.4 < along[nearest] < 0.6 else []
+    return [(_foot(points[0]), "0", "start"), *middle, (_foot(points[-1]), "100%", "end")]
+
+
+def _foot(point: Point) -> list[str]:
+    """Wrap to two short lines at most, so that three feet fit beside each other."""
+    return [_cut(part, _FOOT) for part in textwrap.wrap(point.label, _FOOT, max_lines=2, placeholder="…")]
+
+
+def _scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
+    """Return round numbers at even steps, among them 0, that enclose the values."""
+    least, most = _range(list(values))
+    step = _step(EXACT.divide(most - least, Decimal(4)))
+    if whole:
+        step = max(step, Decimal(1))
+    first, last = (least / step).to_integral_value("ROUND_FLOOR"), (most / step).to_integral_value("ROUND_CEILING")
+    return [EXACT.multiply(step, Decimal(number)) for number in range(int(first), int(last) + 1)]
+
+
+def _tick_texts(ticks: Sequence[Decimal]) -> list[str]:
+    """Return texts of ticks, in which millions and more get their name."""
+    most = max(ticks[-1], -ticks[0])
+    for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
+        if Decimal(10) ** power <= most < Decimal(10) ** 15:
+            return [f"{wording.number(tick.scaleb(-power).normalize())} {name}" if tick else "0" for tick in ticks]
+    return [wording.short(tick) for tick in ticks]
+
+
+def _range(values: Sequence[Decimal]) -> tuple[Decimal, Decimal]:
+    """Return bounds that enclose 0, so that lengths can be compared, and that always differ."""
+    least, most = min([Decimal(0), *values]), max([Decimal(0), *values])
+    return (least, most) if least < most else (Decimal(0), Decimal(1))
+
+
+def _step(least: Decimal) -> Decimal:
+    """Return the next greater of 1, 2 and 5 times a power of ten."""
+    exponent = least.adjusted()
+    steps = [Decimal((0, (digit,), exponent)) for digit in (1, 2, 5)]
+    return next((step for step in steps if step >= least), Decimal((0, (1,), exponent + 1)))
+
+
+def _share(value: Decimal, least: Decimal, most: Decimal) -> float:
+    return float(value - least) / float(most - least)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2f}%"
 
 
 def _sum(values: Iterable[Decimal]) -> Decimal:
     return reduce(EXACT.add, values, Decimal(0))
+
+
+def _cut(label: str, letters: int) -> str:
+    """Cut a label to a width; letters of East Asian scripts are twice as wide."""
+    width = 0
+    for index, letter in enumerate(label):
+        width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if width > letters:
+            return label[: max(1, index - 1)] + "…"
+    return label
+
+
+def _shown_time(label: str) -> str:
+    moment = datetime.fromisoformat(label)
+    exact = moment.second or moment.microsecond
+    return f"{wording.short_day(moment)}, {moment:%H:%M:%S}" if exact else f"{wording.short_day(moment)}, {moment:%H:%M}"
+
+
+def _seconds(label: str) -> float:
+    return (datetime.fromisoformat(label) - _EPOCH).total_seconds()
+
+
+_NUMBERS = Axis(float, lambda label: wording.short(Decimal(label)))
+_WORDS = Axis(None, lambda label: label or "“”")
+_AXES: Final = {
+    "date": Axis(
+        lambda label: float(date.fromisoformat(label).toordinal()),
+        lambda label: wording.short_day(date.fromisoformat(label)),
+        even=True,
+    ),
+    "timestamp": Axis(_seconds, _shown_time, even=True),
+    # Years have no thousands separators.
+    "integer": Axis(float, lambda label: label.replace("-", wording.MINUS), even=True),
+}

@@ -1,13 +1,14 @@
-"""Numbers, times and windows in words that people read."""
+"""Texts, numbers, times and windows as people read them."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from exports.contract import WindowRule
-from exports.windows import Window, next_window
+from exports.windows import Window, kind_of, next_window
 from glue_jobs.delivery.verify import EXACT
 
 # Names of our own: strftime's depend on the machine's locale.
@@ -16,8 +17,25 @@ _MONTHS = "January February March April May June July August September October N
 MINUS = "\u2212"
 
 
+def prose(value: str, limit: int = 500) -> str:
+    """Return a text of a contract: line breaks are blanks."""
+    return cut(" ".join(value.split()), limit)
+
+
+def cut(value: str, limit: int) -> str:
+    """Return a value as it is, but no longer than `limit`."""
+    return value if len(value) <= limit else value[: limit - 1] + "…"
+
+
+def named(title: str, unit: str | None, limit: int = 80) -> str:
+    """Return a figure's title with its unit, where the title doesn't say it already."""
+    if not unit or unit.lower() in title.lower().split():
+        return prose(title, limit)
+    return f"{prose(title, limit)} ({prose(unit, limit // 2)})"
+
+
 def number(value: Decimal | int) -> str:
-    """With thousands separators; zeros after the second decimal place, and digits that nobody reads, are left out."""
+    """Return a number with thousands separators, without zeros after the second decimal place and digits that nobody reads."""
     exact = Decimal(value)
     places = _places(exact)
     digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-places)) if places is not None else exact:,f}"
@@ -28,7 +46,7 @@ def number(value: Decimal | int) -> str:
 
 
 def short(value: Decimal | int) -> str:
-    """For places without room: powers of ten instead of more than 15 digits."""
+    """Return a number where room is short: powers of ten instead of more than 15 digits."""
     exact = Decimal(value)
     if not exact or Decimal("1e-6") <= exact.copy_abs() < Decimal("1e15"):
         return number(exact)
@@ -37,7 +55,7 @@ def short(value: Decimal | int) -> str:
 
 
 def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
-    """How a figure differs from that of the window before, which is called `when`."""
+    """Say how a figure differs from that of the window before, which is called `when`."""
     if before is None:
         return f"no figure for {when}"
     difference = EXACT.subtract(Decimal(now), Decimal(before))
@@ -75,7 +93,7 @@ def instant(moment: datetime, zone: str) -> str:
 
 
 def window(one: Window, rule: WindowRule) -> str:
-    """Like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
+    """Return a window in words, like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
     first, last = one.first_day, next_window(one, rule).first_day - timedelta(days=1)
     if rule.every == "day":
         return f"{day(first)}, {rule.zone}"
@@ -85,17 +103,23 @@ def window(one: Window, rule: WindowRule) -> str:
 
 
 def label(text: str) -> str:
-    """A window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
+    """Return a window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
     year, _, rest = text.partition("-")
-    if rest.startswith("W"):
-        return f"week {int(rest[1:])} of {year}"
-    if "-" in rest:
-        return day(date.fromisoformat(text), weekday=False)
-    return f"{_MONTHS[int(rest) - 1]} {year}"
+    kind = kind_of(text)
+    match kind:
+        case "day":
+            return day(date.fromisoformat(text), weekday=False)
+        case "iso_week":
+            return f"week {int(rest[1:])} of {year}"
+        case "month":
+            return f"{_MONTHS[int(rest) - 1]} {year}"
+        case "quarter":
+            return f"quarter {rest[1:]} of {year}"
+    assert_never(kind)
 
 
 def _places(value: Decimal) -> int | None:
-    """How many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
+    """Return how many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
     exponent, amount = value.as_tuple().exponent, value.copy_abs()
     places = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
     return places if isinstance(exponent, int) and -exponent > places else None

@@ -1,0 +1,172 @@
+"""What the report says of a window, as plain text: the template escapes it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from exports.contract import Column, Contract, Personal
+from glue_jobs.delivery import manifest
+from glue_jobs.delivery.manifest import CheckResult, WindowResult
+from glue_jobs.delivery.report import wording
+from glue_jobs.delivery.report.wording import count, instant, number, prose
+
+
+def status(result: WindowResult) -> tuple[str, str]:
+    """Return the status in a word and in a sentence."""
+    groups = result.counts["groups"]
+    few = groups["suppressed"] if groups else 0
+    suppressed = f" {count(few, 'group is', 'groups are')} left out as too small." if few else ""
+    if result.status == "late":
+        return "Late", _late(result)
+    if result.status == "empty":
+        before = result.previous_window
+        earlier = (
+            f" The window before it, {wording.label(before['window'])}, had {count(before['rows'], 'row')}." if before else ""
+        )
+        return "Empty", f"There are no rows in this window; the file has only its header.{suppressed}{earlier}"
+    failed = sum(not check.passed for check in result.checks)
+    checked = f"{count(failed, 'check')} failed, see below." if failed else "Every check passed."
+    return (
+        result.status.capitalize(),
+        f"All {count(result.stats.rows, 'row')} of this window are in the file.{suppressed} {checked}",
+    )
+
+
+def _late(result: WindowResult) -> str:
+    limit = until(result)
+    again = f" The file is made again when more data arrives, until {limit}." if limit else ""
+    return (
+        f"Not final: data until {instant(result.table.committed_at, result.contract.window.zone)}. "
+        f"Not everything up to the window's end has reached the source, so rows may be missing.{again}"
+    )
+
+
+def until(result: WindowResult) -> str | None:
+    """Return until when late data still changes the window."""
+    days = result.contract.window.restate_for_days
+    return instant(result.window.end + timedelta(days=days), result.contract.window.zone) if days else None
+
+
+def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
+    """Return title, value, and difference from the window before: of the rows, and of each number of the headline."""
+    before = result.previous_window
+    rows = result.stats.rows
+    shown = [
+        (f"Rows ({prose(result.contract.grain, 80)})", number(rows), _since(before, rows, before["rows"] if before else None))
+    ]
+    for one in manifest.headline(result)[:items]:
+        total = Decimal(one["total"])
+        then = before["totals"].get(manifest.figure(one)) if before else None
+        shown.append((wording.named(one["title"], one["unit"]), wording.cut(number(total), 160), _since(before, total, then)))
+    return shown
+
+
+def _since(before: dict[str, Any] | None, now: Decimal | int, then: str | int | None) -> str:
+    if before is None:
+        return "no earlier window"
+    return wording.cut(wording.change(now, None if then is None else Decimal(then), wording.label(before["window"])), 300)
+
+
+def notes(result: WindowResult, text: int) -> list[str]:
+    failed = [check for check in result.checks if not check.passed]
+    return [
+        *[prose(note, text) for note in result.notes],
+        *[f"{prose(check.message, text)} Found {where_failed(check)}." for check in failed],
+    ]
+
+
+def where_failed(check: CheckResult) -> str:
+    """Say how often a check failed; a check of the whole file fails or doesn't."""
+    return "in the file as a whole" if check.of == "file" else f"in {count(check.failed, 'row')}"
+
+
+def checks(result: WindowResult) -> tuple[str, list[CheckResult], list[CheckResult]]:
+    """Return a summary, the checks that failed or that the contract lists, and those that follow from its columns."""
+    results = sorted(result.checks, key=lambda check: (check.passed, check.severity != "block"))
+    failed = sum(not check.passed for check in results)
+    listed = {check.id for check in result.contract.check}
+    main = [check for check in results if not check.passed or check.id in listed]
+    summary = f"All {count(len(results), 'check')} passed." if results else "There are no checks for this file."
+    if failed:
+        summary = f"{failed:,} of {count(len(results), 'check')} failed."
+    return summary, main, [check for check in results if check not in main]
+
+
+def cell(value: str | None, column: Column, limit: int) -> str:
+    if column.numeric and value is not None:
+        return wording.cut(f"{Decimal(value):f}", 60)
+    return wording.cut(value or "“”", limit)
+
+
+def numeric(columns: list[Column]) -> set[int]:
+    """Return which cells of the first rows hold numbers: the row's own, and those of columns."""
+    return {0, *(index for index, column in enumerate(columns, 1) if column.numeric)}
+
+
+def column_type(column: Column) -> str:
+    kind = {"timestamp": "time (UTC)", "boolean": "true or false", "integer": "whole number"}.get(column.type, column.type)
+    if column.type.startswith("decimal"):
+        kind = f"number, {count(int(column.type.rstrip(')').partition(',')[2]), 'decimal place')}"
+    return kind
+
+
+def treatment(personal: Personal | None, text: int) -> str:
+    match personal:
+        case None:
+            return "none"
+        case Personal(treatment="keep"):
+            return f"left as it is: {prose(personal.reason or '', text)}"
+        case Personal(treatment="mask"):
+            visible = f"masked, the last {count(personal.visible or 0, 'character')} can be read"
+            return visible if personal.visible else "masked altogether"
+        case Personal(treatment="hash"):
+            return "replaced by a pseudonym; equal values stay equal"
+    left = {
+        "year": "only the year is left",
+        "month": "only year and month are left",
+        "prefix": f"only the first {count(personal.size or 1, 'character')} left",
+        "bucket": f"rounded down to steps of {number(personal.size or 1)}",
+    }
+    return left[personal.to or "year"]
+
+
+def events(result: WindowResult, text: int) -> list[tuple[str, int]]:
+    """Return what became of the events in the source table."""
+    contract, counted = result.contract, result.counts["events"]
+    outcomes = {"outside_window": "happened outside this window"}
+    if rule := contract.deduplicate:
+        key = prose(", ".join(rule.key), text)
+        outcomes["duplicates"] = f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
+        outcomes["unkeyed"] = f"had no value for {key}"
+    outcomes["undated"] = f"had no credible time (none, before {contract.source.earliest}, or in the future)"
+    outcomes |= {"filtered": "were left out by a filter", "kept": "were kept for this file"}
+    return [(outcome, counted[name]) for name, outcome in outcomes.items()]
+
+
+def lines(result: WindowResult) -> list[tuple[str, int]]:
+    """Return what became of the lines of these events."""
+    aggregate, counted = result.contract.aggregate, result.counts["lines"]
+    outcomes = {"filtered": "were left out by a filter"}
+    if aggregate and aggregate.people:
+        outcomes["suppressed"] = "belong to groups that are too small to be shown"
+    outcomes["delivered"] = "count in the groups of the file" if aggregate else "are rows of the file"
+    return [(outcome, counted[name]) for name, outcome in outcomes.items()]
+
+
+def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
+    rule = contract.aggregate
+    if rule is None or rule.people is None:
+        return f"No group was left out: {prose((rule and rule.without_people) or '', text)}"
+    left = f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
+    reason = f"Groups of fewer than {rule.smallest_group} people are left out, and another one where there is only one such group"
+    return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown."
+
+
+def bounds(result: WindowResult) -> str:
+    window = result.window
+    hours = (window.end - window.start).total_seconds() / 3600
+    # A window of odd hours is one in which clocks changed.
+    length = f"{hours:g} hours" if hours % 24 else count(int(hours / 24), "day")
+    return f"from {window.start:%Y-%m-%d %H:%M} UTC to before {window.end:%Y-%m-%d %H:%M} UTC, {length}"
