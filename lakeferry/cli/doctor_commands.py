@@ -10,7 +10,7 @@ import attrs
 from lakeferry import health as doctor
 from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment import context as ground
-from lakeferry.health import Check, Result, deployment_file, groups
+from lakeferry.health import Check, Result, deployment_file, doctor as groups
 from lakeferry.health.runner import Probe
 
 _MARKS: Final = {Result.OK: "✓", Result.WARN: "!", Result.FAIL: "✗", Result.NONE: "–"}

@@ -10,7 +10,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import Ground
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("AWS")

@@ -9,7 +9,7 @@ from lakeferry.credentials import confluent as proving
 from lakeferry.credentials.confluent import Owner
 from lakeferry.deployment.context import Ground
 from lakeferry.health import stack_outputs as parts
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
 

@@ -8,7 +8,7 @@ from typing import Final
 from deployments.check import Plan
 from deployments.model import Topic
 from lakeferry.cli.output import CommandFailed
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 
 GROUP: Final = Group("file")
 _MOST: Final = 5

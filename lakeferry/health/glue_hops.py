@@ -12,7 +12,7 @@ from deployments.model import Topic
 from lakeferry.deployment.context import Ground
 from lakeferry.health import runner as asking
 from lakeferry.health import storage
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.shared.aws import error_code
 
 BUCKET: Final = "bucket"

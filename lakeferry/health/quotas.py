@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import Ground
 from lakeferry.health.aws import GROUP
-from lakeferry.health.checks import Check
+from lakeferry.health.model import Check
 from lakeferry.inventory.aws_kinds import pages
 from lambdas.shared.aws import error_code
 

@@ -14,7 +14,7 @@ from lakeferry.deployment.stacks import Deployed
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import Last, Standing
 from lakeferry.health.observations import Seen, State, spoken_hours
-from lakeferry.health.tables import HOPS, Hops
+from lakeferry.health.freshness import HOPS, Hops
 from lakeferry.plan.durations import spoken
 
 _HEADS: Final = {"topic": "topic", "tableflow": "Tableflow", "iceberg": "Iceberg", "glue": "Glue", "snowflake": "Snowflake"}

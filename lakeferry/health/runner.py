@@ -12,7 +12,7 @@ import attrs
 
 from lakeferry.cli import troubles
 from lakeferry.cli.output import CommandFailed
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.shared import errors
 
 Tell = Callable[[str], object]

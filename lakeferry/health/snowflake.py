@@ -10,7 +10,7 @@ from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import snowflake as proving
 from lakeferry.credentials import store as keeping
 from lakeferry.deployment.context import Ground
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas import contract
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import secret_fields, sql

@@ -17,7 +17,8 @@ from lakeferry.deployment import context as ground
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import Ground
 from lakeferry.deployment.stacks import Deployed
-from lakeferry.health import drift, exports, places, tables
+from lakeferry.health import drift, exports, places
+from lakeferry.health import freshness as tables
 from lakeferry.health import render as telling
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import Standing
@@ -25,7 +26,7 @@ from lakeferry.health.observations import State
 from lakeferry.health.places import Places
 from lakeferry.health.render import Trouble
 from lakeferry.health.tableflow import Tableflow
-from lakeferry.health.tables import Hops
+from lakeferry.health.freshness import Hops
 from lakeferry.inventory import Verdict
 from lakeferry.plan.durations import spoken
 

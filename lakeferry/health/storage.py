@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import Ground
 from lakeferry.health import runner as asking
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lakeferry.inventory import stacks
 from lambdas.shared.aws import error_code
 

@@ -12,7 +12,7 @@ from typing import Final
 from glue_jobs.contract import JAVA_VERSION, PYTHON_VERSION
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lakeferry.local import java
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.java import FoundJava

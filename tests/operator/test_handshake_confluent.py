@@ -7,8 +7,8 @@ import pytest
 from handshake_breaks import FOREIGN, lacks
 from handshake_world import TOPIC, looked, prove_named, troubles_of
 
-from lakeferry.health import confluent_hops as hops
-from lakeferry.health.checks import Result
+from lakeferry.health import confluent_to_aws as hops
+from lakeferry.health.model import Result
 from lambdas.shared.errors import LakeferryError
 
 #: What is broken, where it is to be mended, and what is told there.

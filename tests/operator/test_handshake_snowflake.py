@@ -7,8 +7,8 @@ import pytest
 from handshake_breaks import FOREIGN, lacks
 from handshake_world import looked, prove_named, troubles_of
 
-from lakeferry.health import snowflake_hops as hops
-from lakeferry.health.checks import Result
+from lakeferry.health import snowflake_to_aws as hops
+from lakeferry.health.model import Result
 from lambdas.snowflake import keypair
 
 BREAKS = {

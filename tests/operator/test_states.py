@@ -23,7 +23,9 @@ from lakeferry.credentials import rotating_secrets as secrets
 from lakeferry.credentials import rotation as rotation_flow
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment.context import Ground
-from lakeferry.health import exports, groups, tableflow, tables, tools
+from lakeferry.health import doctor as groups
+from lakeferry.health import exports, tableflow, tools
+from lakeferry.health import freshness as tables
 from lakeferry.health import render as telling
 from lakeferry.health import status as flow
 from lakeferry.health.observations import Seen, State, look, spoken_hours

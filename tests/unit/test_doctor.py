@@ -14,10 +14,11 @@ from deployments.model import Snowflake
 from lakeferry.cli import doctor_commands
 from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment.node import Node, NoNode
-from lakeferry.health import Check, Result, deployment_file, glue_hops, roles, snowflake, tools
+from lakeferry.health import Check, Result, deployment_file, glue_hops, snowflake, tools
+from lakeferry.health import trust as roles
 from lakeferry.health import runner as asking
-from lakeferry.health.checks import Group, followed
-from lakeferry.health.roles import Comer, Role
+from lakeferry.health.model import Group, followed
+from lakeferry.health.trust import Comer, Role
 from lakeferry.health.runner import Probe
 from lakeferry.local.java import FoundJava
 from lambdas import contract

@@ -8,11 +8,12 @@ import attrs
 
 from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment.context import Ground
-from lakeferry.health import glue_hops, roles
+from lakeferry.health import glue_hops
+from lakeferry.health import trust as roles
 from lakeferry.health import runner as asking
 from lakeferry.health import stack_outputs as parts
-from lakeferry.health.checks import Check, Group, followed
-from lakeferry.health.roles import Comer, Role
+from lakeferry.health.model import Check, Group, followed
+from lakeferry.health.trust import Comer, Role
 from lakeferry.health.stack_outputs import Part
 from lambdas import contract
 from lambdas.confluent.client import RestClient, get_path, objects, text

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from lakeferry.deployment.context import Ground
 from lakeferry.health import runner as asking
 from lakeferry.health.aws import cdk
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.shared.aws import error_code
 
 _EXTERNAL_ID: Final = "sts:externalid"

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Final
 
 from lakeferry.deployment.context import Ground
-from lakeferry.health import aws, confluent, confluent_hops, deployment_file, quotas, snowflake, snowflake_hops, storage, tools
-from lakeferry.health.checks import Check, Group
+from lakeferry.health import aws, confluent, deployment_file, quotas, snowflake, storage, tools
+from lakeferry.health import confluent_to_aws as confluent_hops
+from lakeferry.health import snowflake_to_aws as snowflake_hops
+from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
 #: (group, what stands for its checks where they can't be made, the checks)
