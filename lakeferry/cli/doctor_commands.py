@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry import health as doctor
 from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment import context as ground
-from lakeferry.health import Check, Result, deployment_file, doctor as groups
+from lakeferry.health import doctor, runner, tools
+from lakeferry.health.model import Check, Result
 from lakeferry.health.runner import Probe
 
-_MARKS: Final = {Result.OK: "✓", Result.WARN: "!", Result.FAIL: "✗", Result.NONE: "–"}
+_MARKS: Final = {Result.OK: "✓", Result.WARN: "!", Result.FAIL: "✗", Result.SKIPPED: "–"}
 _INDENT: Final = "      "
 
 
@@ -33,12 +33,12 @@ def _checks(voice: Voice, stage: str) -> list[Check]:
     except CommandFailed as failure:
         if failure.code != "DEPLOYMENT-FILE":
             raise
-        return [*_run(voice, groups.without_ground()), *deployment_file.with_mistakes(failure)]
+        return [*_run(voice, doctor.machine_probes()), *tools.invalid_file(failure)]
 
 
 def _run(voice: Voice, probes: Sequence[Probe]) -> list[Check]:
     with voice.step("Looking at") as tell:
-        return doctor.run(probes, tell)
+        return runner.run(probes, tell)
 
 
 def show(voice: Voice, checks: Sequence[Check]) -> None:
@@ -54,7 +54,7 @@ def show(voice: Voice, checks: Sequence[Check]) -> None:
 
 def _short(checks: list[Check]) -> list[Check]:
     """One line where nothing of a group can be looked at, and all for the same reason."""
-    if len(checks) > 1 and {(check.result, check.found) for check in checks} == {(Result.NONE, checks[0].found)}:
+    if len(checks) > 1 and {(check.result, check.found) for check in checks} == {(Result.SKIPPED, checks[0].found)}:
         return [attrs.evolve(checks[0], name=f"{len(checks)} checks")]
     return checks
 

@@ -55,4 +55,4 @@ def status(
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
-    return flow.told(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+    return flow.run(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

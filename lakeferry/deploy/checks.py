@@ -8,13 +8,13 @@ from typing import Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry import health as doctor
 from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import NoCommandLine
 from lakeferry.deployment.context import Ground, aws_told
 from lakeferry.deployment.node import NoNode
+from lakeferry.health import doctor, runner
 from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
 
@@ -63,7 +63,7 @@ def _of_aws(here: Ground) -> Iterator[Missing]:
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
     """What the doctor calls wrong. What only is not known is left to the deployment."""
-    for check in doctor.run(list(probes)):
+    for check in runner.run(list(probes)):
         if check.is_root:
             needed = f" (needed: {check.needed})" if check.needed else ""
             yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)

@@ -78,7 +78,7 @@ def _to_repair(voice: Voice, here: Ground) -> str:
     """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
     found = drift.missing(here)
     if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
-        told = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
+        told = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}")
     for one in found:
         voice.say(f"missing: {one.world} {one.what} {one.name}")

@@ -1,4 +1,4 @@
-"""How Confluent comes into the account, hop by hop: integration, role, bucket, Glue, and what Tableflow says of it all."""
+"""The trust chain from Confluent into AWS, link by link: integration, role, bucket, Tableflow's key, its tables, Glue."""
 
 from __future__ import annotations
 
@@ -8,176 +8,165 @@ import attrs
 
 from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment.context import Ground
-from lakeferry.health import glue_hops
-from lakeferry.health import trust as roles
-from lakeferry.health import runner as asking
-from lakeferry.health import stack_outputs as parts
-from lakeferry.health.model import Check, Group, followed
-from lakeferry.health.trust import Comer, Role
-from lakeferry.health.stack_outputs import Part
+from lakeferry.health import runner, stack_outputs, storage, trust
+from lakeferry.health.model import Check, Group, mark_consequences
+from lakeferry.health.stack_outputs import StackOutputs
+from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
+from lakeferry.health.trust import Principal, Role
 from lambdas import contract
-from lambdas.confluent.client import RestClient, get_path, objects, text
-from lambdas.confluent.resources import catalog_integration
+from lambdas.confluent.client import RestClient, text
 from lambdas.shared.errors import Denied
 
 GROUP: Final = Group("Confluent → AWS")
 INTEGRATION: Final = "provider integration"
-ROLE: Final = roles.ROLE
+ROLE: Final = trust.ROLE
 TRUST: Final = "role's trust"
 TAGS: Final = "role's trust of tags"
-POLICY: Final = roles.POLICY
-BUCKET: Final = "bucket"
+POLICY: Final = trust.POLICY
+BUCKET: Final = storage.BUCKET
 KEY: Final = "Tableflow key"
 CATALOG: Final = "catalog integration"
 NAMES: Final = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET, KEY, CATALOG)
-_TOPICS: Final = "/tableflow/v1/tableflow-topics"
-_AGAIN: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
-_OTHER: Final = (
+_REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_REPLACED: Final = (
     "Somebody changed or replaced it. Delete it, then run `lakeferry deploy --repair`: it creates it as the stack wants it"
 )
 _RESUME: Final = "Resume it then in Confluent's console, under Tableflow"
+_FIX_AND_RESUME: Final = f"Fix that. {_RESUME}"
+_WAIT: Final = "Wait; a table takes some ten minutes"
 
 
 @attrs.frozen
-class Hops:
-    """`environment` and `cluster` are ids."""
+class _Chain:
+    """`bucket` is the one that Tableflow writes into; the Glue database has the name of `cluster`."""
 
-    here: Ground
-    part: Part
+    ctx: Ground
+    outputs: StackOutputs
     bucket: str
 
     @property
-    def environment(self) -> str:
-        return self.part.outputs.get("EnvironmentId", "")
-
-    @property
     def cluster(self) -> str:
-        return self.part.outputs.get("KafkaClusterId", "")
-
-    @property
-    def query(self) -> dict[str, str]:
-        return {"environment": self.environment, "spec.kafka_cluster": self.cluster}
+        return self.outputs["KafkaClusterId"]
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: Ground) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
-    topics, tables = [_of_topic(topic) for topic in here.deployment.tables], glue_hops.names(here)
-    confluent, data = parts.read(here, "confluent"), parts.read(here, "data")
+    tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
+    confluent, data = stack_outputs.read(ctx, "confluent"), stack_outputs.read(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
-        return GROUP.all_none((*NAMES, *topics, *tables), f"not deployed: {why}")
-    hops = Hops(here, confluent, data.outputs.get("TableflowBucketName", ""))
-    seen = [*_into_aws(hops), *_tableflow(hops), *glue_hops.look(here, GROUP, hops.cluster, hops.bucket)]
-    return followed(seen, dict.fromkeys((CATALOG, *topics, *tables), ()), _RESUME)
+        return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
+    chain = _Chain(ctx, confluent, data["TableflowBucketName"])
+    checks = [
+        *_integration_and_role(chain),
+        *_tableflow(chain),
+        *storage.check_glue_tables(ctx, GROUP, chain.cluster, chain.bucket),
+    ]
+    return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
 
 
-def _into_aws(hops: Hops) -> list[Check]:
-    restore = roles.restored(hops.here, "confluent")
-    integration = asking.found(GROUP, INTEGRATION, lambda: _integration(hops))
-    known = integration if isinstance(integration, Check) else _known(hops, integration)
-    there, role = roles.there(hops.here, GROUP, parts.role_name(hops.here, "tableflow"), restore)
-    seen = [known, there]
+def _topic_checks(ctx: Ground) -> list[str]:
+    return [f"Tableflow of {topic.name}" for topic in ctx.deployment.tables]
+
+
+def _integration_and_role(chain: _Chain) -> list[Check]:
+    ctx, restore = chain.ctx, trust.restore_command(chain.ctx, "confluent")
+    integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
+    check, role = trust.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "tableflow"), restore)
+    checks = [integration if isinstance(integration, Check) else _integration(chain, integration), check]
     if role and isinstance(integration, dict):
-        seen += _trust(role, integration, restore)
+        checks += _trust(role, integration, restore)
     else:
-        seen += GROUP.all_none((TRUST, TAGS), "not asked: one side isn't known")
+        checks += GROUP.skip_all((TRUST, TAGS), "not asked: one side isn't known")
     if role:
-        seen.append(asking.tried(GROUP, POLICY, lambda: roles.may(hops.here, GROUP, role, _needs(hops), restore)))
+        needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
+        checks.append(runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore)))
     else:
-        seen.append(GROUP.none(POLICY, "not asked: the role isn't known"))
-    return [*seen, asking.tried(GROUP, BUCKET, lambda: glue_hops.bucket(hops.here, GROUP, hops.bucket))]
+        checks.append(GROUP.skip(POLICY, "not asked: the role isn't known"))
+    return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
 
 
-def _integration(hops: Hops) -> dict[str, Any] | None:
-    name = hops.part.named("provider_integration")
-    listed = hops.here.confluent().cloud.pages("/pim/v1/integrations", environment=hops.environment)
+def _read_integration(chain: _Chain) -> dict[str, Any] | None:
+    name = chain.outputs.object_name("provider_integration")
+    listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.outputs["EnvironmentId"])
     return next((one for one in listed if text(one, "display_name") == name), None)
 
 
-def _known(hops: Hops, found: dict[str, Any] | None) -> Check:
-    wanted = parts.role_arn(hops.here, "tableflow")
-    if found is None:
-        return GROUP.fail(INTEGRATION, f"{hops.part.named('provider_integration')} is not there", _AGAIN)
-    role = text(found, "config", "customer_iam_role_arn")
+def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
+    wanted = stack_outputs.role_arn(chain.ctx, "tableflow")
+    if document is None:
+        return GROUP.fail(INTEGRATION, f"{chain.outputs.object_name('provider_integration')} is not there", _REPAIR)
+    role = text(document, "config", "customer_iam_role_arn")
     if role != wanted:
-        return GROUP.fail(INTEGRATION, f"{text(found, 'id')} comes by role {role or '(none)'}", _OTHER, wanted)
-    comes = f"as {text(found, 'config', 'iam_role_arn')} with external id {text(found, 'config', 'external_id')}"
-    return GROUP.ok(INTEGRATION, f"{text(found, 'id')} comes {comes}")
+        return GROUP.fail(INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted)
+    principal, external_id = (text(document, "config", name) for name in ("iam_role_arn", "external_id"))
+    return GROUP.ok(INTEGRATION, f"{text(document, 'id')} comes as {principal} with external id {external_id}")
 
 
 def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
-    principal, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
-    comers = [Comer(TRUST, "sts:AssumeRole", principal, external_id), Comer(TAGS, "sts:TagSession", principal)]
-    return [roles.trusts(GROUP, role, comer, restore) for comer in comers]
+    arn, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
+    principals = [Principal(TRUST, "sts:AssumeRole", arn, external_id), Principal(TAGS, "sts:TagSession", arn)]
+    return [trust.check_trust(GROUP, role, principal, restore) for principal in principals]
 
 
-def _needs(hops: Hops) -> dict[str, tuple[str, ...]]:
-    return glue_hops.needs(hops.here, contract.TABLEFLOW_NEEDS, hops.bucket, hops.cluster)
-
-
-def _tableflow(hops: Hops) -> list[Check]:
-    """With the deployment's own key: Tableflow answers to no other."""
-    secret, topics = parts.tableflow_secret(hops.here), [_of_topic(topic) for topic in hops.here.deployment.tables]
-    plane = asking.found(GROUP, KEY, lambda: _plane(hops, secret))
+def _tableflow(chain: _Chain) -> list[Check]:
+    """With the deployment's own key: Tableflow accepts no other."""
+    ctx, names = chain.ctx, _topic_checks(chain.ctx)
+    secret, reader = stack_outputs.tableflow_secret(ctx), Tableflow(ctx, chain.outputs.stack.outputs)
+    plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
-        return [plane, *GROUP.all_none((CATALOG, *topics), "not asked: there is no way to Tableflow")]
-    catalog = asking.tried(GROUP, CATALOG, lambda: _catalog(hops, plane))
-    shown = asking.found(GROUP, topics[0] if topics else CATALOG, lambda: plane.pages(_TOPICS, **hops.query))
-    if isinstance(shown, Check):
-        return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, shown]
-    tables = [_table(name, topic.name, shown) for name, topic in zip(topics, hops.here.deployment.tables, strict=True)]
-    return [GROUP.ok(KEY, f"{plane.key.id}, in {secret}"), catalog, *tables]
+        return [plane, *GROUP.skip_all((CATALOG, *names), "not asked: there is no way to Tableflow")]
+    checks = [
+        GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
+        runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
+    ]
+    topics = runner.attempt(GROUP, names[0] if names else CATALOG, lambda: reader.topics)
+    if isinstance(topics, Check):
+        return [*checks, topics]
+    tables = zip(names, ctx.deployment.tables, strict=True)
+    return [*checks, *(_topic(name, topic.name, topics.get(topic.name)) for name, topic in tables)]
 
 
-def _plane(hops: Hops, secret: str) -> RestClient:
+def _require_key(reader: Tableflow, secret: str) -> RestClient:
     """Raises CommandFailed where the key isn't one for Tableflow, or not any more."""
-    plane = hops.here.confluent().tableflow(hops.here.secrets.read_key(secret))
+    plane = reader.plane
     try:
         plane.get(plane.probe)
     except Denied as denied:
-        hint = f"Replace it: `lakeferry rotate {secret} --now --stage {hops.here.stage}`"
+        hint = f"Replace it: `lakeferry rotate {secret} --now --stage {reader.ctx.stage}`"
         raise CommandFailed(denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
     return plane
 
 
-def _catalog(hops: Hops, plane: RestClient) -> Check:
-    if not hops.here.deployment.tables_in_glue:
-        return GROUP.none(CATALOG, "not asked: the deployment file wants no table in Glue")
-    found = plane.pages(catalog_integration.ROUTE, **hops.query)
-    if not found:
-        return GROUP.fail(CATALOG, f"cluster {hops.cluster} has none", _AGAIN)
-    return _of_catalog(hops, found[0])
+def _catalog(chain: _Chain, reader: Tableflow) -> Check:
+    if not chain.ctx.deployment.tables_in_glue:
+        return GROUP.skip(CATALOG, "not asked: the deployment file wants no table in Glue")
+    integrations = reader.catalog_integrations()
+    if not integrations:
+        return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)
+    return _catalog_integration(chain, integrations[0])
 
 
-def _of_catalog(hops: Hops, found: dict[str, Any]) -> Check:
-    id, phase, reason = text(found, "id"), text(found, "status", "phase"), text(found, "status", "error_message")
-    database = text(found, "spec", "config", "custom_database")
-    if database and database != hops.cluster:
-        fix = f"Set its database back to {hops.cluster} in Confluent's console"
-        return GROUP.fail(CATALOG, f"{id} shows tables in Glue database {database}", fix, hops.cluster)
-    if phase == "FAILED" or get_path(found, "spec", "suspended") is True:
-        state = "FAILED" if phase == "FAILED" else "suspended"
-        return GROUP.fail(CATALOG, f"{id} is {state}: {reason or 'no reason given'}", f"Mend that. {_RESUME}")
-    if phase == "PENDING":
-        return GROUP.warn(CATALOG, f"{id} is PENDING until the first table is written", "Wait; a table takes some ten minutes")
-    return GROUP.ok(CATALOG, f"{id} is {phase}")
+def _catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
+    if catalog.database and catalog.database != chain.cluster:
+        fix = f"Set its database back to {chain.cluster} in Confluent's console"
+        return GROUP.fail(CATALOG, f"{catalog.id} shows tables in Glue database {catalog.database}", fix, chain.cluster)
+    if catalog.phase == "FAILED" or catalog.suspended:
+        state = "FAILED" if catalog.phase == "FAILED" else "suspended"
+        return GROUP.fail(CATALOG, f"{catalog.id} is {state}: {catalog.reason}", _FIX_AND_RESUME)
+    if catalog.phase == "PENDING":
+        return GROUP.warn(CATALOG, f"{catalog.id} is PENDING until the first table is written", _WAIT)
+    return GROUP.ok(CATALOG, f"{catalog.id} is {catalog.phase}")
 
 
-def _table(name: str, topic: str, shown: list[dict[str, Any]]) -> Check:
-    found = next((one for one in shown if text(one, "spec", "display_name") == topic), None)
-    if found is None:
-        return GROUP.fail(name, f"Tableflow of topic {topic} is off", _AGAIN)
-    phase, reason = text(found, "status", "phase"), text(found, "status", "error_message") or "no reason given"
-    if get_path(found, "spec", "suspended") is True:
-        return GROUP.fail(name, f"suspended: {reason}", f"Mend that. {_RESUME}")
-    if phase == "FAILED":
-        return GROUP.fail(name, f"FAILED: {reason}", f"Mend that. {_RESUME}")
-    for status in objects(found, "status", "catalog_sync_statuses"):
-        if text(status, "sync_status") in ("FAILED", "DISCONNECTED"):
-            told = f"{phase}, and its catalog {text(status, 'sync_status')}: {text(status, 'error_message') or 'no reason given'}"
-            return GROUP.fail(name, told, f"Mend that. {_RESUME}")
-    return GROUP.ok(name, phase) if phase == "RUNNING" else GROUP.warn(name, phase, "Wait; a table takes some ten minutes")
-
-
-def _of_topic(topic: Any) -> str:
-    return f"Tableflow of {topic.name}"
+def _topic(name: str, topic: str, table: TableflowTopic | None) -> Check:
+    if table is None:
+        return GROUP.fail(name, f"Tableflow of topic {topic} is off", _REPAIR)
+    if table.suspended:
+        return GROUP.fail(name, f"suspended: {table.reason}", _FIX_AND_RESUME)
+    if table.phase == "FAILED":
+        return GROUP.fail(name, f"FAILED: {table.reason}", _FIX_AND_RESUME)
+    if table.catalog:
+        status, reason = table.catalog
+        return GROUP.fail(name, f"{table.phase}, and its catalog {status}: {reason}", _FIX_AND_RESUME)
+    return GROUP.ok(name, table.phase) if table.phase == "RUNNING" else GROUP.warn(name, table.phase, _WAIT)

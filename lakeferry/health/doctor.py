@@ -1,4 +1,4 @@
-"""All groups in the order in which they are told, and what asks for each."""
+"""All groups of checks in the order in which `lakeferry doctor` shows them."""
 
 from __future__ import annotations
 
@@ -7,36 +7,31 @@ from functools import partial
 from typing import Final
 
 from lakeferry.deployment.context import Ground
-from lakeferry.health import aws, confluent, deployment_file, quotas, snowflake, storage, tools
-from lakeferry.health import confluent_to_aws as confluent_hops
-from lakeferry.health import snowflake_to_aws as snowflake_hops
+from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tools
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
 #: (group, what stands for its checks where they can't be made, the checks)
-_OF_GROUND: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], ...]] = (
-    (deployment_file.GROUP, "deployment file", lambda here: deployment_file.look(here.plan)),
+_OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], ...]] = (
+    (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.plan)),
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
     (aws.GROUP, "bootstrap", aws.bootstrap),
-    (aws.GROUP, "Lambda: calls at once", quotas.functions),
-    (aws.GROUP, "Glue: quotas", quotas.jobs),
-    (storage.GROUP, "buckets", storage.look),
+    (aws.GROUP, "Lambda: calls at once", aws.lambda_quota),
+    (aws.GROUP, "Glue: quotas", aws.glue_quotas),
+    (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (confluent.GROUP, confluent.KEY, confluent.look),
     (snowflake.GROUP, snowflake.KEY, snowflake.look),
-    (confluent_hops.GROUP, confluent_hops.INTEGRATION, confluent_hops.look),
-    (snowflake_hops.GROUP, snowflake_hops.VOLUME, snowflake_hops.look),
+    (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
+    (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
 )
-GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_GROUND)]))
+GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_DEPLOYMENT)]))
 
 
-def probes(here: Ground) -> list[Probe]:
-    return [
-        Probe(tools.GROUP, "tools", tools.look),
-        *(Probe(group, name, partial(look, here)) for group, name, look in _OF_GROUND),
-    ]
+def probes(ctx: Ground) -> list[Probe]:
+    return [*machine_probes(), *(Probe(group, name, partial(look, ctx)) for group, name, look in _OF_DEPLOYMENT)]
 
 
-def without_ground() -> list[Probe]:
-    """What can be looked at although the deployment file has mistakes."""
-    return [Probe(tools.GROUP, "tools", tools.look)]
+def machine_probes() -> list[Probe]:
+    """Return what can be checked although the deployment file has mistakes."""
+    return [Probe(tools.GROUP, "tools", tools.check_machine)]

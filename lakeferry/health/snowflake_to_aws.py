@@ -1,4 +1,4 @@
-"""How Snowflake comes into the account, hop by hop: volume, catalog integration, role, and what its tables follow."""
+"""The trust chain from Snowflake into AWS, link by link: volume, catalog integration, role, and what its tables follow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Final, TypeVar
 import attrs
 
 from lakeferry.deployment.context import Ground
-from lakeferry.health import glue_hops
-from lakeferry.health import trust as roles
-from lakeferry.health import runner as asking
-from lakeferry.health import stack_outputs as parts
-from lakeferry.health.model import Check, Group, followed
-from lakeferry.health.trust import Comer, Role
-from lakeferry.health.stack_outputs import Part
+from lakeferry.health import runner, stack_outputs
+from lakeferry.health import trust as iam
+from lakeferry.health.model import Check, Group, mark_consequences
+from lakeferry.health.stack_outputs import StackOutputs
+from lakeferry.health.trust import Principal, Role
 from lambdas import contract
+from lambdas.monitoring.measurements import read_auto_refresh
 from lambdas.shared.errors import NotFound
 from lambdas.snowflake import sql, trust
 from lambdas.snowflake.client import Snowflake
@@ -26,10 +25,10 @@ from lambdas.snowflake.trust import Side
 GROUP: Final = Group("Snowflake → AWS")
 VOLUME: Final = "external volume"
 INTEGRATION: Final = "catalog integration"
-ROLE: Final = roles.ROLE
+ROLE: Final = iam.ROLE
 OF_VOLUME: Final = "role's trust of the volume"
 OF_INTEGRATION: Final = "role's trust of the catalog"
-POLICY: Final = roles.POLICY
+POLICY: Final = iam.POLICY
 READS_BUCKET: Final = "Snowflake reaches the bucket"
 READS_GLUE: Final = "Snowflake reaches Glue"
 NAMESPACE: Final = "Glue database in Snowflake"
@@ -37,184 +36,184 @@ NAMES: Final = (
     VOLUME, INTEGRATION, ROLE, OF_VOLUME, OF_INTEGRATION, POLICY, READS_BUCKET, READS_GLUE, NAMESPACE,
 )  # fmt: skip
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
-_STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
-_RUNNING: Final = "RUNNING"
-_AGAIN: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
-_OTHER: Final = (
+_REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_REPLACED: Final = (
     "Somebody changed or replaced it. DROP it in Snowflake, then run `lakeferry deploy --repair`, which creates it as it was"
 )
-_FOLLOWS: Final = "Snowflake notices within minutes"
-T = TypeVar("T")
-
+_RECOVERY: Final = "Snowflake notices within minutes"
 _REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
+T = TypeVar("T")
 
 
 @attrs.frozen
-class Hops:
-    """`vendor` is None where Snowflake doesn't let us in."""
+class _Chain:
+    """`bucket` and `database` are what Snowflake reads: Tableflow's bucket and the Glue database of the cluster's id."""
 
-    here: Ground
-    vendor: Snowflake | None
-    part: Part
+    ctx: Ground
+    outputs: StackOutputs
     bucket: str
     database: str
 
-    def name(self, kind: str) -> str:
-        return sql.plain_name(self.part.named(kind))
+    @property
+    def volume(self) -> str:
+        return sql.plain_name(self.outputs.object_name("snowflake_external_volume"))
+
+    @property
+    def integration(self) -> str:
+        return sql.plain_name(self.outputs.object_name("snowflake_catalog_integration"))
 
 
-def look(here: Ground) -> list[Check]:
+def look(ctx: Ground) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
-    names = (*NAMES, *map(_of_table, shown(here)))
-    if not here.deployment.uses_snowflake:
-        return GROUP.all_none(names, "not asked: the deployment file wants nothing in Snowflake")
-    found = [parts.read(here, name) for name in ("snowflake", "data", "confluent")]
-    for each in found:
-        if isinstance(each, str):
-            return GROUP.all_none(names, f"not deployed: {each}")
-    own, data, confluent = (each for each in found if isinstance(each, Part))
-    vendor = asking.found(GROUP, VOLUME, lambda: _entered(here))
-    bucket, database = data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
-    hops = Hops(here, None if isinstance(vendor, Check) else vendor, own, bucket, database)
-    reasons = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,)}
-    seen = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(here)))
-    checks = _shut_out(hops, vendor) if isinstance(vendor, Check) else _all(hops, vendor)
-    return followed(checks, {**reasons, **dict.fromkeys(seen, ())}, _FOLLOWS)
+    tables = _tables(ctx)
+    names = (*NAMES, *map(_table_check, tables))
+    if not ctx.deployment.uses_snowflake:
+        return GROUP.skip_all(names, "not asked: the deployment file wants nothing in Snowflake")
+    parts = [stack_outputs.read(ctx, part) for part in ("snowflake", "data", "confluent")]
+    for part in parts:
+        if isinstance(part, str):
+            return GROUP.skip_all(names, f"not deployed: {part}")
+    own, data, confluent = (part for part in parts if isinstance(part, StackOutputs))
+    chain = _Chain(ctx, own, data["TableflowBucketName"], confluent["KafkaClusterId"])
+    vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
+    checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _all(chain, vendor)
+    in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, tables))
+    causes = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,), **dict.fromkeys(in_snowflake, ())}
+    return mark_consequences(checks, causes, _RECOVERY)
 
 
-def shown(here: Ground) -> list[str]:
-    """The tables' own names in Snowflake."""
-    found = [topic.tableflow.snowflake_table for topic in here.deployment.tables_in_glue if topic.tableflow]
-    return [name.upper() for name in found if name]
+def _tables(ctx: Ground) -> list[str]:
+    """Return the tables' own names in Snowflake."""
+    names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
+    return [name.upper() for name in names if name]
 
 
-def _entered(here: Ground) -> Snowflake:
-    vendor = here.snowflake()
+def _table_check(name: str) -> str:
+    return f"table {name}"
+
+
+def _log_in(ctx: Ground) -> Snowflake:
+    vendor = ctx.snowflake()
     vendor.run(sql.Sql(_WHO))
     return vendor
 
 
-def _shut_out(hops: Hops, why: Check) -> list[Check]:
-    """What can be looked at from AWS alone."""
-    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_of_table, shown(hops.here)))
-    told = "not asked: Snowflake doesn't let us in"
-    return [why, GROUP.none(INTEGRATION, told), *_role(hops, None, None), *GROUP.all_none(rest, told)]
+def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
+    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not asked: there is no login"
+    return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
 
 
-def _all(hops: Hops, vendor: Snowflake) -> list[Check]:
-    volume, integration = hops.name("snowflake_external_volume"), hops.name("snowflake_catalog_integration")
-    storage = asking.found(GROUP, VOLUME, lambda: _described(lambda: trust.volume_side(vendor, volume)))
-    told = asking.found(GROUP, INTEGRATION, lambda: _described(lambda: trust.described_integration(vendor, integration)))
-    catalog = trust.integration_side(vendor, integration, told) if isinstance(told, dict) else None
+def _all(chain: _Chain, vendor: Snowflake) -> list[Check]:
+    volume, integration = chain.volume, chain.integration
+    storage = runner.attempt(GROUP, VOLUME, lambda: _if_exists(lambda: trust.volume_side(vendor, volume)))
+    description = runner.attempt(GROUP, INTEGRATION, lambda: _if_exists(lambda: trust.described_integration(vendor, integration)))
+    catalog = trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
     side = None if isinstance(storage, Check) else storage
     return [
-        storage if isinstance(storage, Check) else _volume(hops, volume, storage),
-        told if isinstance(told, Check) else _integration(hops, integration, catalog, told or {}),
-        *_role(hops, side, catalog),
-        _tried(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
-        _tried(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
-        _tried(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, hops.database)),
-        *(asking.tried(GROUP, _of_table(name), partial(_table, hops, vendor, name)) for name in shown(hops.here)),
+        storage if isinstance(storage, Check) else _volume(chain, storage),
+        description if isinstance(description, Check) else _integration(chain, catalog, description or {}),
+        *_role(chain, side, catalog),
+        _verified(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
+        _verified(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
+        _verified(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, chain.database)),
+        *(runner.attempt(GROUP, _table_check(name), partial(_table, chain, vendor, name)) for name in _tables(chain.ctx)),
     ]
 
 
-def _described(look: Callable[[], T]) -> T | None:
-    """None where there is no such object."""
+def _if_exists(read: Callable[[], T]) -> T | None:
     try:
-        return look()
+        return read()
     except NotFound:
         return None
 
 
-def _volume(hops: Hops, name: str, side: Side | None) -> Check:
+def _volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
-        return GROUP.fail(VOLUME, f"{name} is not there", _AGAIN)
-    wanted = {"leads to": f"s3://{hops.bucket}/", "comes by role": parts.role_arn(hops.here, "snowflake")}
-    seen = {"leads to": side.place, "comes by role": side.role_arn}
-    return _compared(VOLUME, side, seen, wanted) or _own_id(hops, VOLUME, "snowflake_external_volume", side)
+        return GROUP.fail(VOLUME, f"{chain.volume} is not there", _REPAIR)
+    wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake")}
+    actual = {"leads to": side.place, "assumes role": side.role_arn}
+    return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
 
 
-def _integration(hops: Hops, name: str, side: Side | None, told: dict[str, str]) -> Check:
+def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
     if side is None:
-        return GROUP.fail(INTEGRATION, f"{name} is not there", _AGAIN)
-    region = _REGION.search(told.get("REST_CONFIG", ""))
+        return GROUP.fail(INTEGRATION, f"{chain.integration} is not there", _REPAIR)
+    region = _REGION.search(description.get("REST_CONFIG", ""))
     wanted = {
-        "comes by role": parts.role_arn(hops.here, "snowflake"),
-        "asks Glue in": hops.here.region,
-        "shows namespace": hops.database,
+        "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake"),
+        "asks Glue in": chain.ctx.region,
+        "shows namespace": chain.database,
         "is enabled": "true",
     }
-    seen = {
-        "comes by role": side.role_arn,
+    actual = {
+        "assumes role": side.role_arn,
         "asks Glue in": region[1] if region else "",
-        "shows namespace": told.get("CATALOG_NAMESPACE", ""),
-        "is enabled": told.get("ENABLED", "").lower(),
+        "shows namespace": description.get("CATALOG_NAMESPACE", ""),
+        "is enabled": description.get("ENABLED", "").lower(),
     }
-    return _compared(INTEGRATION, side, seen, wanted) or _own_id(hops, INTEGRATION, "snowflake_catalog_integration", side)
+    return _compared(INTEGRATION, side, actual, wanted) or _external_id(chain, INTEGRATION, "snowflake_catalog_integration", side)
 
 
-def _compared(name: str, side: Side, seen: dict[str, str], wanted: dict[str, str]) -> Check | None:
-    """None where nothing differs."""
+def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
+    """Return the failed check of the first difference, None where nothing differs."""
     for what, value in wanted.items():
-        if seen[what] != value:
-            return GROUP.fail(name, f"{side.what} {what} {seen[what] or '(none)'}", _OTHER, value)
+        if actual[what] != value:
+            return GROUP.fail(name, f"{side.what} {what} {actual[what] or '(none)'}", _REPLACED, value)
     return None
 
 
-def _own_id(hops: Hops, name: str, kind: str, side: Side) -> Check:
-    """We choose external ids: another one shows that somebody made the object anew. Not every release tells it."""
-    wanted = sql.external_id_of(hops.part.origin(kind))
+def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
+    """We choose external ids: another one shows that somebody replaced the object. Not every release reports it."""
+    wanted = sql.external_id_of(chain.outputs.resource_uid(kind))
     if side.external_id not in ("", wanted):
-        told = f"{side.what} says external id {side.external_id}: somebody made it anew"
-        return GROUP.fail(name, told, _OTHER, f"{wanted}, which the role asks for")
-    known = side.what.rpartition(" ")[2]
-    return GROUP.ok(name, f"{known} comes as {side.principal} with external id {side.external_id or wanted}")
+        replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
+        return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
+    object_name = side.what.rpartition(" ")[2]
+    return GROUP.ok(name, f"{object_name} comes as {side.principal} with external id {side.external_id or wanted}")
 
 
-def _role(hops: Hops, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Where a side doesn't tell its external id, ours is what the role must ask for."""
-    restore = roles.restored(hops.here, "snowflake")
-    there, role = roles.there(hops.here, GROUP, parts.role_name(hops.here, "snowflake"), restore)
+def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
+    """Where a side doesn't report its external id, ours is what the role must ask for."""
+    ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
+    check, role = iam.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "snowflake"), restore)
     if role is None:
-        return [there, *GROUP.all_none((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
-    sides = {OF_VOLUME: (storage, "snowflake_external_volume"), OF_INTEGRATION: (catalog, "snowflake_catalog_integration")}
-    trusts = [_trusts(hops, name, role, side, kind) for name, (side, kind) in sides.items()]
-    needs = glue_hops.needs(hops.here, contract.SNOWFLAKE_NEEDS, hops.bucket, hops.database)
-    return [there, *trusts, asking.tried(GROUP, POLICY, lambda: roles.may(hops.here, GROUP, role, needs, restore))]
+        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
+    needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
+    return [
+        check,
+        _trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
+        _trust(chain, OF_INTEGRATION, role, catalog, "snowflake_catalog_integration"),
+        runner.attempt(GROUP, POLICY, lambda: iam.check_permissions(ctx, GROUP, role, needs, restore)),
+    ]
 
 
-def _trusts(hops: Hops, name: str, role: Role, side: Side | None, kind: str) -> Check:
+def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
-        return GROUP.none(name, "not asked: the other side isn't known")
-    external_id = side.external_id or sql.external_id_of(hops.part.origin(kind))
-    comer = Comer(name, "sts:AssumeRole", side.principal, external_id)
-    return roles.trusts(GROUP, role, comer, roles.restored(hops.here, "snowflake"))
+        return GROUP.skip(name, "not asked: the other side isn't known")
+    external_id = side.external_id or sql.external_id_of(chain.outputs.resource_uid(kind))
+    principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
+    return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
 
 
-def _tried(name: str, side: Side | None, attempt: Callable[[Side], None]) -> Check:
+def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
     if side is None:
-        return GROUP.none(name, "not asked: there is nothing to ask it of")
+        return GROUP.skip(name, "not asked: there is nothing to ask it of")
 
     def look() -> Check:
-        attempt(side)
+        verify(side)
         return GROUP.ok(name, side.place)
 
-    return asking.tried(GROUP, name, look)
+    return runner.attempt(GROUP, name, look)
 
 
-def _table(hops: Hops, vendor: Snowflake, name: str) -> Check:
-    """Whether it follows its source, as Snowflake tells it."""
-    label, path = _of_table(name), [*sql.split(hops.part.outputs.get("SchemaName", "")), name]
-    status, table = vendor.document(sql.statement(_STATUS, path=sql.reference(*path))), sql.dotted(path)
-    if not isinstance(status, dict):
+def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
+    """Whether Snowflake says that the table follows its source."""
+    check, path = _table_check(name), [*sql.split(chain.outputs["SchemaName"]), name]
+    refresh, table = read_auto_refresh(vendor, path), sql.dotted(path)
+    if not refresh.state:
         fix = f"Set it going: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
-        return GROUP.fail(label, f"{table} is frozen: AUTO_REFRESH is off", fix)
-    state, reason = status.get("executionState"), status.get("invalidExecutionStateReason") or "no reason given"
-    if state == _RUNNING:
-        return GROUP.ok(label, f"{table} follows its source")
-    fix = f"Mend that, then: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=FALSE; and TRUE again"
-    return GROUP.fail(label, f"{table} is {state}: {reason}", fix)
-
-
-def _of_table(name: str) -> str:
-    return f"table {name}"
+        return GROUP.fail(check, f"{table} is frozen: AUTO_REFRESH is off", fix)
+    if refresh.is_running:
+        return GROUP.ok(check, f"{table} follows its source")
+    fix = f"Fix that, then: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=FALSE; and TRUE again"
+    return GROUP.fail(check, f"{table} is {refresh.state}: {refresh.reason}", fix)

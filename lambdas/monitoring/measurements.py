@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -180,6 +180,27 @@ class KafkaTopics:
 
 
 @attrs.frozen
+class AutoRefresh:
+    """What Snowflake reports of a table's automatic refresh. `state` is "" where it is off."""
+
+    state: str
+    reason: str
+    last_snapshot: object
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == _RUNNING
+
+
+def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
+    """Raises LakeferryError."""
+    status = vendor.document(sql.statement(_STATUS, table=sql.reference(*path)))
+    document: Mapping[str, Any] = status if isinstance(status, dict) else {}
+    reason = document.get("invalidExecutionStateReason") or "no reason given"
+    return AutoRefresh(str(document.get("executionState") or ""), str(reason), document.get("lastSnapshotTime"))
+
+
+@attrs.frozen
 class SnowflakeTables:
     """Tables in Snowflake, seen as their readers see them. No warehouse works for this."""
 
@@ -188,15 +209,10 @@ class SnowflakeTables:
 
     def age(self, table: str) -> float:
         """In hours, of the snapshot that is shown."""
-        reference = sql.reference(*sql.split(table))
-        status = self.connect().document(sql.statement(_STATUS, table=reference))
-        told: Mapping[str, Any] = status if isinstance(status, dict) else {}
-        if told.get("executionState") != _RUNNING:
-            reason = told.get("invalidExecutionStateReason") or "it gives no reason"
-            raise LakeferryError(
-                monitoring_errors.NOT_REFRESHING, f"{table} is {told.get('executionState') or 'frozen'}: {reason}"
-            )
-        instant = _seconds(told.get("lastSnapshotTime"))
+        refresh = read_auto_refresh(self.connect(), sql.split(table))
+        if not refresh.is_running:
+            raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}")
+        instant = _seconds(refresh.last_snapshot)
         if instant is None:
             raise LakeferryError(monitoring_errors.NO_COMMIT, f"{table} in Snowflake")
         return (self.now() - instant) / HOUR

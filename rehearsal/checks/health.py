@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lakeferry import health as doctor
-from lakeferry.health import Check, Result
+from lakeferry.health import doctor, runner
+from lakeferry.health.model import Check, Result
 from lakeferry.inventory import stacks
 from lambdas import contract
 from rehearsal.check import Proof, require
@@ -40,7 +40,7 @@ def names_what_is_broken(stage: Stage) -> list[Proof]:
 
 
 def _look(stage: Stage) -> list[Check]:
-    return doctor.run(doctor.probes(stage.here))
+    return runner.run(doctor.probes(stage.here))
 
 
 @contextmanager

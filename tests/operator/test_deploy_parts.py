@@ -20,8 +20,7 @@ from lakeferry.deploy import failure_causes as causes
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.health import aws, drift
-from lakeferry.health import render as telling
+from lakeferry.health import aws, drift, status
 from lakeferry.inventory import CONFLUENT
 from lakeferry.plan import build as taking
 from lakeferry.plan.difference import Action
@@ -195,22 +194,22 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
 
 def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
-    assert [one for one in drift.look_at(here) if one.how in ("MODIFIED", "DELETED")] == []
+    assert [one for one in drift.detect(here) if one.how in ("MODIFIED", "DELETED")] == []
     (queue,) = deployed.physical(here, deployed.part(here, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
-    (found,) = [one for one in drift.look_at(here) if one.how == "MODIFIED"]
+    (found,) = [one for one in drift.detect(here) if one.how == "MODIFIED"]
     assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")
-    assert "VisibilityTimeout" in found.told
+    assert "VisibilityTimeout" in found.detail
 
 
 def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
+    (found,) = [one for one in drift.detect(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    telling.show_drift(Voice(), [found])
+    status.show_drift(Voice(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
-    assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []
+    assert [one for one in drift.detect(here) if one.world == "Snowflake"] == []
 
 
 def _generation():

@@ -14,12 +14,10 @@ from deployments.model import Snowflake
 from lakeferry.cli import doctor_commands
 from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.deployment.node import Node, NoNode
-from lakeferry.health import Check, Result, deployment_file, glue_hops, snowflake, tools
-from lakeferry.health import trust as roles
-from lakeferry.health import runner as asking
-from lakeferry.health.model import Group, followed
-from lakeferry.health.trust import Comer, Role
+from lakeferry.health import runner, snowflake, storage, tools, trust
+from lakeferry.health.model import Check, Group, Result, mark_consequences
 from lakeferry.health.runner import Probe
+from lakeferry.health.trust import Principal, Role
 from lakeferry.local.java import FoundJava
 from lambdas import contract
 
@@ -36,14 +34,14 @@ def test_all_are_asked_at_once_and_told_in_order():
         barrier.wait()
         return [G.ok(name, "well")]
 
-    found = asking.run([Probe(G, name, lambda name=name: look(name)) for name in "cab"])
+    found = runner.run([Probe(G, name, lambda name=name: look(name)) for name in "cab"])
     assert [check.name for check in found] == ["c", "a", "b"]
 
 
 def test_one_that_hangs_is_told_and_stops_no_other():
     never = threading.Event()
     probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
-    hangs, answers = asking.run(probes, patience=0.2)
+    hangs, answers = runner.run(probes, patience=0.2)
     never.set()
     assert (hangs.result, hangs.name, "no answer" in hangs.found) == (Result.FAIL, "hangs", True)
     assert answers.result is Result.OK
@@ -57,7 +55,7 @@ def test_one_that_raises_is_told_and_stops_no_other():
         raise CommandFailed("NO-CDK", "there is none", "Get one")
 
     probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
-    mistake, refusal, well = asking.run(probes)
+    mistake, refusal, well = runner.run(probes)
     assert (mistake.result, "UNEXPECTED" in mistake.found, bool(mistake.fix)) == (Result.FAIL, True, True)
     assert (refusal.found, refusal.fix) == ("NO-CDK: there is none", "Get one")
     assert well.result is Result.OK
@@ -65,15 +63,15 @@ def test_one_that_raises_is_told_and_stops_no_other():
 
 def test_what_only_shows_an_earlier_trouble_is_told_to_follow_it():
     chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
-    told = followed(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
+    told = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
     assert [check.follows for check in told] == ["", "", "b", "", "d"]
-    assert told[2].fix == "Mend “b” first. Then look again"
+    assert told[2].fix == "Caused by “b”: fix that first. Then look again"
     assert [check.name for check in told if check.is_root] == ["b", "d"]
 
 
 def test_nothing_follows_where_nothing_is_wrong_before():
-    chain = [G.ok("a", ""), G.warn("b", ""), G.none("c"), G.fail("d", "", "mend d")]
-    assert followed(chain, {"d": ()}, "") == chain
+    chain = [G.ok("a", ""), G.warn("b", ""), G.skip("c"), G.fail("d", "", "mend d")]
+    assert mark_consequences(chain, {"d": ()}, "") == chain
 
 
 @pytest.mark.parametrize(("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)])
@@ -129,7 +127,7 @@ def test_without_node_the_command_line_is_not_asked_for(root):
         raise NoNode("there is no Node on this machine")
 
     node, cli = tools.with_node(none, root)
-    assert (node.result, cli.result) == (Result.FAIL, Result.NONE)
+    assert (node.result, cli.result) == (Result.FAIL, Result.SKIPPED)
     assert "make setup" in node.fix
 
 
@@ -175,7 +173,7 @@ def test_fields_with_capitals_are_told(tmp_path, field, result):
     (tmp_path / "topics").mkdir()
     schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
-    found = deployment_file.names(check.parse(FILE, name="test.toml", root=tmp_path))
+    found = tools.field_names(check.parse(FILE, name="test.toml", root=tmp_path))
     assert found.result is result
     assert (f"orders.{field}" in found.found) == (result is Result.WARN)
 
@@ -205,7 +203,7 @@ def statement(**changed):
     ],
 )
 def test_a_trust_is_compared_by_value(statements, told):
-    found = roles.trusts(G, Role(ARN, statements), Comer("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
+    found = trust.check_trust(G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
     assert found.result is (Result.FAIL if told else Result.OK)
     if told:
         assert told in found.found
@@ -214,10 +212,10 @@ def test_a_trust_is_compared_by_value(statements, told):
 
 
 def test_tags_carry_no_external_id():
-    tags = Comer("tags", "sts:TagSession", CONFLUENT)
+    tags = Principal("tags", "sts:TagSession", CONFLUENT)
     allowed = {"Effect": "Allow", "Principal": {"AWS": CONFLUENT}, "Action": "sts:TagSession"}
-    assert roles.trusts(G, Role(ARN, [allowed]), tags, "").result is Result.OK
-    assert roles.trusts(G, Role(ARN, [statement()]), tags, "").result is Result.FAIL
+    assert trust.check_trust(G, Role(ARN, [allowed]), tags, "").result is Result.OK
+    assert trust.check_trust(G, Role(ARN, [statement()]), tags, "").result is Result.FAIL
 
 
 @pytest.mark.parametrize(
@@ -231,7 +229,7 @@ def test_tags_carry_no_external_id():
     ],
 )
 def test_files_of_tables_are_told_from_others(key, is_ours):
-    assert glue_hops.is_of_table(key) is is_ours
+    assert storage.is_of_table(key) is is_ours
 
 
 WANTED = Snowflake(account="a-b", key_secret="deployer")
@@ -281,8 +279,8 @@ CHECKS = [
     Check("tools", "Python", Result.OK, "3.11.9"),
     Check("AWS", "bootstrap", Result.FAIL, "version 5", "8 at least", "Run it again"),
     Check("AWS", "quota", Result.WARN, "10"),
-    Check("hops", "one", Result.NONE, "not deployed"),
-    Check("hops", "two", Result.NONE, "not deployed"),
+    Check("hops", "one", Result.SKIPPED, "not deployed"),
+    Check("hops", "two", Result.SKIPPED, "not deployed"),
     Check("more", "three", Result.FAIL, "no", follows="bootstrap"),
 ]
 
