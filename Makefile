@@ -41,6 +41,7 @@ lint: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest tests/infra
 
 synth: setup

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.cli.output import Voice
+from lakeferry.output import Output
 from rehearsal import campaign, run
 
 RESULT: Final = Path(__file__).parent / "results" / "nemesis.md"
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         RESULT.write_text(page(merged([json.loads(file.read_text(encoding="utf-8")) for file in given.of])), encoding="utf-8")
         return 0
     seeds = range(given.first, given.first + given.seeds)
-    document = run.under_faults(Voice(), "dev", seeds, out=given.out)
+    document = run.under_faults(Output(), "dev", seeds, out=given.out)
     RESULT.write_text(page(document), encoding="utf-8")
     return 0
 

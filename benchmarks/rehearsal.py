@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.cli.output import Voice
+from lakeferry.output import Output
 from rehearsal import run
 
 RESULT: Final = Path(__file__).parent / "results" / "rehearsal.md"
@@ -18,7 +18,7 @@ GOALS: Final = {"the whole rehearsal": 240.0, "cdk deploy --all": 60.0}
 
 
 def main() -> int:
-    RESULT.write_text(page(run.told(Voice(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
+    RESULT.write_text(page(run.told(Output(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
     return 0
 
 

@@ -23,7 +23,9 @@ from lambdas.snowflake import errors as snowflake
 FILE: Final = Path(__file__).with_name("errors.toml")
 #: One page explains all errors; each code has an anchor there.
 PAGE: Final = "docs/reference/errors.md"
-FAILED: Final = 1
+#: Exit codes: done · failed · wrong input · not ready, this machine or something that `doctor` checks · there are changes
+#: (`plan --check`) · not yet, try later · stopped · blocked by a check.
+DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
 #: Parts of the product by their name in the file, in the order of the page.
 PARTS: Final = {
     "exports": "Exports",
@@ -74,6 +76,26 @@ class Reported:
 
     def __str__(self) -> str:
         return f"{self.entry.code}  {self.what}"
+
+
+class CommandFailed(Exception):
+    """Ends a command, with a message for people and the same in fields for programs.
+
+    The catalogue has the code, and with it the exit code. `hint` says what to do in this case, where that is more than the
+    catalogue's remedy. Raises UnknownCode.
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = "") -> None:
+        super().__init__(message)
+        known = entry(code)
+        self.exit_code = known.exit_code
+        self.page = known.page
+        self.code = code
+        self.message = message
+        self.why = why
+        self.hint = hint or plain(known.remedy)
+        self.details = details
+        self.trace = trace
 
 
 @functools.cache

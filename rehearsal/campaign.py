@@ -13,11 +13,12 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import Item, Verdict, destroy, stacks
+from lakeferry.output import Reporter
 from rehearsal import faults
-from rehearsal.check import NotProven, Tell, require
+from rehearsal.check import NotProven, require
 from rehearsal.checks import teardown, updates
 from rehearsal.faults import Injector
 from rehearsal.harness import Stage
@@ -58,11 +59,11 @@ class Life:
     before: Before
     steps: list[Step] = attrs.Factory(list)
 
-    def live(self, tell: Tell) -> None:
+    def live(self, report: Reporter) -> None:
         """Raises NotProven."""
         for name, cdk in (("deploy", self.before.deployed), ("update", self.before.updated)):
-            self._step(name, partial(cdk.deploy, tell), partial(self._again, cdk, tell))
-        self._step("destroy", partial(self.before.updated.destroy, tell), partial(self._destroy, tell))
+            self._step(name, partial(cdk.deploy, report), partial(self._again, cdk, report))
+        self._step("destroy", partial(self.before.updated.destroy, report), partial(self._destroy, report))
         teardown.nothing_left(self.stage)
 
     def _step(self, name: str, work: Callable[[], object], remedy: Callable[[], object]) -> None:
@@ -81,19 +82,19 @@ class Life:
         if name in self.before.expected:
             self._compare(name)
 
-    def _again(self, cdk: Cdk, tell: Tell) -> None:
+    def _again(self, cdk: Cdk, report: Reporter) -> None:
         """Run it again; where CloudFormation can't go on from what there is, destroy first."""
         if _stuck(self.stage):
-            self._destroy(tell)
-        cdk.deploy(tell)
+            self._destroy(report)
+        cdk.deploy(report)
 
-    def _destroy(self, tell: Tell) -> None:
-        here = self.stage.here
-        done = destroy.destroy(here, destroy.plan(here, inventory.take(here)), say=tell, tell=tell)
+    def _destroy(self, report: Reporter) -> None:
+        ctx = self.stage.ctx
+        done = destroy.destroy(ctx, destroy.plan(ctx, inventory.take(ctx)), say=report, report=report)
         teardown.require_nothing_left(done.items)
 
     def _compare(self, name: str) -> None:
-        found, expected = shape(inventory.take(self.stage.here)), self.before.expected[name]
+        found, expected = shape(inventory.take(self.stage.ctx)), self.before.expected[name]
         require(found == expected, f"seed {self.seed}, after {name}: too much {found - expected}, too little {expected - found}")
 
 
@@ -102,24 +103,24 @@ def shape(items: list[Item]) -> Shape:
     return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.KEPT)
 
 
-def baseline(stage: Stage, tell: Tell) -> Before:
+def baseline(stage: Stage, report: Reporter) -> Before:
     """From a life without faults, of the stage as it was synthesised."""
     before = Before(stage.cdk, updates.synth(stage, "changed", updates.changed(updates.original(stage))))
     injector = Injector(stage.worlds)
     for name, cdk in (("deploy", before.deployed), ("update", before.updated)):
         injector.count()
-        cdk.deploy(tell)
+        cdk.deploy(report)
         before.calls[name], _ = injector.stop()
-        before.expected[name] = shape(inventory.take(stage.here))
+        before.expected[name] = shape(inventory.take(stage.ctx))
     injector.count()
-    before.updated.destroy(tell)
+    before.updated.destroy(report)
     before.calls["destroy"], _ = injector.stop()
     teardown.nothing_left(stage)
     return before
 
 
 def _stuck(stage: Stage) -> bool:
-    standing = (stacks.one(stage.here, name, resources=False) for name in stage.here.stacks)
+    standing = (stacks.one(stage.ctx, name, resources=False) for name in stage.ctx.stacks)
     return any(stack and stack.status in _STUCK for stack in standing)
 
 

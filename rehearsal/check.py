@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -35,6 +34,3 @@ class Phase:
     seconds: float
     proofs: list[Proof]
     failure: str = ""
-
-
-Tell = Callable[[str], object]

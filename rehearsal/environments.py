@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import snowflake_admin
-from lakeferry.deployment.context import FUNCTIONS, Ground
+from lakeferry.deployment.context import FUNCTIONS, DeploymentContext
+from lakeferry.errors import CommandFailed
 from lambdas import contract
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.http import Session
@@ -102,19 +102,19 @@ def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapp
     }
 
 
-def require_embedded(here: Ground) -> None:
+def require_embedded(ctx: DeploymentContext) -> None:
     """Raises CommandFailed unless this is the embedded AWS: a rehearsal makes and destroys without asking."""
-    if here.account != settings.ACCOUNT:
-        told = f"AWS says that this is account {here.account}, and a rehearsal is for {settings.ACCOUNT} only"
+    if ctx.account != settings.ACCOUNT:
+        told = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
         raise CommandFailed("NOT-EMBEDDED", told)
 
 
-def prepare(here: Ground, worlds: Worlds) -> None:
+def prepare(ctx: DeploymentContext, worlds: Worlds) -> None:
     """What admins do once: the Cloud key, and Snowflake's deployer by the script of prepare-snowflake.md."""
-    secrets = here.client("secretsmanager")
+    secrets = ctx.client("secretsmanager")
     key = {"apiKey": worlds.confluent["cloud_api_key"], "apiSecret": worlds.confluent["cloud_api_secret"]}
-    _store(secrets, here.deployment.confluent.cloud_key_secret, key)
-    wanted = here.deployment.snowflake
+    _store(secrets, ctx.deployment.confluent.cloud_key_secret, key)
+    wanted = ctx.deployment.snowflake
     if wanted is None or not wanted.enabled:
         return
     pair = make_deployer(worlds)

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.clock import Deadline, SystemClock
 from rehearsal.check import NotProven
 from rehearsal.environments import Worlds
@@ -25,22 +25,22 @@ _LOOK_SECONDS: Final = 0.2
 class Stage:
     """`out` is where the files go that the rehearsal leaves."""
 
-    here: Ground
+    ctx: DeploymentContext
     worlds: Worlds
     cdk: Cdk
     out: Path
 
     def output(self, part: str, name: str) -> str:
         """Of a stack, by the part of its name. Raises NotProven where there is none."""
-        stack = f"{self.here.deployment.prefix}-{part}"
-        (described,) = self.here.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        stack = f"{self.ctx.deployment.prefix}-{part}"
+        (described,) = self.ctx.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
         for output in described.get("Outputs", []):
             if output["OutputKey"] == name:
                 return str(output["OutputValue"])
         raise NotProven(f"stack {stack} has no output {name}")
 
     def secret(self, secret_id: str, stage: str = "AWSCURRENT") -> dict[str, str]:
-        held = self.here.client("secretsmanager").get_secret_value(SecretId=secret_id, VersionStage=stage)
+        held = self.ctx.client("secretsmanager").get_secret_value(SecretId=secret_id, VersionStage=stage)
         fields: dict[str, str] = json.loads(held["SecretString"])
         return fields
 
@@ -50,11 +50,11 @@ class Stage:
         return found
 
     def objects(self, bucket: str, prefix: str) -> list[str]:
-        pages = self.here.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        pages = self.ctx.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         return [each["Key"] for page in pages for each in page.get("Contents", [])]
 
     def content(self, bucket: str, key: str) -> bytes:
-        body: bytes = self.here.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+        body: bytes = self.ctx.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
         return body
 
     def table(self, bucket: str, key: str) -> list[dict[str, str]]:

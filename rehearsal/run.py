@@ -14,20 +14,17 @@ from typing import Any, Final
 import attrs
 
 from deployments.check import Plan
-from lakeferry.cli.output import CommandFailed, Voice, command
-from lakeferry.deployment import context as ground
-from lakeferry.deployment.cdk_runs import CliFailed, templates_of
-from lakeferry.deployment.context import Ground
-from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.deployment.cdk import CliFailed, templates_of
+from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import stacks
-from lakeferry.local import bootstrap
-from lakeferry.local import target as world
+from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
+from lakeferry.output import Output, Reporter, program_name
 from lambdas.shared.errors import LakeferryError
-from rehearsal import campaign, report
-from rehearsal import environments as worlds
+from rehearsal import campaign, environments, report
 from rehearsal.campaign import Life
-from rehearsal.check import NotProven, Phase, Proof, Tell
+from rehearsal.check import NotProven, Phase, Proof
 from rehearsal.checks import exports, flow, health, readers, rotation, teardown, updates
 from rehearsal.checks.updates import Changes
 from rehearsal.environments import Worlds
@@ -37,14 +34,14 @@ from rehearsal.harness import Stage
 _LEAD_SECONDS: Final = 900
 #: What the proofs are about, beside `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
-Work = Callable[[Tell], list[Proof]]
+Work = Callable[[Reporter], list[Proof]]
 
 
 @attrs.define
 class Rehearsal:
     """`keep` leaves everything running after the last proof before the end."""
 
-    voice: Voice
+    output: Output
     out: Path
     keep: bool
     phases: list[Phase] = attrs.Factory(list)
@@ -60,25 +57,25 @@ class Rehearsal:
         started = time.monotonic()
         proofs: list[Proof] = []
         failure = ""
-        with self.voice.step(name) as tell:
+        with self.output.step(name) as tell:
             try:
                 proofs = work(tell)
             except (NotProven, CliFailed, LakeferryError, CommandFailed) as wrong:
                 failure = str(wrong)
         done = Phase(name, time.monotonic() - started, proofs, failure)
         self.phases.append(done)
-        self.voice.say(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
+        self.output.info(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
 
 
-def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
+def told(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     """Raises CommandFailed where something was not proven, with where the report is."""
     plan = _rehearsable(stage)
-    world.require_writable(out)
+    target.require_writable(out)
     try:
         bootstrap.prepare_flink()
     except (SetupFailed, OSError) as error:
         raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}") from None
-    rehearsal = Rehearsal(voice, out, keep)
+    rehearsal = Rehearsal(output, out, keep)
     started = time.monotonic()
     with opened(plan, out / "rehearsal") as on:
         rehearsal.phases.append(Phase("three empty worlds", time.monotonic() - started, []))
@@ -86,45 +83,47 @@ def told(voice: Voice, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     return _ended(rehearsal, time.monotonic() - started)
 
 
-def under_faults(voice: Voice, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
+def under_faults(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """One life a seed; what is known is written after each. Raises CommandFailed where one does not come through."""
     plan = _rehearsable(stage)
-    world.require_writable(out)
+    target.require_writable(out)
     lives: list[Life] = []
     document: dict[str, Any] = {}
     started = time.monotonic()
     with opened(plan, out / "rehearsal", flink=False) as on:
-        with voice.step("a life without faults") as tell:
+        with output.step("a life without faults") as tell:
             _prepared(on, tell)
             before = campaign.baseline(on, tell)
-        voice.say(f"✓ a life without faults{time.monotonic() - started:43.1f} s")
+        output.info(f"✓ a life without faults{time.monotonic() - started:43.1f} s")
         for seed in seeds:
-            lives.append(_lived(voice, Life(on, seed, before)))
+            lives.append(_lived(output, Life(on, seed, before)))
             document = campaign.written(lives, time.monotonic() - started, out)
     hits = ", ".join(f"{count} at {vendor}" for vendor, count in document["hits"].items())
-    voice.result(
+    output.print(
         f"{len(lives)} lives under faults: {hits} hit; {document['failed_first']} of {document['steps']} steps failed first,"
     )
-    voice.result(f"and came through when they were run again. Nothing is left over. Next: {world.relative(out / 'nemesis.json')}")
+    output.print(
+        f"and came through when they were run again. Nothing is left over. Next: {target.relative(out / 'nemesis.json')}"
+    )
     return document
 
 
-def _lived(voice: Voice, life: Life) -> Life:
-    with voice.step(f"seed {life.seed}") as tell:
+def _lived(output: Output, life: Life) -> Life:
+    with output.step(f"seed {life.seed}") as tell:
         try:
             life.live(tell)
         except (NotProven, CliFailed) as wrong:
-            hint = f"Look at the log of the command line; the same faults again: {command()} rehearse --nemesis {life.seed}"
+            hint = f"Look at the log of the command line; the same faults again: {program_name()} rehearse --nemesis {life.seed}"
             raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
     for step in life.steps:
         told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
-        voice.say(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
+        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
     return life
 
 
 def _rehearsable(stage: str) -> Plan:
     """Raises CommandFailed for another deployment than the one that the proofs are about, before anything is started."""
-    plan = plan_of(stage)
+    plan = load_deployment(stage)
     deployment = plan.deployment
     topics, contracts = [topic.name for topic in deployment.topics], [export.contract for export in deployment.exports]
     wrong = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
@@ -147,12 +146,12 @@ def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        worlds.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
-        world.in_environment(three.environment),
+        environments.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
+        target.in_environment(three.environment),
     ):
-        here = Ground(plan, ground.Addresses.read(three.environment))
-        with templates_of(here, folder / "cdk.log") as cdk:
-            yield Stage(here, three, cdk, folder)
+        ctx = DeploymentContext(plan, Addresses.read(three.environment))
+        with templates_of(ctx, folder / "cdk.log") as cdk:
+            yield Stage(ctx, three, cdk, folder)
 
 
 def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
@@ -192,17 +191,17 @@ def _prove(rehearsal: Rehearsal, on: Stage, changes: Changes) -> None:
     phase("an update that fails", lambda tell: updates.rolls_back(on, changes, tell))
 
 
-def _prepared(on: Stage, tell: Tell) -> list[Proof]:
-    worlds.require_embedded(on.here)
-    worlds.prepare(on.here, on.worlds)
+def _prepared(on: Stage, tell: Reporter) -> list[Proof]:
+    environments.require_embedded(on.ctx)
+    environments.prepare(on.ctx, on.worlds)
     on.cdk.synth(tell)
     on.cdk.bootstrap(tell)
     return []
 
 
-def _deployed(on: Stage, tell: Tell) -> list[Proof]:
+def _deployed(on: Stage, tell: Reporter) -> list[Proof]:
     on.cdk.deploy(tell)
-    made = {stack.name: len(stack.resources) for name in on.here.stacks if (stack := stacks.one(on.here, name))}
+    made = {stack.name: len(stack.resources) for name in on.ctx.stacks if (stack := stacks.one(on.ctx, name))}
     seen = f"{len(made)} stacks, {sum(made.values())} resources, IAM enforced"
     return [Proof("the real command line deploys the unmodified templates", seen, made)]
 
@@ -213,42 +212,42 @@ def _exported(on: Stage) -> list[Proof]:
 
 def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
     """Until the user stops it. What is said is no result: with --json it is wanted, too."""
-    voice, file = rehearsal.voice, rehearsal.out / "rehearsal" / "environment.sh"
+    output, file = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh"
     mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
     file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
     for name, address in opened.told().items():
-        voice.say(f"{name:22}{address}")
-    voice.say(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
+        output.info(f"{name:22}{address}")
+    output.info(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
     stands = datetime.fromtimestamp(opened.confluent_now(), UTC)
-    voice.say(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
-    voice.say(
-        f"Everything is running. In another terminal: source {world.relative(file)}, then for example {command()} inventory"
+    output.info(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
+    output.info(
+        f"Everything is running. In another terminal: source {target.relative(file)}, then for example {program_name()} inventory"
     )
     ends = (
         "ends it" if rehearsal.failed else "destroys everything and looks whether anything is left; a second one ends it at once"
     )
-    voice.say(f"Ctrl-C {ends}.")
+    output.info(f"Ctrl-C {ends}.")
     try:
         signal.pause()
     except KeyboardInterrupt:
-        voice.say("")
+        output.info("")
 
 
 def _ended(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     document = report.written(rehearsal.phases, seconds, rehearsal.out)
-    voice = rehearsal.voice
-    voice.result("")
-    voice.table(["proven", "seen"], [[proof.claim, proof.seen] for phase in rehearsal.phases for proof in phase.proofs])
-    voice.result("\nWhat a rehearsal can't prove:")
+    output = rehearsal.output
+    output.print("")
+    output.table(["proven", "seen"], [[proof.claim, proof.seen] for phase in rehearsal.phases for proof in phase.proofs])
+    output.print("\nWhat a rehearsal can't prove:")
     for each in report.NOT_PROVEN:
-        voice.result(f"  - {each}")
-    page = world.relative(rehearsal.out / "rehearsal.html")
+        output.print(f"  - {each}")
+    page = target.relative(rehearsal.out / "rehearsal.html")
     if rehearsal.failed:
         last = rehearsal.phases[-1]
-        hint = f"Look at {page} and {world.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
+        hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
         raise CommandFailed("NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
-    voice.result(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
-    voice.result(
-        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {command()} cost says what that costs."
+    output.print(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
+    output.print(
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} cost says what that costs."
     )
     return document

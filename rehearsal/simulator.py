@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from simulators import processes
 from simulators.processes import NotStarted
 

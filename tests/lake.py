@@ -23,7 +23,7 @@ from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
 from glue_jobs import arguments, export, runs
-from lakeferry.local.target import World
+from lakeferry.local.target import ExportTarget
 from simulators.aws.server import EmbeddedAws
 from simulators.kafka import Log, Record, Sent
 from simulators.tableflow import Place, Tableflow
@@ -51,7 +51,7 @@ class Lake:
     aws: EmbeddedAws
     spark: SparkSession
     folder: Path
-    world: World
+    world: ExportTarget
     flow: Tableflow
     s3: Any
     _logs: dict[str, Log] = attrs.field(factory=dict)
@@ -147,7 +147,7 @@ class Run:
 def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     """The environment must lead to `aws`."""
     number = next(_numbers)
-    world = World(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
+    world = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=world.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
     world = attrs.evolve(world, pseudonym_secret=f"pseudonyms-{number}", embedded=aws)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from lakeferry import output
 from lakeferry.__main__ import app
-from lakeferry.cli import output as console
 from tools.docs.commands import leaves
 
 
@@ -15,4 +15,4 @@ def leaf(words):
 
 
 def promised(words):
-    return {*console.DOCUMENT, *leaf(words).callback.declared.says}
+    return {*output.DOCUMENT, *leaf(words).callback.declared.json_keys}

@@ -115,14 +115,14 @@ class Invocations:
     `said` is where the log goes, and `answers` what was given back to CloudFormation or raised.
     """
 
-    def __init__(self, connect, clock=None, secrets=None, kinds=RESOURCE_TYPES, stage="test", said=None):
+    def __init__(self, connect, clock=None, secrets=None, types=RESOURCE_TYPES, stage="test", said=None):
         self.clock = clock or TurnedClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
         self.stacks = StacksAsTold()
         self.said, self.answers = said, []
         self._connect = connect
-        self._kinds = kinds
+        self._types = types
         self._deployment = Deployment("lakeferry", stage)
 
     def lifecycle(self):
@@ -136,11 +136,11 @@ class Invocations:
             vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),
             deadline=deadline,
             log=open_log(self.said),
-            kinds=self._kinds,
+            types=self._types,
         )
 
     def on_event(self, event):
-        return self._kept(lambda given: provider.on_event(given, self.clock.time(), self._kinds), event)
+        return self._kept(lambda given: provider.on_event(given, self.clock.time(), self._types), event)
 
     def is_complete(self, event):
         return self._kept(self.lifecycle().is_complete, event)

@@ -1,23 +1,47 @@
-"""The tree is what docs/explanation/architecture.md says, and each rule is seen to catch what breaks it."""
+"""The tree follows docs/contributing/architecture.md. For each rule, a test plants what breaks it and sees it reported."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
-import house_rules
 import pytest
+import repository_rules as rules
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "explanation" / "architecture.md"
-#: The page's words for packages whose import name is another, or that it names by their sort.
-WORDS = {
-    "jwt": "PyJWT",
-    "starlette": "web server",
-    "uvicorn": "web server",
-    "hypercorn": "web server",
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+LINTER = Path(sys.executable).with_name("lint-imports")
+#: For each contract of import-linter, by name, a module and the line that breaks it.
+VIOLATIONS = {
+    "The product knows neither the tools that build its documentation nor its simulators": (
+        "glue_jobs/runs.py",
+        "import simulators.events",
+    ),
+    "Simulators import nothing of what they stand in for": ("simulators/events.py", "from lambdas.shared import http"),
+    "Exports are pure: they ship in every asset": ("exports/windows.py", "import boto3"),
+    "Only the checks of what authors write need a parser of SQL or of Avro, which don't ship": (
+        "exports/contract.py",
+        "import sqlglot",
+    ),
+    "Deployment files know exports only": ("deployments/model.py", "import stacks.settings"),
+    "The job knows exports only": ("glue_jobs/store.py", "from lambdas.shared import clock"),
+    "What stacks know of the job is its contract": ("glue_jobs/contract.py", "import pyspark"),
+    "Stacks describe; they call nothing": ("stacks/data.py", "import boto3"),
+    "Stacks know lambdas by their contract and the properties of resource types, and the job by its contract": (
+        "stacks/data.py",
+        "from lambdas.rotation import steps",
+    ),
+    "Functions know no CDK, no Spark and no job": ("lambdas/rotation/steps.py", "import aws_cdk"),
+    "The two vendors' packages don't know each other": ("lambdas/snowflake/client.py", "from lambdas.confluent import crn"),
+    "The vendors' packages know shared code only, and never AWS": ("lambdas/confluent/client.py", "import exports.windows"),
+    "The vendors' packages don't import boto3": ("lambdas/confluent/client.py", "import boto3"),
+    "Layers of the functions": ("lambdas/shared/clock.py", "import lambdas.handlers.runtime"),
+    "No import cycles in the product": ("exports/windows.py", "import exports.contract"),
 }
-#: Packages that the page doesn't name: how models are written, CDK's own base, and what a function of Arrow's needs.
-UNNAMED = {"attrs", "cattrs", "constructs", "pandas", "*"}
 
 
 def plant(root: Path, path: str, text: str) -> None:
@@ -26,78 +50,56 @@ def plant(root: Path, path: str, text: str) -> None:
     file.write_text(text)
 
 
-def test_nobody_imports_what_the_table_forbids():
-    assert house_rules.wrong_imports(ROOT) == []
+def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [LINTER, "--no-cache", "--config", ROOT / "pyproject.toml"]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, env={"COLUMNS": "300", "NO_COLOR": "1"})
 
 
-def test_what_decides_rows_knows_no_clock_and_no_environment():
-    assert house_rules.clock_and_environment(ROOT) == []
+def test_imports_keep_their_contracts():
+    result = lint_imports(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+def test_each_broken_contract_is_reported(tmp_path):
+    for package in SETTINGS["root_packages"]:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=_not_python)
+    for path, line in VIOLATIONS.values():
+        file = tmp_path / path
+        file.write_text(file.read_text() + f"\n{line}\n")
+    result = lint_imports(tmp_path)
+    broken = re.findall(r"^(.*) BROKEN$", result.stdout, re.MULTILINE)
+    assert (result.returncode, sorted(broken)) == (1, sorted(VIOLATIONS)), result.stdout
+
+
+def _not_python(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if not name.endswith(".py") and not (Path(folder) / name).is_dir()]
+
+
+def test_modules_that_decide_rows_use_no_clock_and_no_environment():
+    assert [name for name in rules.ROW_MODULES if not (ROOT / name).exists()] == []
+    assert rules.clocks_in_row_modules(ROOT) == []
+
+
+def test_a_clock_and_an_environment_in_a_row_module_are_reported(tmp_path):
+    plant(tmp_path, "glue_jobs/rows.py", "from datetime import datetime; datetime.now()")
+    plant(tmp_path, "glue_jobs/delivery/csv.py", "import os; key = os.environ['KEY']")
+    assert len(rules.clocks_in_row_modules(tmp_path)) == 2
 
 
 def test_functions_and_files_are_short():
-    assert house_rules.too_long(ROOT) == []
+    assert rules.too_long(ROOT) == []
 
 
-def test_no_file_names_a_place_of_one_machine():
-    assert house_rules.places_of_a_machine(ROOT) == []
-
-
-def test_no_two_modules_of_the_tests_share_a_name():
-    assert house_rules.shared_names(ROOT) == []
-
-
-def test_a_shared_name_is_found(tmp_path):
-    for path in ("unit/test_topic.py", "vendors/test_topic.py", "unit/conftest.py", "vendors/conftest.py"):
-        plant(tmp_path, f"tests/{path}", "")
-    assert house_rules.shared_names(tmp_path) == ["tests/vendors/test_topic.py: named as tests/unit/test_topic.py"]
-
-
-def test_the_table_of_the_page_is_the_one_that_is_enforced():
-    rows = house_rules.table_of(PAGE)
-    assert set(rows) == {room.named for room in house_rules.ROOMS.values()}
-
-
-@pytest.mark.parametrize("place", sorted(set(house_rules.ROOMS) - {"app", "lambdas.handlers"}))
-def test_the_page_names_every_package_that_a_room_may_import(place):
-    room = house_rules.ROOMS[place]
-    row = house_rules.table_of(PAGE)[room.named]
-    assert [name for name in room.others - UNNAMED if WORDS.get(name, name) not in row] == []
-
-
-def test_forbidden_imports_are_found_wherever_they_hide(tmp_path):
-    forbidden = {
-        "app.py": "import lakeferry.local.demo",
-        "stacks/lake.py": "def run():\n    import boto3",
-        "stacks/constructs/bucket.py": "import importlib\nimportlib.import_module('glue_jobs.session')",
-        "exports/windows.py": "from glue_jobs.errors import BadInput",
-        "lambdas/snowflake/client.py": "try:\n    import boto3\nexcept ImportError:\n    pass",
-        "lambdas/unheard_of.py": "import json",
-        "glue_jobs/delivery/csv.py": "from ..store import connect\nimport stacks.assets",
-        "simulators/tableflow.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lambdas.shared import http",
-        "attic/old.py": "import json",
-    }
-    for path, text in forbidden.items():
-        plant(tmp_path, path, text + "\n")
-    plant(tmp_path, "stacks/network.py", "from glue_jobs import contract\nfrom .constructs import bucket\n")
-    plant(tmp_path, "out/made.py", "import aws_cdk\n")
-    assert sorted(one.partition(":")[0] for one in house_rules.wrong_imports(tmp_path)) == sorted(forbidden)
-
-
-def test_a_clock_and_an_environment_where_rows_are_decided_are_found(tmp_path):
-    plant(tmp_path, "glue_jobs/rows.py", "from datetime import datetime; datetime.now()")
-    plant(tmp_path, "glue_jobs/delivery/csv.py", "import os; key = os.environ['KEY']")
-    assert len(house_rules.clock_and_environment(tmp_path)) == 2
-
-
-def test_a_long_function_and_a_long_file_are_found(tmp_path):
-    body = "".join(f"    x{number} = {number}\n" for number in range(house_rules.FUNCTION_LINES))
+def test_a_long_function_and_a_long_file_are_reported(tmp_path):
+    body = "".join(f"    x{number} = {number}\n" for number in range(rules.FUNCTION_LINES))
     plant(tmp_path, "glue_jobs/long.py", f"class C:\n  async def f():\n{body}")
     plant(tmp_path, "glue_jobs/short.py", f"def f():\n{body}".rpartition("    x")[0])
-    plant(tmp_path, "glue_jobs/wide.py", "x = 1\n" * (house_rules.FILE_LINES + 1))
-    assert house_rules.too_long(tmp_path) == [
-        "glue_jobs/long.py:2: f has 51 lines",
-        f"glue_jobs/wide.py: {house_rules.FILE_LINES + 1} lines",
-    ]
+    plant(tmp_path, "glue_jobs/wide.py", "x = 1\n" * (rules.FILE_LINES + 1))
+    assert rules.too_long(tmp_path) == ["glue_jobs/long.py:2: f has 61 lines", "glue_jobs/wide.py: 401 lines"]
+
+
+def test_no_file_names_a_folder_of_one_machine_or_a_registry():
+    assert rules.machine_specific(ROOT) == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,16 @@ def test_a_long_function_and_a_long_file_are_found(tmp_path):
         ['"resolved": "https://registry.npm', 'js.org/aws-cdk"'],
     ],
 )
-def test_a_place_of_one_machine_is_found(tmp_path, parts):
+def test_a_folder_of_one_machine_and_a_registry_are_reported(tmp_path, parts):
     plant(tmp_path, "README.md", "https://example.com/work/item\n" + "".join(parts) + "\n")
-    found = house_rules.places_of_a_machine(tmp_path)
-    assert [place.split(":")[:2] for place in found] == [["README.md", "2"]]
+    assert [problem.split(":")[:2] for problem in rules.machine_specific(tmp_path)] == [["README.md", "2"]]
+
+
+def test_no_two_modules_of_the_tests_share_a_name():
+    assert rules.shared_names(ROOT) == []
+
+
+def test_a_shared_name_is_reported(tmp_path):
+    for path in ("unit/test_topic.py", "vendors/test_topic.py", "unit/conftest.py", "vendors/conftest.py"):
+        plant(tmp_path, f"tests/{path}", "")
+    assert rules.shared_names(tmp_path) == ["tests/vendors/test_topic.py: named as tests/unit/test_topic.py"]

@@ -22,12 +22,10 @@ from exports import contract as contracts
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
 from lakeferry import errors
-from lakeferry.cli import app as frame
-from lakeferry.deployment import context as ground
-from lakeferry.local import iceberg_catalog as tableflow_catalog
-from lakeferry.local import target as world
-from lakeferry.plan import cost
-from lakeferry.plan import render as telling
+from lakeferry.cli import app
+from lakeferry.deployment import context
+from lakeferry.local import iceberg_catalog, target
+from lakeferry.plan import cost, render
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
 from lambdas.shared.redaction import ApiKey, Secret
@@ -193,10 +191,10 @@ def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
-        *world._VARIABLES.values(),
-        tableflow_catalog.VARIABLE,
-        ground.FUNCTIONS,
-        frame.STAGE_VARIABLE,
+        *target._VARIABLES.values(),
+        iceberg_catalog.VARIABLE,
+        context.FUNCTIONS,
+        app.STAGE_VARIABLE,
         *OF_LAMBDAS,
     }
 
@@ -294,7 +292,7 @@ def test_readme_is_short_and_names_the_two_commands():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
 def test_what_a_day_costs_is_what_is_reckoned(page):
-    a_day = telling.a_day(cost.estimate(load_stage("dev")))
+    a_day = render.a_day(cost.estimate(load_stage("dev")))
     assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 

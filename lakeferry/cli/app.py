@@ -6,6 +6,8 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, NoReturn
 
 import attrs
@@ -14,8 +16,9 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError, NoSuchOpt
 from typer.core import TyperCommand, TyperGroup
 
 from lakeferry import __version__
-from lakeferry.cli.output import DONE, FAILED, NOT_SET_UP, STOPPED, WRONG_INPUT, CommandFailed, Voice, fail, told
+from lakeferry.errors import DONE, FAILED, NOT_SET_UP, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Output
 
 NAME: Final = "lakeferry"
 STAGE_VARIABLE: Final = "LAKEFERRY_STAGE"
@@ -31,14 +34,14 @@ WITHOUT_STAGE: Final = (
 #: What typer makes of Ctrl-C outside of a command's own work.
 _INTERRUPTED: Final = 130
 #: A command's own work: from the call and its own options to what its document says.
-Work = Callable[..., Mapping[str, Any]]
+CommandFunction = Callable[..., Mapping[str, Any]]
 
 
 @attrs.frozen
-class Call:
+class CommandContext:
     """What every command is given. `yes`: questions are answered with yes, or with their default."""
 
-    voice: Voice
+    output: Output
     stage: str
     yes: bool = False
 
@@ -79,7 +82,7 @@ class Group(TyperGroup):
         return _flags_without_type(super().get_params(ctx))
 
 
-def commands(name: str | None = None, about: str | None = None) -> typer.Typer:
+def command_group(name: str | None = None, about: str | None = None) -> typer.Typer:
     """A module's commands: below `name`, or at the top where there is none."""
     return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -91,7 +94,7 @@ class Declared:
     `without_stage` is what to do instead of giving a stage to a command that takes none.
     """
 
-    says: Mapping[str, str]
+    json_keys: Mapping[str, str]
     exits: tuple[int, ...]
     without_stage: str = "Leave it out: this command is the same for every stage"
 
@@ -100,29 +103,29 @@ def command(
     app: typer.Typer,
     name: str | None = None,
     *,
-    says: Mapping[str, str],
+    json_keys: Mapping[str, str],
     exits: tuple[int, ...] = (),
     stage: bool = False,
     yes: bool = False,
     without_stage: str = "",
-) -> Callable[[Work], Work]:
+) -> Callable[[CommandFunction], CommandFunction]:
     """Makes a function a command: `def words(call: Call, …) -> Mapping`.
 
     `says` explains each key of what it returns; `exits` are exit codes beside those that every command can end with;
     `stage` and `yes` are whether it takes these options; one that it does not take is refused, before it and after it.
     """
-    declared = Declared(says, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
+    declared = Declared(json_keys, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
 
-    def register(work: Work) -> Work:
+    def register(work: CommandFunction) -> CommandFunction:
         own = [one for one in inspect.signature(work, eval_str=True).parameters.values() if one.name != "call"]
         shared = [one for one in shared_options() if (one.name != "stage" or stage) and (one.name != "yes" or yes)]
 
         def run(**given: Any) -> None:
             context = given.pop("context")
             call = _call(context, {one.name: given.pop(one.name) for one in shared})
-            with told(call.voice):
+            with report_errors(call.output):
                 _refuse_unused(context, {one.name for one in shared}, declared)
-                call.voice.document(True, **work(call, **given))
+                call.output.document(True, **work(call, **given))
 
         context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         ordered = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *shared)]
@@ -161,14 +164,14 @@ def common(
     context.obj = {"stage": stage, "as_json": as_json, "quiet": quiet, "verbose": verbose, "no_color": no_color, "yes": yes}
 
 
-def _call(context: typer.Context, after: Mapping[str, Any]) -> Call:
+def _call(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
     """What stands after the command wins over what stands before it."""
     before = context.find_root().obj or {}
     said = {name: after.get(name) or before.get(name) for name in (*before, *after)}
-    voice = Voice(
+    output = Output(
         as_json=bool(said["as_json"]), quiet=bool(said["quiet"]), verbose=bool(said["verbose"]), color=not said["no_color"]
     )
-    return Call(voice, said.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(said.get("yes")))
+    return CommandContext(output, said.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(said.get("yes")))
 
 
 def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
@@ -179,6 +182,47 @@ def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) 
             path = context.command_path
             hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` asks nothing"
             raise CommandFailed("USAGE", f"`{path}` takes no --{name} before it", hint)
+
+
+def parse_time(option: str, text: str) -> datetime:
+    """Parse an instant that a user gives as an option. Raises CommandFailed."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise CommandFailed("AS-OF", f"{option} {text!r} is not a time with an offset")
+    return instant.astimezone(UTC)
+
+
+@contextmanager
+def report_errors(output: Output) -> Iterator[None]:
+    """Turn whatever ends a command into its message and exit code; a trace is shown only where it was asked for."""
+    try:
+        yield
+    except CommandFailed as failure:
+        fail(output, failure)
+    except (KeyboardInterrupt, typer.Abort):
+        fail(output, CommandFailed("STOPPED", "stopped before the end", "Run the command again"))
+    except (BrokenPipeError, typer.Exit):
+        raise  # typer ends quietly, also where whoever read our output has gone
+    except Exception as error:
+        from lakeferry import error_translation
+
+        fail(output, error_translation.as_failure(error))
+
+
+def fail(output: Output, failure: CommandFailed) -> NoReturn:
+    fields = {"code": failure.code, "message": failure.message, "why": failure.why, "hint": failure.hint, "docs": failure.page}
+    output.document(False, **fields, details=failure.details, exit_code=failure.exit_code)
+    output.err.print(f"{failure.code}  {failure.message}", style="bold", markup=False)
+    if failure.why:
+        output.err.print(f"  Likely cause: {failure.why}", markup=False)
+    output.err.print(f"→ {failure.hint}", markup=False)
+    output.err.print(f"  {failure.page}", markup=False)
+    if failure.trace:
+        output.debug(failure.trace)
+    sys.exit(failure.exit_code)
 
 
 class Root(Group):
@@ -193,20 +237,20 @@ class Root(Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        words = list(sys.argv[1:] if args is None else args)
+        argv = list(sys.argv[1:] if args is None else args)
         try:
-            code = super().main(words, NAME, complete_var, standalone_mode=False, **extra)
+            code = super().main(argv, NAME, complete_var, standalone_mode=False, **extra)
         except NoArgsIsHelpError as wrong:
             if wrong.message:  # empty where help was printed already, in boxes
                 wrong.show()
             sys.exit(WRONG_INPUT)
         except ClickException as wrong:
-            fail(_voice_of(words), _usage(wrong))
+            fail(_output_of(argv), _usage(wrong))
         except Exception:
-            with told(_voice_of(words)):
+            with report_errors(_output_of(argv)):
                 raise
         if code == _INTERRUPTED:
-            with told(_voice_of(words)):
+            with report_errors(_output_of(argv)):
                 raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else DONE)
 
@@ -221,14 +265,14 @@ def _usage(wrong: ClickException) -> CommandFailed:
     return CommandFailed("USAGE", wrong.format_message().rstrip("."), f"See `{path} --help`", details)
 
 
-def _voice_of(words: Sequence[str]) -> Voice:
+def _output_of(argv: Sequence[str]) -> Output:
     """From words that could not be understood."""
-    plain = list(_before_dashes(words))
-    return Voice(as_json="--json" in plain, color="--no-color" not in plain)
+    plain = list(_before_dashes(argv))
+    return Output(as_json="--json" in plain, color="--no-color" not in plain)
 
 
-def _before_dashes(words: Sequence[str]) -> Iterator[str]:
-    for word in words:
+def _before_dashes(argv: Sequence[str]) -> Iterator[str]:
+    for word in argv:
         if word == "--":
             return
         yield word

@@ -1,26 +1,26 @@
-"""The commands, one module each, in the order in which `lakeferry --help` shows them.
+"""The commands, one module for each command or group, in the order in which `lakeferry --help` shows them.
 
 To add one: write `lakeferry/cli/<name>.py` and name it in `ALL` below.
 
-    app: Final = frame.commands()                     # or frame.commands("group", "What its commands are about.")
+    app: Final = command_group()                      # or command_group("group", "What its commands are about.")
 
-    @frame.command(
+    @command(
         app,
-        says={"tables": "Each table's hops."},        # every key that it returns, with its meaning
-        exits=(LATER,),                               # beside those that every command has: frame.EXITS
+        json_keys={"tables": "Each table's hops."},   # every key that it returns, with its meaning
+        exits=(LATER,),                               # beside those that every command has: app.EXITS
         stage=True,                                   # it takes --stage; yes=True: it may ask, so it takes --yes
     )
-    def status(call: Call, *, drift: Annotated[bool, typer.Option("--drift", help="…")] = False) -> Mapping[str, Any]:
+    def status(call: CommandContext, *, drift: Annotated[bool, typer.Option("--drift", help="…")] = False) -> Mapping[str, Any]:
         \"\"\"The help's one sentence.\"\"\"
-        from lakeferry import states                  # what takes long to import is imported here
+        from lakeferry import health                  # what takes long to import is imported here
 
-        return states.told(call.voice, call.stage, drift=drift)
+        return {"tables": …}
 
-The function stays thin: a module `lakeferry/<something>.py` does the work and returns what the JSON document says. It speaks
-through `call.voice` (say, result, table, step, ask), and ends early with `console.CommandFailed(CODE, message, hint, details)`.
-Errors of lambdas, of jobs and of AWS may pass through as they are. Then, in the same change: the code with its title, cause,
-remedy and exit code in `lakeferry/errors.toml`, a row in tests/cli/test_every_command.py (and `assert document.keys() ==
-promised("status")` in the test that sees it succeed), and `python -m tools.docs`, which writes the pages.
+The module has the options and what people read; the packages beside `cli/` do the work. It writes through `call.output` (info,
+print, table, step, ask), and ends early with `errors.CommandFailed(CODE, message, hint, details)`. Errors of lambdas, of jobs and
+of AWS may pass through as they are. Then, in the same change: the code with its title, cause, remedy and exit code in
+`lakeferry/errors.toml`, a row in tests/cli/test_every_command.py (and `assert document.keys() == promised("status")` in the test
+that sees it succeed), and `python -m tools.docs`, which writes the pages.
 """
 
 from __future__ import annotations

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+import attrs
 
-app: Final = frame.commands()
+from lakeferry.cli.app import CommandContext, command, command_group
+
+if TYPE_CHECKING:
+    from lakeferry.plan.cost import Estimate
+
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "currency": "USD.",
         "month": "The sums, `low` and `high`.",
         "lines": "What is billed by the month: what, from, to, how it was reckoned, and by which prices.",
@@ -23,8 +27,34 @@ app: Final = frame.commands()
         "left_out": "What no sum holds.",
     },
 )
-def cost(call: Call) -> Mapping[str, Any]:
+def cost(call: CommandContext) -> Mapping[str, Any]:
     """What a deployment file costs a month, before anything is made: a range, rates by use, and what is left out."""
-    from lakeferry.cli import cost_commands  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deployment.context import load_deployment
+    from lakeferry.plan.cost import LEFT_OUT, estimate
 
-    return cost_commands.told(call.voice, call.stage)
+    output, loaded = call.output, load_deployment(call.stage)
+    estimated = estimate(loaded)
+    output.print(f"{loaded.deployment.prefix}, USD a month while it stands, at list prices:")
+    output.table(["what", "from", "to", "reckoned"], rows(estimated))
+    output.print("By use, in no sum above:")
+    output.table(["what", "from", "to"], rates(estimated))
+    output.print("Left out:")
+    for each in LEFT_OUT:
+        output.print(f"  - {each}")
+    days = sorted(price.as_of for price in estimated.used)
+    output.print(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its source.")
+    month = {"low": round(estimated.low, 2), "high": round(estimated.high, 2)}
+    return {"stage": call.stage, "currency": "USD", "month": month, **attrs.asdict(estimated), "left_out": list(LEFT_OUT)}
+
+
+def rows(estimated: Estimate) -> list[list[str]]:
+    lines = [[line.what, _usd(line.low), _usd(line.high), line.why] for line in estimated.lines]
+    return [*lines, ["all of these", _usd(estimated.low), _usd(estimated.high), ""]]
+
+
+def rates(estimated: Estimate) -> list[list[str]]:
+    return [[rate.what, _usd(rate.low), _usd(rate.high)] for rate in estimated.rates]
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.2f}"

@@ -6,25 +6,25 @@ from typing import Any
 
 import attrs
 
-from lakeferry.cli.output import Voice
-from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.deployment.context import load_deployment
+from lakeferry.output import Output
 from lakeferry.plan import cost
 from lakeferry.plan.cost import Estimate
 
 
-def told(voice: Voice, stage: str) -> dict[str, Any]:
+def told(output: Output, stage: str) -> dict[str, Any]:
     """Raises CommandFailed with every mistake of the file."""
-    plan = plan_of(stage)
+    plan = load_deployment(stage)
     found = cost.estimate(plan)
-    voice.result(f"{plan.deployment.prefix}, USD a month while it stands, at list prices:")
-    voice.table(["what", "from", "to", "reckoned"], rows(found))
-    voice.result("By use, in no sum above:")
-    voice.table(["what", "from", "to"], rates(found))
-    voice.result("Left out:")
+    output.print(f"{plan.deployment.prefix}, USD a month while it stands, at list prices:")
+    output.table(["what", "from", "to", "reckoned"], rows(found))
+    output.print("By use, in no sum above:")
+    output.table(["what", "from", "to"], rates(found))
+    output.print("Left out:")
     for each in cost.LEFT_OUT:
-        voice.result(f"  - {each}")
+        output.print(f"  - {each}")
     days = sorted(price.as_of for price in found.used)
-    voice.result(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its source.")
+    output.print(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its source.")
     sums = {"low": round(found.low, 2), "high": round(found.high, 2)}
     return {"stage": stage, "currency": "USD", "month": sums, **attrs.asdict(found), "left_out": list(cost.LEFT_OUT)}
 

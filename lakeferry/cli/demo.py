@@ -8,20 +8,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import KEPT_BACK, LATER
+from lakeferry.cli.app import CommandContext, command, command_group, parse_time
+from lakeferry.errors import KEPT_BACK, LATER
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
-    says={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
+    json_keys={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
     exits=(LATER, KEPT_BACK),
 )
 def demo(
-    call: Call,
+    call: CommandContext,
     *,
     events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, in the topic's shape.")] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
@@ -36,9 +35,8 @@ def demo(
     ] = "local[2]",
 ) -> Mapping[str, Any]:
     """Try it without any account: events become Iceberg tables, and the tables become files."""
-    from lakeferry.cli import instants  # noqa: PLC0415
-    from lakeferry.local import demo as demos  # noqa: PLC0415 - commands load what they need
+    from lakeferry.local import demo as demos
 
-    moment = instants.parse("--as-of", as_of) if as_of is not None else None
+    moment = parse_time("--as-of", as_of) if as_of is not None else None
     wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
-    return demos.demo(call.voice, wishes)
+    return demos.demo(call.output, wishes)

@@ -7,20 +7,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER
+from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.cli.plan import PLANNED
+from lakeferry.errors import LATER
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     yes=True,
     exits=(LATER,),
-    says={
+    json_keys={
         **PLANNED,
         "seconds": "How long it took.",
         "exists": "Outputs that people need: stack, name, what, value.",
@@ -28,13 +27,13 @@ app: Final = frame.commands()
     },
 )
 def deploy(
-    call: Call,
+    call: CommandContext,
     *,
     repair: Annotated[
         bool, typer.Option("--repair", help="Also create objects again that are missing at Confluent or Snowflake.")
     ] = False,
 ) -> Mapping[str, Any]:
     """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
-    from lakeferry.deploy import run as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deploy import run
 
-    return flow.told(call.voice, call.stage, yes=call.yes, repair=repair)
+    return run.told(call.output, call.stage, yes=call.yes, repair=repair)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import KEPT_BACK, LATER, CommandFailed
+from lakeferry.cli import inventory
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
+from lakeferry.output import Output
 
-app: Final = frame.commands()
+if TYPE_CHECKING:
+    from lakeferry.deployment.context import DeploymentContext
+    from lakeferry.inventory import Item
+    from lakeferry.inventory.destroy import Planned
+
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     yes=True,
     exits=(LATER, KEPT_BACK),
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "account": "The AWS account.",
         "region": "The AWS region.",
         "goes": "With --plan: what would go, in order, as `inventory` tells it.",
@@ -31,7 +38,7 @@ app: Final = frame.commands()
     },
 )
 def destroy(
-    call: Call,
+    call: CommandContext,
     *,
     plan: Annotated[bool, typer.Option("--plan", help="Only list what would go and what would stay, and why.")] = False,
     confirmed: Annotated[
@@ -44,9 +51,93 @@ def destroy(
     ] = None,
 ) -> Mapping[str, Any]:
     """Take a whole deployment down, in order, with what aborted deployments left, and look whether anything is left."""
-    from lakeferry.cli import destroy_commands  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deployment.context import open_context
 
     if call.yes:
         hint = "Name the stage: `lakeferry destroy --confirm STAGE`"
         raise CommandFailed("USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
-    return destroy_commands.told(call.voice, call.stage, confirmed=confirmed, plan_only=plan)
+    with open_context(call.stage) as ctx:
+        return run(call.output, ctx, confirmed=confirmed, plan_only=plan)
+
+
+def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_only: bool) -> dict[str, Any]:
+    """`confirmed` is the stage's name once more. Raises CommandFailed where nothing may be removed, or something is left."""
+    from lakeferry.inventory import destroy as core
+    from lakeferry.inventory import take
+
+    with output.step(f"Looking for what there is of {ctx.deployment.prefix}"):
+        planned = core.plan(ctx, take(ctx))
+    show(output, ctx, planned)
+    about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
+    if plan_only:
+        goes, stays = (inventory.documents(part) for part in (planned.goes, planned.stays))
+        return {**about, "goes": goes, "stays": stays, "stacks": {}, "removed": [], "items": []}
+    core.require_possible(ctx, planned)
+    _require_confirmed(output, ctx, confirmed)
+    try:
+        with output.step(f"Destroying {ctx.deployment.prefix}") as report:
+            done = core.destroy(ctx, planned, say=output.info, report=report)
+    except KeyboardInterrupt:
+        raise _stopped(ctx) from None
+    for reason in done.reasons:
+        output.print(f"  {reason}")
+    inventory.show(output, ctx, done.items)
+    left, removed = inventory.documents(done.items), inventory.documents(done.removed)
+    document = {**about, "goes": [], "stays": [], "stacks": done.seconds, "removed": removed, "items": left}
+    inventory.require_nothing_left(done.items, {**document, "reasons": done.reasons})
+    output.print(f"Nothing is left of {ctx.deployment.prefix} but what is listed above with its reason")
+    return document
+
+
+def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
+    """List everything by name, stack and kind: what isn't listed isn't removed."""
+    from lakeferry.inventory import ORPHAN, stacks
+
+    where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
+    goes = f"To delete, in this order, {len(planned.goes)} of {where}:"
+    output.print(goes if planned.goes else f"Nothing to delete of {where}")
+    for number, (owner, items) in enumerate(groupby(planned.goes, key=lambda item: item.whose), start=1):
+        output.print(f"{number}. {'in no stack' if owner == ORPHAN else f'stack {owner}'}")
+        for line in _counted(item for item in items if item.kind != stacks.KIND):
+            output.print(f"     {line}")
+    if planned.stays:
+        output.print("To stay:")
+        rows = [inventory.row(item) for item in planned.stays]
+        output.table(["world", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
+    if planned.differing:
+        does = "delete" if ctx.deployment.keeps_data else "keep"
+        output.warn(f'The stacks were deployed with on_destroy = "{does}"; deployments/{ctx.stage}.toml says otherwise')
+
+
+def _counted(items: Iterable[Item]) -> Iterator[str]:
+    """One line for each kind, with all names."""
+    for (world, kind), same in groupby(items, key=lambda item: (item.world, item.kind)):
+        names = [inventory.row(item)[2] for item in same]
+        yield f"{len(names)} {world} {kind}: {', '.join(names)}"
+
+
+def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | None) -> None:
+    if confirmed is None and output.can_prompt:
+        confirmed = output.ask(f"This can't be undone. Type the stage's name, {ctx.stage}, to destroy {ctx.deployment.prefix}")
+        if confirmed != ctx.stage:
+            raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
+    if confirmed != ctx.stage:
+        told = "no stage was named" if confirmed is None else f"{confirmed!r} is not the stage that would be destroyed"
+        hint = f"Name the stage: `lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}`; `--plan` lists what would go"
+        raise CommandFailed("NOT-CONFIRMED", told, hint)
+
+
+def _stopped(ctx: DeploymentContext) -> CommandFailed:
+    """Describe what goes on: CloudFormation continues a deletion that it was asked for."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from lakeferry.inventory import stacks
+
+    try:
+        under_way = [name for name in stacks.names(ctx) if (one := stacks.one(ctx, name, resources=False)) and one.is_under_way]
+        told = f"CloudFormation goes on deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
+    except (ClientError, BotoCoreError):
+        under_way, told = [], "whether CloudFormation goes on deleting is not known: AWS did not answer"
+    hint = f"`lakeferry inventory --stage {ctx.stage}` lists what is there; `lakeferry destroy --stage {ctx.stage}` continues"
+    message = f"stopped watching; {told}. What was deleted so far is gone"
+    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})

@@ -2,26 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+import attrs
 
-app: Final = frame.commands()
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output
+
+if TYPE_CHECKING:
+    from lakeferry.health.model import Check
+    from lakeferry.health.runner import Probe
+
+#: By the result of a check.
+_MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗", "none": "–"}
+_INDENT: Final = "      "
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "checks": "Each check: group, name, result (`ok`, `warn`, `fail`, or `none` where it can't be looked at yet), found, "
         "needed, fix, follows (the check whose trouble this one only shows).",
     },
 )
-def doctor(call: Call) -> Mapping[str, Any]:
+def doctor(call: CommandContext) -> Mapping[str, Any]:
     """Look at what stands in the way of a deployment, or broke in one: tools, keys, rights, and who trusts whom, hop by hop."""
-    from lakeferry.cli import doctor_commands  # noqa: PLC0415 - commands load what they need
+    checks = _checks(call.output, call.stage)
+    show(call.output, checks)
+    document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
+    require_well(checks, document)
+    return document
 
-    return doctor_commands.told(call.voice, call.stage)
+
+def _checks(output: Output, stage: str) -> list[Check]:
+    from lakeferry.deployment.context import open_context
+    from lakeferry.health import tools
+    from lakeferry.health.doctor import machine_probes, probes
+
+    try:
+        with open_context(stage) as ctx:
+            return _run(output, probes(ctx))
+    except CommandFailed as failure:
+        if failure.code != "DEPLOYMENT-FILE":
+            raise
+        return [*_run(output, machine_probes()), *tools.invalid_file(failure)]
+
+
+def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
+    from lakeferry.health.runner import run
+
+    with output.step("Looking at") as report:
+        return run(probes, report)
+
+
+def show(output: Output, checks: Sequence[Check]) -> None:
+    """Show each check: in one line what is well, and what isn't with what was found, what is needed and how to correct it."""
+    for group in dict.fromkeys(check.group for check in checks):
+        output.print(group)
+        for check in _short([each for each in checks if each.group == group]):
+            for line in lines(check, marks=output.out.is_terminal):
+                output.print(line)
+    counted = Counter(str(check.result) for check in checks)
+    output.print(f"{counted['ok']} ok, {counted['warn']} to look at, {counted['fail']} wrong")
+
+
+def _short(checks: list[Check]) -> list[Check]:
+    """Return one check for all of a group where none could be made, and all for the same reason."""
+    if len(checks) > 1 and {(check.result, check.found) for check in checks} == {("none", checks[0].found)}:
+        return [attrs.evolve(checks[0], name=f"{len(checks)} checks")]
+    return checks
+
+
+def lines(check: Check, *, marks: bool) -> list[str]:
+    mark = _MARKS[check.result] if marks else f"{check.result:<4}"
+    shown = [f"  {mark} {check.name}: {check.found}"]
+    if check.needed:
+        shown.append(f"{_INDENT}needed: {check.needed}")
+    if check.fix:
+        shown.append(f"{_INDENT}→ {check.fix}")
+    return shown
+
+
+def require_well(checks: Sequence[Check], document: Any) -> None:
+    """Raises CommandFailed with the checks to correct first."""
+    failed = [check for check in checks if check.result == "fail"]
+    if not failed:
+        return
+    roots = [check for check in failed if check.is_root]
+    names = ", ".join(f"{check.group}: {check.name}" for check in roots)
+    raise CommandFailed("DOCTOR", f"{len(roots)} to correct: {names}", roots[0].fix, document)

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry import errors
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CommandFailed, Voice, command
-from lakeferry.errors import Entry
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed, Entry
+from lakeferry.output import Output, program_name
 
-app: Final = frame.commands()
+app: Final = command_group()
 _CUTOFF: Final = 0.55
 _MOST_SIMILAR: Final = 4
 _MOST_NEAR: Final = 8
@@ -24,31 +23,31 @@ def _codes(incomplete: str) -> list[str]:
     return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
 
 
-@frame.command(app, says={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
+@command(app, json_keys={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
 def explain(
-    call: Call,
+    call: CommandContext,
     *,
     code: Annotated[str | None, typer.Argument(help="An error's code; all of them without it.", autocompletion=_codes)] = None,
 ) -> Mapping[str, Any]:
     """What an error is, why it comes, and what to do."""
     if code is None:
-        return {"errors": _all(call.voice)}
+        return {"errors": _all(call.output)}
     entry = _find(code)
-    call.voice.result(f"{entry.code}  {entry.title}")
-    call.voice.result(f"\nWhy          {errors.plain(entry.cause)}")
-    call.voice.result(f"What to do   {errors.plain(entry.remedy)}")
+    call.output.print(f"{entry.code}  {entry.title}")
+    call.output.print(f"\nWhy          {errors.plain(entry.cause)}")
+    call.output.print(f"What to do   {errors.plain(entry.remedy)}")
     if entry.ends_commands:
-        call.voice.result(f"Exit code    {entry.exit_code}")
-    call.voice.result(f"More         {entry.page}")
+        call.output.print(f"Exit code    {entry.exit_code}")
+    call.output.print(f"More         {entry.page}")
     return {"errors": [_document(entry)]}
 
 
-def _all(voice: Voice) -> list[dict[str, Any]]:
+def _all(output: Output) -> list[dict[str, Any]]:
     entries = errors.catalogue().values()
     for part, title in errors.PARTS.items():
-        voice.result(f"\n{title}")
-        voice.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
-    voice.result(f"\nNext: {command()} explain CODE")
+        output.print(f"\n{title}")
+        output.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
+    output.print(f"\nNext: {program_name()} explain CODE")
     return [_document(entry) for entry in entries]
 
 
@@ -58,7 +57,7 @@ def _find(code: str) -> Entry:
         return errors.entry(asked)
     except errors.UnknownCode:
         near = ", ".join(_near(asked, errors.catalogue()))
-        hint = f"Near it: {near}" if near else f"`{command()} explain` lists all"
+        hint = f"Near it: {near}" if near else f"`{program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import attrs
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import KEPT_BACK, LATER, CommandFailed
+from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
+from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import program_name
 
 #: Keys of the run's record, which docs/reference/run-record.md explains further.
 _RUN: Final = {
@@ -30,12 +33,12 @@ _RUN: Final = {
     "host": "The machine.",
     "pid": "The process.",
 }
-app: Final = frame.commands("export", "Run and check exports.")
+app: Final = command_group("export", "Run and check exports.")
 
 
-@frame.command(app, says=_RUN, exits=(LATER, KEPT_BACK), without_stage=frame.WITHOUT_STAGE)
+@command(app, json_keys=_RUN, exits=(LATER, KEPT_BACK), without_stage=WITHOUT_STAGE)
 def run(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[str, typer.Argument(help="A shipped export's name, or the path of yours.")],
     as_of: Annotated[str, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")],
@@ -51,38 +54,101 @@ def run(
     master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
 ) -> Mapping[str, Any]:
     """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
-    from lakeferry.cli import export_commands  # noqa: PLC0415 - commands load what they need
+    from lakeferry.local import export
+    from lakeferry.local.target import open_target, relative, require_writable
 
     if dry_run and out:
         raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
-    words = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
-    words += ["--accept-fewer-events", str(accept_fewer_events).lower()]
-    return export_commands.run(call.voice, words, out, master)
+    arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
+    arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
+    output = call.output
+    if out:
+        require_writable(out)
+    with open_target() as target, export.spark(output, master):
+        output.info(f"Working in {target.source}")
+        record = export.run(output, target, arguments, "export")
+        files = export.download(target, record, out) if out else []
+    if not record.windows:
+        output.print("No window needs anything: all that are closed are published, and none may still change.")
+    output.table(["export", "window", "state", "rows", "totals"], export.summary(record))
+    for line in export.left_out(record):
+        output.print(line)
+    for note in export.notes(record):
+        output.print(note)
+    if record.windows_left:
+        output.print(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
+    for file in files:
+        output.print(f"wrote {relative(file)}")
+    output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
+    if failure := export.trouble(record):
+        raise failure
+    return {"source": target.source, **attrs.asdict(record)}
 
 
-@frame.command(
+@command(
     app,
-    says={
+    json_keys={
         "name": "The contract's name.",
         "columns": "Names of its columns.",
         "personal": "Columns with personal data, and their treatment.",
     },
 )
 def check(
-    call: Call,
+    call: CommandContext,
     *,
     file: Annotated[Path, typer.Argument(help="The contract.")],
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic; else the shipped one.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract before anything runs: all mistakes at once, by key and line."""
-    from lakeferry.cli import export_commands  # noqa: PLC0415
+    from exports import check as checks
+    from exports import contract as contracts
+    from exports import topic_schema
+    from exports.toml_model import BadFile
 
-    return export_commands.check(call.voice, file, schema)
+    output = call.output
+    try:
+        topic = _topic(file) or contracts.load(str(file)).source.topic
+        contract = checks.check_file(file, topic_schema.load(schema or _shipped_schema(topic), topic))
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
+    except topic_schema.BadSchema as error:
+        hint = "Give the topic's Avro schema with --schema FILE"
+        raise CommandFailed("EXP-SCHEMA", str(error), hint) from None
+    treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
+    output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
+    output.print(f"Personal data: {', '.join(treated) or 'none'}.")
+    if contract.window.applies == "after_deduplication":
+        output.print("The window comes after deduplication: each run reads the whole table.")
+    own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
+    output.print(f"Next: {program_name()} demo --export {file}{own}")
+    return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
 
 
-@frame.command(app, "list", says={"exports": "Name, title and topic of each."})
-def listed(call: Call) -> Mapping[str, Any]:
+@command(app, "list", json_keys={"exports": "Name, title and topic of each."})
+def listed(call: CommandContext) -> Mapping[str, Any]:
     """The exports that ship with Lakeferry."""
-    from lakeferry.cli import export_commands  # noqa: PLC0415
+    from exports import contract as contracts
 
-    return export_commands.listed(call.voice)
+    shipped = [contracts.load(name) for name in contracts.shipped()]
+    rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in shipped]
+    call.output.table(["export", "title", "topic", "window", "grain"], rows)
+    return {"exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in shipped]}
+
+
+def _shipped_schema(topic: str) -> Path:
+    """Raises CommandFailed where none ships for this topic."""
+    shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    if topic not in shipped:
+        hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
+        raise CommandFailed("EXP-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+    return shipped[topic]
+
+
+def _topic(file: Path) -> str | None:
+    """Return the topic that a contract reads, if that much of the file can be read: then all mistakes are reported together."""
+    try:
+        topic = tomllib.loads(file.read_text(encoding="utf-8"))["source"]["topic"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return topic if isinstance(topic, str) else None

@@ -7,16 +7,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
+from lakeferry.cli.app import CommandContext, command, command_group
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "file": "The deployment file.",
         "written": "Whether it was written.",
         "diff": "What differs between the file before and the answers.",
@@ -27,7 +26,7 @@ app: Final = frame.commands()
     yes=True,
 )
 def init(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[str | None, typer.Option(help="What the deployment is called.")] = None,
     owner: Annotated[str | None, typer.Option(help="Whom to ask: a team or a role.")] = None,
@@ -42,11 +41,11 @@ def init(
     engineers: Annotated[str | None, typer.Option(help="Who gets alarms, with commas between them.")] = None,
 ) -> Mapping[str, Any]:
     """Write a stage's deployment file: a few questions with defaults, remembered for the next time."""
-    from lakeferry.init import run as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.init import run
 
     flags = {
         "name": name, "owner": owner, "region": region, "environment": environment, "environment_name": environment_name,
         "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone, "recipients": recipients,
         "engineers": engineers,
     }  # fmt: skip
-    return flow.init(call.voice, call.stage, flags, yes=call.yes)
+    return run.init(call.output, call.stage, flags, yes=call.yes)

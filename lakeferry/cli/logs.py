@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import attrs
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CommandFailed
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output, program_name
 
-app: Final = frame.commands()
+if TYPE_CHECKING:
+    from lakeferry.deployment.logs import Run
+
+_RUNS: Final = 1
+_LINES: Final = 100
+_FIRST: Final = ("level", "message")
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "name": "Of what the log is.",
         "names": "Without a name: what writes a log.",
         "runs": "The newest first: id, state, began, place, lines (at in seconds since 1970, stream, text). Of functions there "
@@ -26,7 +34,7 @@ app: Final = frame.commands()
     },
 )
 def logs(
-    call: Call,
+    call: CommandContext,
     *,
     name: Annotated[
         str | None,
@@ -37,8 +45,47 @@ def logs(
     ] = None,
 ) -> Mapping[str, Any]:
     """What the last run of an export wrote, or a function of the deployment. No secret is ever in it."""
-    from lakeferry.cli import log_commands  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deployment import logs as core
+    from lakeferry.deployment.context import open_context
 
     if last is not None and name is None:
         raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
-    return log_commands.told(call.voice, call.stage, name, last)
+    output, stage = call.output, call.stage
+    with open_context(stage) as ctx:
+        if name is None:
+            return _show_names(output, stage, core.sources(ctx))
+        with output.step(f"Reading the log of {name}"):
+            most = last or (_LINES if name in core.FUNCTIONS else _RUNS)
+            runs = core.of(ctx, name, most, everything=output.verbose)
+        for run in runs:
+            _show(output, name, run)
+        if not runs:
+            output.print(f"{name} has not run yet")
+        return {"stage": stage, "name": name, "names": [], "runs": [attrs.asdict(run) for run in runs]}
+
+
+def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
+    output.print("What writes a log: exports by their names, and functions by what they do")
+    for name in names:
+        output.print(f"  {program_name()} logs {name} --stage {stage}")
+    return {"stage": stage, "name": "", "names": names, "runs": []}
+
+
+def _show(output: Output, name: str, run: Run) -> None:
+    output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.place}")
+    for line in run.lines:
+        output.print(f"  {line.moment}  {_text(line.text)}")
+    if not run.lines:
+        output.print("  nothing was written")
+
+
+def _text(text: str) -> str:
+    """Lines of ours are JSON; people read the message first."""
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(fields, dict) or "message" not in fields:
+        return text
+    rest = " ".join(f"{name}={value}" for name, value in fields.items() if name not in _FIRST and value not in (None, ""))
+    return f"{fields.get('level', ''):<5} {fields['message']}  {rest}".rstrip()

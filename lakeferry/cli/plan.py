@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CHANGES
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CHANGES, CommandFailed
+from lakeferry.output import program_name
 
 #: What a plan says, also one that is carried out.
 PLANNED: Final = {
-    "stage": "Whose it is.",
+    "stage": "The deployment stage.",
     "account": "The AWS account.",
     "region": "The AWS region.",
     "changes": "Each resource that would change: stack, world (AWS, Confluent, Snowflake), what, logical_id, name, action, "
@@ -25,21 +25,36 @@ PLANNED: Final = {
     "phases": "Each stack's part: minutes from low to high, and seconds of the last time.",
     "cost": "What it costs a month while it stands: currency, low, high.",
 }
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     exits=(CHANGES,),
-    says=PLANNED,
+    json_keys=PLANNED,
 )
 def plan(
-    call: Call,
+    call: CommandContext,
     *,
     check: Annotated[bool, typer.Option("--check", help="End with exit code 4 where anything would change.")] = False,
 ) -> Mapping[str, Any]:
     """What deploying would make, change, replace and delete, in AWS, Confluent Cloud and Snowflake, with why. Changes nothing."""
-    from lakeferry.plan import run as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.deployment.cdk import templates_of
+    from lakeferry.deployment.context import open_context
+    from lakeferry.plan import build, render
 
-    return flow.told(call.voice, call.stage, check=check)
+    output = call.output
+    with open_context(call.stage) as ctx, templates_of(ctx) as cdk:
+        _ = ctx.account  # fail before synthesising where nobody is logged in
+        with output.step(f"Planning {ctx.deployment.prefix}") as report:
+            build.synthesize(cdk, report)
+            changes = build.build_plan(ctx, cdk, report)
+        render.show(output, changes)
+        document = {"stage": ctx.stage, **render.document(changes)}
+        if check and not changes.is_empty:
+            hint = f"Look at it, then `lakeferry deploy --stage {ctx.stage}`"
+            raise CommandFailed("PLAN-CHANGES", render.summary(changes), hint, document)
+        if not changes.is_empty:
+            output.print(f"Next: {program_name()} deploy --stage {ctx.stage}")
+        return document

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER
+from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.errors import LATER
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
 class Catalog(StrEnum):
@@ -22,36 +21,36 @@ class Catalog(StrEnum):
     TABLEFLOW = "tableflow"
 
 
-@frame.command(
+@command(
     app,
-    says={
+    json_keys={
         "source": "Which AWS or which of Tableflow's catalogs answered.",
         "columns": "Their names.",
         "rows": "A list of values each.",
     },
     exits=(LATER,),
-    without_stage=frame.WITHOUT_STAGE,
+    without_stage=WITHOUT_STAGE,
 )
 def query(
-    call: Call,
+    call: CommandContext,
     *,
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
     catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
     """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
-    from lakeferry.local import iceberg_catalog as tableflow_catalog  # noqa: PLC0415
-    from lakeferry.local import query as queries  # noqa: PLC0415 - commands load what they need
-    from lakeferry.local import target as world  # noqa: PLC0415
+    from lakeferry.local import iceberg_catalog
+    from lakeferry.local import query as core
+    from lakeferry.local.target import open_target
 
     if catalog is Catalog.TABLEFLOW:
-        key = tableflow_catalog.key()
+        key = iceberg_catalog.key()
         source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
-        call.voice.say(f"Asking {source}")
-        answer = queries.query_tableflow(sql, key)
+        call.output.info(f"Asking {source}")
+        answer = core.query_tableflow(sql, key)
     else:
-        with world.current() as here:
-            source = here.source
-            call.voice.say(f"Asking {source}")
-            answer = queries.query(here, sql)
-    queries.show(call.voice, answer)
+        with open_target() as target:
+            source = target.source
+            call.output.info(f"Asking {source}")
+            answer = core.query(target, sql)
+    core.show(call.output, answer)
     return {"source": source, "columns": answer.columns, "rows": answer.rows}

@@ -8,17 +8,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import CommandFailed
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
-    says={
+    json_keys={
         "proven": "Whether everything was.",
         "seconds": "How long it took.",
         "phases": "Name, seconds, proofs (claim, seen, numbers) and failure of each.",
@@ -31,7 +30,7 @@ app: Final = frame.commands()
     },
 )
 def rehearse(
-    call: Call,
+    call: CommandContext,
     *,
     keep: Annotated[bool, typer.Option("--keep", help="Leave everything running to look around, until Ctrl-C.")] = False,
     nemesis: Annotated[
@@ -40,11 +39,11 @@ def rehearse(
     out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out"),
 ) -> Mapping[str, Any]:
     """Deploy everything for real into stand-ins on this machine, prove that it works, destroy it, prove that nothing is left."""
-    from rehearsal import run  # noqa: PLC0415
+    from rehearsal import run
 
     if keep and nemesis is not None:
         message = "--keep leaves one deployment running, and --nemesis destroys its own"
         raise CommandFailed("USAGE", message, "Give one of them")
     if nemesis is not None:
-        return run.under_faults(call.voice, call.stage, [nemesis], out=out)
-    return run.told(call.voice, call.stage, out=out, keep=keep)
+        return run.under_faults(call.output, call.stage, [nemesis], out=out)
+    return run.told(call.output, call.stage, out=out, keep=keep)

@@ -7,20 +7,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER, CommandFailed
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import LATER, CommandFailed
 
-app: Final = frame.commands()
+app: Final = command_group()
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     yes=True,
     exits=(LATER,),
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "secrets": "With --check, each: secret, vendor, age_days, next_rotation (seconds since 1970), overdue_days, "
         "pending_days, place of the live key, keys at the vendor (id, place, since), and trouble where the vendor was not asked.",
         "rotated": "With --now and --revoke, each secret with the version that is current now, and seconds.",
@@ -28,7 +27,7 @@ app: Final = frame.commands()
     },
 )
 def rotate(
-    call: Call,
+    call: CommandContext,
     *,
     secret: Annotated[
         str | None, typer.Argument(help="A secret's name or its end, or confluent or snowflake; all without it.")
@@ -40,12 +39,12 @@ def rotate(
     ] = False,
 ) -> Mapping[str, Any]:
     """The keys that are replaced on schedule: how old each is, and replacing or revoking one by hand."""
-    from lakeferry.credentials import rotation as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.credentials import rotation
 
     if check + now + revoke > 1:
         raise CommandFailed("USAGE", "--check, --now and --revoke are three different things", "Give one of them")
     if now:
-        return flow.now(call.voice, call.stage, secret, yes=call.yes)
+        return rotation.now(call.output, call.stage, secret, yes=call.yes)
     if revoke:
-        return flow.revoke(call.voice, call.stage, secret, yes=call.yes)
-    return flow.check(call.voice, call.stage, secret)
+        return rotation.revoke(call.output, call.stage, secret, yes=call.yes)
+    return rotation.check(call.output, call.stage, secret)

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER, CommandFailed
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import LATER, CommandFailed
 
-app: Final = frame.commands("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
+app: Final = command_group("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
 
 
 class Vendor(StrEnum):
@@ -20,11 +19,11 @@ class Vendor(StrEnum):
     SNOWFLAKE = "snowflake"
 
 
-@frame.command(
+@command(
     app,
     "set",
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "vendor": "`confluent` or `snowflake`.",
         "key": "What may be told of it: id, scope, owner and roles, or fingerprint, user, account and state "
         "(`current`, or `waiting` for an admin).",
@@ -38,7 +37,7 @@ class Vendor(StrEnum):
     stage=True,
 )
 def set_(
-    call: Call,
+    call: CommandContext,
     *,
     vendor: Annotated[Vendor, typer.Argument(help="Whose key it is.")],
     key_id: Annotated[str | None, typer.Option(help="Confluent: the key's id, which is no secret.")] = None,
@@ -48,14 +47,14 @@ def set_(
     ] = False,
 ) -> Mapping[str, Any]:
     """Read a key from hidden prompts or standard input, prove it at the vendor, and keep it in Secrets Manager."""
-    from lakeferry.credentials import confluent, snowflake  # noqa: PLC0415
-    from lakeferry.deployment import context as ground  # noqa: PLC0415 - commands load what they need
+    from lakeferry.credentials import confluent, snowflake
+    from lakeferry.deployment.context import open_context
 
     _require_sense(vendor, of_confluent=bool(key_id or wait), of_snowflake=generate)
-    with ground.of(call.stage) as here:
+    with open_context(call.stage) as ctx:
         if vendor is Vendor.CONFLUENT:
-            return confluent.store(call.voice, here, key_id, wait)
-        return snowflake.generate(call.voice, here) if generate else snowflake.store(call.voice, here)
+            return confluent.store(call.output, ctx, key_id, wait)
+        return snowflake.generate(call.output, ctx) if generate else snowflake.store(call.output, ctx)
 
 
 def _require_sense(vendor: Vendor, *, of_confluent: bool, of_snowflake: bool) -> None:

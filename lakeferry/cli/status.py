@@ -8,12 +8,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.app import Call
-from lakeferry.cli.output import LATER, CommandFailed
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import LATER, CommandFailed
 
 _MINUTES: Final = 30
-app: Final = frame.commands()
+app: Final = command_group()
 
 
 class WaitFor(StrEnum):
@@ -21,12 +20,12 @@ class WaitFor(StrEnum):
     FIRST_EXPORT = "first-export"
 
 
-@frame.command(
+@command(
     app,
     stage=True,
     exits=(LATER,),
-    says={
-        "stage": "Whose it is.",
+    json_keys={
+        "stage": "The deployment stage.",
         "stacks": "CloudFormation's status of each.",
         "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, not asked), value "
         "(its age in hours), told, code.",
@@ -37,7 +36,7 @@ class WaitFor(StrEnum):
     },
 )
 def status(
-    call: Call,
+    call: CommandContext,
     *,
     wait_for: Annotated[
         WaitFor | None, typer.Option("--wait-for", help="First wait until a table can be read, or until an export has published.")
@@ -50,9 +49,9 @@ def status(
     ] = False,
 ) -> Mapping[str, Any]:
     """How fresh each table is at every hop, how old the keys are, what came of each export. It fails where something is wrong."""
-    from lakeferry.health import status as flow  # noqa: PLC0415 - commands load what they need
+    from lakeferry.health import status as flow
 
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
-    return flow.run(call.voice, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+    return flow.run(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

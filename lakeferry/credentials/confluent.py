@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed, Voice, command
-from lakeferry.credentials import prompt as reading
+from lakeferry.credentials import prompt
 from lakeferry.credentials import store as keeping
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output, program_name
 from lambdas.confluent import crn, secret_fields
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CONTROL_PLANE, Confluent, path, text
@@ -39,31 +40,31 @@ class Owner:
         return self.id.startswith("u-")
 
 
-def store(voice: Voice, here: Ground, key_id: str | None, wait: float) -> dict[str, Any]:
+def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Raises CommandFailed, and then stores nothing."""
-    key, name = reading.api_key(voice, key_id), here.deployment.confluent.cloud_key_secret
-    _ = here.account
-    owner = prove(voice, here, key, wait)
-    before = keeping.held(here, name)
-    kept = keeping.keep(here, name, _fields(key, owner, keeping.plain(before.fields) if before else {}))
-    voice.result(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role is listed'})")
+    key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
+    _ = ctx.account
+    owner = prove(output, ctx, key, wait)
+    before = keeping.held(ctx, name)
+    kept = keeping.keep(ctx, name, _fields(key, owner, keeping.plain(before.fields) if before else {}))
+    output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role is listed'})")
     if owner.is_person:
-        voice.result("It is a person's key, which dies with the person's account; a service account's doesn't.")
-    voice.result(kept.told())
-    following = "secrets set snowflake" if here.deployment.uses_snowflake else "doctor"
-    voice.result(f"Next: {command()} {following} --stage {here.stage}")
+        output.print("It is a person's key, which dies with the person's account; a service account's doesn't.")
+    output.print(kept.told())
+    following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
+    output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
     told = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
-    return {"stage": here.stage, "vendor": "confluent", "key": told, **kept.document(), "sql": ""}
+    return {"stage": ctx.stage, "vendor": "confluent", "key": told, **kept.document(), "sql": ""}
 
 
-def prove(voice: Voice, here: Ground, key: ApiKey, wait: float) -> Owner:
+def prove(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
     """By reading what Confluent knows of the key. A key that was made just now may take up to `wait` seconds to work."""
-    vendor = _client(here, key, wait)
+    vendor = _client(ctx, key, wait)
     try:
-        found = _found(voice, here, vendor, key, wait)
+        found = _found(output, ctx, vendor, key, wait)
         owner = Owner(text(found, "spec", "owner", "id"), _roles(vendor, text(found, "spec", "owner", "id")))
     except Denied as denied:
-        raise _scope("its owner may not read keys and roles", denied) if _may_not(denied) else _refused(here, key) from None
+        raise _scope("its owner may not read keys and roles", denied) if _may_not(denied) else _refused(ctx, key) from None
     except NotFound as missing:
         raise _scope("it can't see itself", missing) from None
     if not owner.is_person and _ADMIN not in owner.roles:
@@ -71,17 +72,17 @@ def prove(voice: Voice, here: Ground, key: ApiKey, wait: float) -> Owner:
     return owner
 
 
-def _found(voice: Voice, here: Ground, vendor: Confluent, key: ApiKey, wait: float) -> Any:
-    end = here.clock.time() + wait
-    with voice.step("asking Confluent about the key") as tell:
+def _found(output: Output, ctx: DeploymentContext, vendor: Confluent, key: ApiKey, wait: float) -> Any:
+    end = ctx.clock.time() + wait
+    with output.step("asking Confluent about the key") as report:
         while True:
             try:
                 return vendor.cloud.get(_KEYS + path(key.id))
             except Denied as denied:
-                if _may_not(denied) or here.clock.time() + _PAUSE > end:
+                if _may_not(denied) or ctx.clock.time() + _PAUSE > end:
                     raise
-            tell("not accepted yet; new keys take a while")
-            here.clock.sleep(_PAUSE)
+            report("not accepted yet; new keys take a while")
+            ctx.clock.sleep(_PAUSE)
 
 
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
@@ -90,12 +91,12 @@ def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
     return tuple(sorted({text(one, "role_name") for one in found if crn.same(text(one, "crn_pattern"), whole)}))
 
 
-def _refused(here: Ground, key: ApiKey) -> CommandFailed:
+def _refused(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
     """Confluent says the same of a wrong secret and of another service's key, so what else can tell is asked."""
-    if _is_tableflow(here, key):
+    if _is_tableflow(ctx, key):
         return _other_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
     told = f"Confluent doesn't accept API key {key.id}"
-    known = _known_to_the_stored_key(here, key)
+    known = _known_to_the_stored_key(ctx, key)
     if known is None:
         why = "It is a key of a cluster or a region and not a Cloud key, its id or secret is wrong, or it was made moments ago."
         hint = "Make one with `confluent api-key create --resource cloud`, or, if you just did, run this again with --wait 300"
@@ -109,8 +110,8 @@ def _refused(here: Ground, key: ApiKey) -> CommandFailed:
     return CommandFailed("SECRETS-REFUSED", f"{told}: it is a Cloud key, so its secret is wrong or it is too new", hint)
 
 
-def _is_tableflow(here: Ground, key: ApiKey) -> bool:
-    vendor = _client(here, key, 0)
+def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
+    vendor = _client(ctx, key, 0)
     try:
         vendor.tableflow(key).get("/tableflow/v1/regions")
     except LakeferryError:
@@ -118,13 +119,13 @@ def _is_tableflow(here: Ground, key: ApiKey) -> bool:
     return True
 
 
-def _known_to_the_stored_key(here: Ground, key: ApiKey) -> str | None:
+def _known_to_the_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
     """What the key is for, as the secret's present key sees it; "" where there is no such key; None where nobody can tell."""
-    value = keeping.held(here, here.deployment.confluent.cloud_key_secret)
+    value = keeping.held(ctx, ctx.deployment.confluent.cloud_key_secret)
     if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])
-    vendor = _client(here, stored, 0)
+    vendor = _client(ctx, stored, 0)
     try:
         found = vendor.cloud.read(_KEYS + path(key.id))
     except LakeferryError:
@@ -132,9 +133,9 @@ def _known_to_the_stored_key(here: Ground, key: ApiKey) -> str | None:
     return text(found, "spec", "resource", "id") or "cloud" if found else ""
 
 
-def _client(here: Ground, key: ApiKey, wait: float) -> Confluent:
-    deadline = Deadline(here.clock, here.clock.time() + wait + _SECONDS)
-    return Confluent(Session(deadline), here.clock, key, here.addresses.confluent or CONTROL_PLANE)
+def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
+    deadline = Deadline(ctx.clock, ctx.clock.time() + wait + _SECONDS)
+    return Confluent(Session(deadline), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE)
 
 
 def _may_not(denied: Denied) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
@@ -25,20 +26,20 @@ _END: Final = "-----END "
 _PEM: Final = "-----BEGIN "
 
 
-def api_key(voice: Voice, key_id: str | None) -> ApiKey:
+def api_key(output: Output, key_id: str | None) -> ApiKey:
     """From two lines or JSON on standard input, else from prompts. Raises CommandFailed."""
-    if voice.may_ask:
-        found = (key_id or voice.ask("API key's id"), _typed(voice, "API secret (not shown): "))
+    if output.can_prompt:
+        found = (key_id or output.ask("API key's id"), _typed(output, "API secret (not shown): "))
     else:
         found = _api_key_of(_piped("id and secret of the API key, one a line"), key_id)
     return _shaped(*found)
 
 
-def private_key(voice: Voice) -> KeyPair:
+def private_key(output: Output) -> KeyPair:
     """From PEM or JSON on standard input, else from prompts. Raises CommandFailed."""
-    if voice.may_ask:
-        text = _typed(voice, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END)
-        passphrase = _typed(voice, "Its passphrase (not shown): ") if "ENCRYPTED" in text.partition("\n")[0] else ""
+    if output.can_prompt:
+        text = _typed(output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END)
+        passphrase = _typed(output, "Its passphrase (not shown): ") if "ENCRYPTED" in text.partition("\n")[0] else ""
     else:
         text, passphrase = _private_key_of(_piped("the private key, as PEM"))
     try:
@@ -121,16 +122,16 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
     raise CommandFailed("SECRETS-INPUT", f"the JSON has no {names[0]}", hint)
 
 
-def _typed(voice: Voice, question: str, until: str = "") -> str:
+def _typed(output: Output, question: str, until: str = "") -> str:
     """One line, or all lines to the one that holds `until`; what is pasted at once comes whole."""
     lines = []
     with _unseen():
-        voice.err.print(question, markup=False, end="")  # after the echo is off: some type ahead
+        output.err.print(question, markup=False, end="")  # after the echo is off: some type ahead
         for line in sys.stdin:
             lines.append(line)
             if not until or until in line or (len(lines) == 1 and _PEM not in line):
                 break
-    voice.err.print("")
+    output.err.print("")
     return "".join(lines).strip()
 
 

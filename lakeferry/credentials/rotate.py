@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.credentials import rotating_secrets as secrets
+from lakeferry.credentials import rotating_secrets
 from lakeferry.credentials.rotating_secrets import Rotating
 from lakeferry.deployment import logs
-from lakeferry.deployment.context import Ground, aws_told
-from lakeferry.plan.durations import spoken
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Reporter, format_duration
 from lambdas.rotation.versions import CURRENT, PENDING, Described, SecretVersions
 from lambdas.shared.aws import error_code
 
-Tell = Callable[[str], object]
 #: A new Kafka key takes Confluent some minutes, and Secrets Manager tries again what failed.
 _PATIENCE: Final = 1800.0
 _POLL: Final = 3.0
@@ -43,54 +42,54 @@ class Revoked:
     kept: str
 
 
-def turn(here: Ground, secret: Rotating, tell: Tell) -> Turned:
+def turn(ctx: DeploymentContext, secret: Rotating, report: Reporter) -> Turned:
     """Returns once the new key is current. Raises CommandFailed where it fails, or takes longer than we wait."""
-    began = here.clock.time()
-    before = len(_lines(here, secret, began))
-    version = _begun(here, secret)
-    while not _is_current(here, secret, version):
-        waited = here.clock.time() - began
-        for line in _lines(here, secret, began)[before:]:
-            tell(f"{secret.name}: {line.get('step', '')} {line['message']}, {spoken(waited)}")
+    began = ctx.clock.time()
+    before = len(_lines(ctx, secret, began))
+    version = _begun(ctx, secret)
+    while not _is_current(ctx, secret, version):
+        waited = ctx.clock.time() - began
+        for line in _lines(ctx, secret, began)[before:]:
+            report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
-                raise secrets.refused(secret, str(line.get("reason", "")))
+                raise rotating_secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
-            told = f"{secret.name}: no new key after {spoken(waited)}; Secrets Manager goes on"
+            told = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager goes on"
             raise CommandFailed("ROTATE-LATER", told)
-        here.clock.sleep(_POLL)
-    return Turned(secret.name, version, here.clock.time() - began)
+        ctx.clock.sleep(_POLL)
+    return Turned(secret.name, version, ctx.clock.time() - began)
 
 
-def revoke(here: Ground, secret: Rotating) -> Revoked:
+def revoke(ctx: DeploymentContext, secret: Rotating) -> Revoked:
     """Every key but the current one is gone at once. Raises CommandFailed."""
-    told = secrets.ask(here, secret, "revoke")
+    told = rotating_secrets.ask(ctx, secret, "revoke")
     return Revoked(told["secret"], tuple(told["revoked"]), tuple(told["not_ours"]), told["kept"])
 
 
-def _begun(here: Ground, secret: Rotating) -> str:
+def _begun(ctx: DeploymentContext, secret: Rotating) -> str:
     """The version that shall become current. A rotation that failed is tried again instead of a new one beginning."""
-    with aws_told(f"rotating {secret.name}"):
+    with translate_aws_errors(f"rotating {secret.name}"):
         try:
-            return str(here.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
+            return str(ctx.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
         except ClientError as error:
-            if error_code(error) != "InvalidRequestException" or not (pending := _described(here, secret).labelled(PENDING)):
+            if error_code(error) != "InvalidRequestException" or not (pending := _described(ctx, secret).labelled(PENDING)):
                 raise
             return pending
 
 
-def _is_current(here: Ground, secret: Rotating, version: str) -> bool:
-    with aws_told(f"looking at secret {secret.name}"):
-        return _described(here, secret).labelled(CURRENT) == version
+def _is_current(ctx: DeploymentContext, secret: Rotating, version: str) -> bool:
+    with translate_aws_errors(f"looking at secret {secret.name}"):
+        return _described(ctx, secret).labelled(CURRENT) == version
 
 
-def _described(here: Ground, secret: Rotating) -> Described:
-    return SecretVersions(here.client("secretsmanager"), secret.arn).describe()
+def _described(ctx: DeploymentContext, secret: Rotating) -> Described:
+    return SecretVersions(ctx.client("secretsmanager"), secret.arn).describe()
 
 
-def _lines(here: Ground, secret: Rotating, began: float) -> list[dict[str, Any]]:
+def _lines(ctx: DeploymentContext, secret: Rotating, began: float) -> list[dict[str, Any]]:
     """What the function has said of the secret since, as far as its log can be read."""
     try:
-        lines = [_json(line.text) for line in logs.of_function(here, secret.function.log_group, began - _SKEW)]
+        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, began - _SKEW)]
     except (ClientError, BotoCoreError):
         return []
     return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]

@@ -11,10 +11,11 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import errors
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed, Function
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lambdas import contract
 from lambdas.monitoring.measurements import SecretKeys, name_of
 from lambdas.rotation.versions import DAY, SecretVersions
@@ -57,40 +58,40 @@ class Age:
     by_hand: bool = False
 
 
-def of(here: Ground, chosen: str | None = None) -> list[Rotating]:
+def of(ctx: DeploymentContext, chosen: str | None = None) -> list[Rotating]:
     """All that stand, or those that `chosen` means: a vendor, a secret's name, or its end. Raises CommandFailed."""
-    standing = deployed.read(here)
-    stacks = {name: standing.get(f"{here.deployment.prefix}-{name}") for name in PARTS}
-    found = [each for name, stack in stacks.items() if stack and stack.stands for each in _of_stack(here, name, stack)]
+    standing = deployed.read(ctx)
+    stacks = {name: standing.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
+    found = [each for name, stack in stacks.items() if stack and stack.stands for each in _of_stack(ctx, name, stack)]
     if chosen is None:
         return found
     mine = [each for each in found if chosen in (each.vendor, each.name, each.arn) or each.name.endswith(f"/{chosen}")]
     if not mine:
-        names = ", ".join(each.name for each in found) or f"none; `lakeferry deploy --stage {here.stage}` makes them"
+        names = ", ".join(each.name for each in found) or f"none; `lakeferry deploy --stage {ctx.stage}` makes them"
         raise CommandFailed("ROTATE-UNKNOWN", f"no secret that rotates is called {chosen!r}", f"There are: {names}")
     return mine
 
 
-def ages(here: Ground, secrets: list[Rotating]) -> list[Age]:
+def ages(ctx: DeploymentContext, secrets: list[Rotating]) -> list[Age]:
     """In their order. What can't be asked is told as such."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(functools.partial(age, here), secrets))
+        return list(pool.map(functools.partial(age, ctx), secrets))
 
 
-def by_hand(here: Ground) -> list[Age]:
+def by_hand(ctx: DeploymentContext) -> list[Age]:
     """Of the keys that people make and store."""
-    told = here.deployment
+    told = ctx.deployment
     names = {"confluent": told.confluent.cloud_key_secret}
     if told.snowflake and told.uses_snowflake:
         names["snowflake"] = told.snowflake.key_secret
-    return [_made_by_hand(here, vendor, name) for vendor, name in names.items()]
+    return [_made_by_hand(ctx, vendor, name) for vendor, name in names.items()]
 
 
-def _made_by_hand(here: Ground, vendor: str, name: str) -> Age:
+def _made_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     days, trouble = None, ""
     try:
-        with aws_told(f"looking at secret {name}"):
-            days = round(SecretKeys(here.client("secretsmanager"), here.clock.time).age_days(name), 3)
+        with translate_aws_errors(f"looking at secret {name}"):
+            days = round(SecretKeys(ctx.client("secretsmanager"), ctx.clock.time).age_days(name), 3)
     except CommandFailed as failure:
         trouble = f"{failure.code}  {failure.message}"
     except LakeferryError as error:
@@ -98,22 +99,22 @@ def _made_by_hand(here: Ground, vendor: str, name: str) -> Age:
     return Age(name, vendor, days, None, 0.0, 0.0, "", (), trouble, by_hand=True)
 
 
-def age(here: Ground, secret: Rotating) -> Age:
+def age(ctx: DeploymentContext, secret: Rotating) -> Age:
     try:
-        told = ask(here, secret, "status")
+        told = ask(ctx, secret, "status")
     except CommandFailed as failure:
         told = failure.details or {}
-        return _dates(here, secret, f"{told['code']}  {told['what']}" if told else f"{failure.code}  {failure.message}")
+        return _dates(ctx, secret, f"{told['code']}  {told['what']}" if told else f"{failure.code}  {failure.message}")
     keys = tuple(told["keys"])
     numbers = (told["age_days"], told["next_rotation"], told["overdue_days"], told["pending_days"])
     return Age(secret.name, secret.vendor, *numbers, told["live_place"], keys)
 
 
-def ask(here: Ground, secret: Rotating, operation: str) -> dict[str, Any]:
+def ask(ctx: DeploymentContext, secret: Rotating, operation: str) -> dict[str, Any]:
     """The answer of the rotation's function to an operator. Raises CommandFailed with its reason."""
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
-    with aws_told(f"asking function {secret.function.name}"):
-        answer = here.client("lambda").invoke(FunctionName=secret.function.name, Payload=payload)
+    with translate_aws_errors(f"asking function {secret.function.name}"):
+        answer = ctx.client("lambda").invoke(FunctionName=secret.function.name, Payload=payload)
         said: dict[str, Any] = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
         raise refused(secret, str(said.get("errorMessage", "")))
@@ -132,20 +133,20 @@ def refused(secret: Rotating, message: str) -> CommandFailed:
     return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 
-def _of_stack(here: Ground, vendor: str, stack: Deployed) -> Iterator[Rotating]:
-    ids = deployed.physical(here, stack)
-    for function in deployed.functions(here, stack, contract.ROTATE):
+def _of_stack(ctx: DeploymentContext, vendor: str, stack: Deployed) -> Iterator[Rotating]:
+    ids = deployed.physical(ctx, stack)
+    for function in deployed.functions(ctx, stack, contract.ROTATE):
         for logical_id in stack.logical_ids(_SCHEDULE):
             secret = stack.template["Resources"][logical_id]["Properties"]["SecretId"]["Ref"]
             yield Rotating(ids[secret], vendor, function)
 
 
-def _dates(here: Ground, secret: Rotating, trouble: str) -> Age:
+def _dates(ctx: DeploymentContext, secret: Rotating, trouble: str) -> Age:
     """What Secrets Manager alone says."""
-    client = here.client("secretsmanager")
-    with aws_told(f"looking at secret {secret.name}"):
+    client = ctx.client("secretsmanager")
+    with translate_aws_errors(f"looking at secret {secret.name}"):
         described = SecretVersions(client, secret.arn).describe()
-        days = SecretKeys(client, here.clock.time).age_days(secret.arn)
+        days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
     due = described.next_rotation
-    overdue = max(0.0, here.clock.time() - due) / DAY if due else 0.0
+    overdue = max(0.0, ctx.clock.time() - due) / DAY if due else 0.0
     return Age(secret.name, secret.vendor, round(days, 3), due, round(overdue, 3), 0.0, "", (), trouble)

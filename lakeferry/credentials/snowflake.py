@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 import attrs
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.cli.output import CommandFailed, Voice, command
-from lakeferry.credentials import prompt as reading
+from lakeferry.credentials import prompt
 from lakeferry.credentials import store as keeping
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.output import Output, program_name
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
@@ -38,7 +39,7 @@ _ADMIN: Final = "An admin of Snowflake runs this once"
 class Deployer:
     """The deployment's user in Snowflake, and where its key is kept."""
 
-    here: Ground
+    ctx: DeploymentContext
     given: Wanted
 
     @property
@@ -46,12 +47,12 @@ class Deployer:
         return sql.named(self.given.user)
 
     def client(self, pair: KeyPair) -> Snowflake:
-        deadline = Deadline(self.here.clock, self.here.clock.time() + _SECONDS)
+        deadline = Deadline(self.ctx.clock, self.ctx.clock.time() + _SECONDS)
         login = Login(self.given.account, self.given.user, sql.named(self.given.role))
-        return Snowflake(Session(deadline), self.here.clock, login, pair, self.here.addresses.snowflake)
+        return Snowflake(Session(deadline), self.ctx.clock, login, pair, self.ctx.addresses.snowflake)
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
-        host = urlsplit(self.here.addresses.snowflake or account_url(self.given.account)).hostname or ""
+        host = urlsplit(self.ctx.addresses.snowflake or account_url(self.given.account)).hostname or ""
         role, warehouse = sql.named(self.given.role), sql.named(self.given.deployer_warehouse)
         return secret_fields.fields(pair, Connection(self.given.account, self.name, host, role, warehouse))
 
@@ -60,39 +61,39 @@ class Deployer:
         return sql.statement(_SET[slot], name=name, key=key).text + ";"
 
 
-def store(voice: Voice, here: Ground) -> dict[str, Any]:
+def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """With a private key that somebody gives. Raises CommandFailed, and then stores nothing."""
-    deployer = _deployer(here)
-    pair = reading.private_key(voice)
-    _ = here.account
-    before = keeping.held(here, deployer.given.key_secret)
-    prove(voice, deployer, pair, before)
+    deployer = _deployer(ctx)
+    pair = prompt.private_key(output)
+    _ = ctx.account
+    before = keeping.held(ctx, deployer.given.key_secret)
+    prove(output, deployer, pair, before)
     rest = {name: value for name, value in (keeping.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
-    kept = keeping.keep(here, deployer.given.key_secret, {**rest, **deployer.fields(pair)})
-    return _done(voice, deployer, pair, kept)
+    kept = keeping.keep(ctx, deployer.given.key_secret, {**rest, **deployer.fields(pair)})
+    return _done(output, deployer, pair, kept)
 
 
-def generate(voice: Voice, here: Ground) -> dict[str, Any]:
+def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Makes a pair that waits for an admin; on the next call proves it and makes it the current one. Raises CommandFailed."""
-    deployer, name = _deployer(here), _deployer(here).given.key_secret
-    _ = here.account
-    waiting = keeping.held(here, name, keeping.GENERATED)
+    deployer, name = _deployer(ctx), _deployer(ctx).given.key_secret
+    _ = ctx.account
+    waiting = keeping.held(ctx, name, keeping.GENERATED)
     pair = _pair(waiting) if waiting else None
     if waiting is None or pair is None:
-        return _proposed(voice, deployer, keypair.make())
+        return _proposed(output, deployer, keypair.make())
     try:
-        prove(voice, deployer, pair, keeping.held(here, name))
+        prove(output, deployer, pair, keeping.held(ctx, name))
     except CommandFailed as failure:
         if failure.code != "SECRETS-PUBLIC-KEY":
             raise
         raise CommandFailed("SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
-    return _done(voice, deployer, pair, keeping.promote(here, name, waiting))
+    return _done(output, deployer, pair, keeping.promote(ctx, name, waiting))
 
 
-def prove(voice: Voice, deployer: Deployer, pair: KeyPair, before: keeping.Value | None) -> None:
+def prove(output: Output, deployer: Deployer, pair: KeyPair, before: keeping.Value | None) -> None:
     """By a login. Raises CommandFailed where the user doesn't have the public key, LakeferryError for all else."""
     try:
-        with voice.step("logging in to Snowflake"):
+        with output.step("logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
     except Denied as denied:
         if denied.row is not snowflake_errors.AUTH:
@@ -137,28 +138,28 @@ def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
     return (free or other or [second])[0], True
 
 
-def _proposed(voice: Voice, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
+def _proposed(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
     name = deployer.given.key_secret
-    slot, _ = _free_slot(deployer, _pair(keeping.held(deployer.here, name)))
-    arn, statement = keeping.propose(deployer.here, name, deployer.fields(pair)), deployer.statement(pair, slot)
-    voice.result(f"A new key pair waits in {name}, {arn}. Its public half is {pair.fingerprint}.")
-    voice.result(f"{_ADMIN}:\n\n{statement}\n")
-    voice.result(
+    slot, _ = _free_slot(deployer, _pair(keeping.held(deployer.ctx, name)))
+    arn, statement = keeping.propose(deployer.ctx, name, deployer.fields(pair)), deployer.statement(pair, slot)
+    output.print(f"A new key pair waits in {name}, {arn}. Its public half is {pair.fingerprint}.")
+    output.print(f"{_ADMIN}:\n\n{statement}\n")
+    output.print(
         "Where the user isn't there yet: docs/how-to/prepare-snowflake.md has the script that takes the same public key."
     )
-    voice.result(f"Next: {command()} secrets set snowflake --generate --stage {deployer.here.stage}, which proves it")
+    output.print(f"Next: {program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
     told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
     kept = {"secret": name, "arn": arn, "version": "", "changed": False}
-    return {"stage": deployer.here.stage, "vendor": "snowflake", "key": told, **kept, "sql": statement}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept, "sql": statement}
 
 
-def _done(voice: Voice, deployer: Deployer, pair: KeyPair, kept: keeping.Kept) -> dict[str, Any]:
+def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: keeping.Kept) -> dict[str, Any]:
     role = sql.named(deployer.given.role)
-    voice.result(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
-    voice.result(kept.told())
-    voice.result(f"Next: {command()} doctor --stage {deployer.here.stage}")
+    output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
+    output.print(kept.told())
+    output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
     told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
-    return {"stage": deployer.here.stage, "vendor": "snowflake", "key": told, **kept.document(), "sql": ""}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept.document(), "sql": ""}
 
 
 def _pair(value: keeping.Value | None) -> KeyPair | None:
@@ -171,8 +172,8 @@ def _pair(value: keeping.Value | None) -> KeyPair | None:
         return None
 
 
-def _deployer(here: Ground) -> Deployer:
-    given = here.deployment.snowflake
+def _deployer(ctx: DeploymentContext) -> Deployer:
+    given = ctx.deployment.snowflake
     if given is None:
-        raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {here.stage} has no [snowflake]")
-    return Deployer(here, given)
+        raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {ctx.stage} has no [snowflake]")
+    return Deployer(ctx, given)

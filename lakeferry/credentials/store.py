@@ -9,8 +9,9 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import Secret
 
@@ -48,44 +49,44 @@ class Value:
     fields: Mapping[str, Secret]
 
 
-def held(here: Ground, name: str, label: str = CURRENT) -> Value | None:
+def held(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
     """The version with this label; None where there is no such version or secret. Raises CommandFailed."""
-    client = here.client("secretsmanager")
-    with aws_told(f"reading secret {name}"):
+    client = ctx.client("secretsmanager")
+    with translate_aws_errors(f"reading secret {name}"):
         try:
             answer = client.get_secret_value(SecretId=name, VersionStage=label)
         except ClientError as error:
             if error_code(error) == _ABSENT:
                 return None
             if error_code(error) == "InvalidRequestException":
-                raise _deleted(here, name) from None
+                raise _deleted(ctx, name) from None
             raise
     return Value(answer["VersionId"], _fields(answer.get("SecretString", "")))
 
 
-def keep(here: Ground, name: str, fields: Mapping[str, str]) -> Kept:
+def keep(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> Kept:
     """`fields` become the current value; the one of before becomes AWSPREVIOUS. Raises CommandFailed."""
-    found = _described(here, name) or _made(here, name)
-    before = held(here, name)
+    found = _described(ctx, name) or _made(ctx, name)
+    before = held(ctx, name)
     if before and {field: value.reveal() for field, value in before.fields.items()} == dict(fields):
         return Kept(name, found["ARN"], before.version, changed=False, previous=False)
-    version = _put(here, name, fields, [CURRENT])
+    version = _put(ctx, name, fields, [CURRENT])
     return Kept(name, found["ARN"], version, changed=True, previous=before is not None)
 
 
-def propose(here: Ground, name: str, fields: Mapping[str, str]) -> str:
+def propose(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
     """Keeps `fields` beside the current value. Where there is none AWS makes them current at once, which harms nobody."""
-    found = _described(here, name) or _made(here, name)
-    _put(here, name, fields, [GENERATED])
+    found = _described(ctx, name) or _made(ctx, name)
+    _put(ctx, name, fields, [GENERATED])
     return str(found["ARN"])
 
 
-def promote(here: Ground, name: str, value: Value) -> Kept:
+def promote(ctx: DeploymentContext, name: str, value: Value) -> Kept:
     """What was proposed becomes the current value. Raises CommandFailed."""
-    client, before = here.client("secretsmanager"), held(here, name)
-    arn = str((_described(here, name) or {})["ARN"])
+    client, before = ctx.client("secretsmanager"), held(ctx, name)
+    arn = str((_described(ctx, name) or {})["ARN"])
     stays = before is not None and before.version != value.version
-    with aws_told(f"writing secret {name}"):
+    with translate_aws_errors(f"writing secret {name}"):
         if before is None or stays:
             source = {"RemoveFromVersionId": before.version} if before else {}
             client.update_secret_version_stage(SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source)
@@ -97,37 +98,37 @@ def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
     return {name: value.reveal() for name, value in fields.items()}
 
 
-def _put(here: Ground, name: str, fields: Mapping[str, str], labels: list[str]) -> str:
+def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: list[str]) -> str:
     text = Secret(json.dumps(dict(fields)))
-    with aws_told(f"writing secret {name}"):
-        answer = here.client("secretsmanager").put_secret_value(SecretId=name, SecretString=text.reveal(), VersionStages=labels)
+    with translate_aws_errors(f"writing secret {name}"):
+        answer = ctx.client("secretsmanager").put_secret_value(SecretId=name, SecretString=text.reveal(), VersionStages=labels)
     return str(answer["VersionId"])
 
 
-def _made(here: Ground, name: str) -> dict[str, Any]:
-    with aws_told(f"making secret {name}"):
-        made: dict[str, Any] = here.client("secretsmanager").create_secret(
+def _made(ctx: DeploymentContext, name: str) -> dict[str, Any]:
+    with translate_aws_errors(f"making secret {name}"):
+        made: dict[str, Any] = ctx.client("secretsmanager").create_secret(
             Name=name, Description="A key that Lakeferry deploys with. Set by `lakeferry secrets set`"
         )
     return made
 
 
-def _described(here: Ground, name: str) -> dict[str, Any] | None:
+def _described(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
     """None where there is no such secret."""
-    with aws_told(f"looking at secret {name}"):
+    with translate_aws_errors(f"looking at secret {name}"):
         try:
-            found: dict[str, Any] = here.client("secretsmanager").describe_secret(SecretId=name)
+            found: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
             if error_code(error) == _ABSENT:
                 return None
             raise
     if found.get("DeletedDate"):
-        raise _deleted(here, name)
+        raise _deleted(ctx, name)
     return found
 
 
-def _deleted(here: Ground, name: str) -> CommandFailed:
-    hint = f"Take it back: `aws secretsmanager restore-secret --secret-id {name} --region {here.region}`, then run this again"
+def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
+    hint = f"Take it back: `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, then run this again"
     return CommandFailed("SECRETS-DELETED", f"secret {name} is about to be deleted", hint)
 
 

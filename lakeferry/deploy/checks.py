@@ -8,12 +8,12 @@ from typing import Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment import cdk, node
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import cdk, node, stacks
 from lakeferry.deployment.cdk import NoCommandLine
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.node import NoNode
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.health import doctor, runner
 from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
@@ -30,15 +30,15 @@ class Missing:
     fix: str
 
 
-def require(here: Ground) -> None:
+def require(ctx: DeploymentContext) -> None:
     """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
-    missing = [*_tools(), *_of_aws(here)] or [*_failing(one for one in doctor.probes(here) if one.group.name in _GROUPS)]
+    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
     if missing:
         told = "; ".join(one.what for one in missing)
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
         details = [attrs.asdict(one) for one in missing]
         raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
-    if busy := [stack for stack in deployed.read(here).values() if stack.is_busy]:
+    if busy := [stack for stack in stacks.read(ctx).values() if stack.is_busy]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", told)
 
@@ -50,15 +50,15 @@ def _tools() -> Iterator[Missing]:
         yield Missing(str(missing), "`make setup`")
 
 
-def _of_aws(here: Ground) -> Iterator[Missing]:
+def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     try:
-        _ = here.account
+        _ = ctx.account
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    yield from _failing(probe for probe in doctor.probes(here) if probe.name == "bootstrap")
-    for name, fix in _secrets(here):
-        yield from _secret(here, name, fix)
+    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name == "bootstrap")
+    for name, fix in _secrets(ctx):
+        yield from _secret(ctx, name, fix)
 
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
@@ -69,20 +69,20 @@ def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
             yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)
 
 
-def _secrets(here: Ground) -> Iterator[tuple[str, str]]:
+def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     """Names of those that people fill, and what does."""
-    told = here.deployment
-    yield told.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {here.stage}`"
+    told = ctx.deployment
+    yield told.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
     if told.snowflake and told.uses_snowflake:
-        yield told.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {here.stage}`"
+        yield told.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if told.aws.pseudonym_secret:
         yield told.aws.pseudonym_secret, "restore that secret, or take aws.pseudonym_secret out of the deployment file"
 
 
-def _secret(here: Ground, name: str, fix: str) -> Iterator[Missing]:
-    with aws_told(f"looking at secret {name}"):
+def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
+    with translate_aws_errors(f"looking at secret {name}"):
         try:
-            found = here.client("secretsmanager").describe_secret(SecretId=name)
+            found = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
             if error_code(error) not in _ABSENT:
                 raise

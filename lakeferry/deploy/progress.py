@@ -8,9 +8,9 @@ from typing import Final
 import attrs
 
 from lakeferry.deploy.events import Event
-from lakeferry.plan.durations import USUAL, Phase, spoken
+from lakeferry.output import Reporter, format_duration
+from lakeferry.plan.durations import USUAL, Phase
 
-Tell = Callable[[str], object]
 #: Minutes: what may take so long has a line when it begins.
 _SLOW: Final = 5
 #: Seconds: what took so long has one when it is done.
@@ -38,8 +38,8 @@ class Progress:
 
     stacks: list[str]
     phases: Mapping[str, Phase]
-    say: Tell
-    tell: Tell
+    say: Reporter
+    report: Reporter
     now: Callable[[], float]
     seen: list[Event] = attrs.field(factory=list)
     known: dict[str, Stack] = attrs.field(factory=dict)
@@ -71,7 +71,9 @@ class Progress:
             stack = self.known[name]
             slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
             names = ", ".join(event.logical_id for event in slowest[:_NAMED])
-            self.tell(f"{self._numbered(name)} {spoken(self.now() - stack.began)}, {stack.done} done: {names or 'finishing'}")
+            self.report(
+                f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: {names or 'finishing'}"
+            )
         quiet = int((self.now() - self._last) // QUIET)
         if quiet > self._warned and self.under_way:
             self._warned = quiet
@@ -80,7 +82,7 @@ class Progress:
     def _of_stack(self, event: Event, stack: Stack) -> None:
         if event.status.endswith(_CLEANING):
             return
-        took = spoken(event.at - stack.began)
+        took = format_duration(event.at - stack.began)
         if event.has_begun and _BACK in event.status:
             self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation takes back what it has done")
         elif event.has_begun:
@@ -105,14 +107,15 @@ class Progress:
         if event.has_failed:
             self.say(f"{what} {event.status}")
         elif begun and (usual >= _SLOW or (usual and event.at - begun.at >= _NOTABLE)):
-            self.say(f"{what} done in {spoken(event.at - begun.at)}")
+            self.say(f"{what} done in {format_duration(event.at - begun.at)}")
 
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
         told = [
-            f"{event.resource.what} {event.logical_id} for {spoken(self.now() - event.at)}{_usually(event)}" for event in waiting
+            f"{event.resource.what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
+            for event in waiting
         ]
-        self.say(f"        Nothing has changed for {spoken(quiet)}. Under way: {'; '.join(told) or 'the stack itself'}")
+        self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(told) or 'the stack itself'}")
 
     def _numbered(self, stack: str) -> str:
         place = self.stacks.index(stack) + 1 if stack in self.stacks else "?"

@@ -3,124 +3,120 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.cli.output import CommandFailed, Voice
-from lakeferry.deploy import checks as preflight
-from lakeferry.deploy import events
-from lakeferry.deploy import failure_causes as causes
-from lakeferry.deploy import summary as ending
+from lakeferry.deploy import checks, events, failure_causes, summary
 from lakeferry.deploy.progress import Progress
-from lakeferry.deployment import cdk_runs
-from lakeferry.deployment import context as ground
-from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment import cdk as cdk_line
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.context import DeploymentContext, open_context
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.inventory import Verdict
-from lakeferry.local import target as world
-from lakeferry.plan import build as taking
-from lakeferry.plan import render as telling
-from lakeferry.plan.durations import spoken
+from lakeferry.local import target
+from lakeferry.output import Output, format_duration
+from lakeferry.plan import build, render
 from lakeferry.plan.render import Plan
 
-Tell = Callable[[str], object]
-_LOG: Final = world.STATE / "deploy.log"
+_LOG: Final = target.STATE / "deploy.log"
 _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
 
 
-def told(voice: Voice, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
+def told(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
     """`repair` also creates objects again that are missing at the vendors.
 
     Raises CommandFailed where something is missing, nobody agrees, or it fails.
     """
-    with ground.of(stage) as here:
-        with voice.step("Looking whether everything is there"):
-            preflight.require(here)
+    with open_context(stage) as ctx:
+        with output.step("Looking whether everything is there"):
+            checks.require(ctx)
         _LOG.parent.mkdir(exist_ok=True)
         _LOG.write_text("", encoding="utf-8")
-        with cdk_runs.templates_of(here, _LOG) as cdk:
-            with voice.step(f"Planning {here.deployment.prefix}") as tell:
-                taking.synthesised(cdk, tell, repair=_to_repair(voice, here) if repair else "")
-            return deploy(voice, here, cdk, yes=yes)
+        with cdk_line.templates_of(ctx, _LOG) as cdk:
+            with output.step(f"Planning {ctx.deployment.prefix}") as report:
+                build.synthesize(cdk, report, repair=_to_repair(output, ctx) if repair else "")
+            return deploy(output, ctx, cdk, yes=yes)
 
 
-def deploy(voice: Voice, here: Ground, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
+def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
     """Of templates that are synthesised. Raises CommandFailed."""
-    with voice.step("Comparing with what is deployed") as tell:
-        plan = taking.take(here, cdk, tell)
-    telling.show(voice, plan)
+    with output.step("Comparing with what is deployed") as report:
+        plan = build.build_plan(ctx, cdk, report)
+    render.show(output, plan)
     began = time.monotonic()
     if not plan.is_empty:
-        _require_agreed(voice, here, plan, yes=yes)
-        _run(voice, here, cdk, plan)
-    standing = deployed.read(here).values()
+        _require_agreed(output, ctx, plan, yes=yes)
+        _run(output, ctx, cdk, plan)
+    standing = stacks.read(ctx).values()
     seconds = time.monotonic() - began
-    voice.result(f"\nDeployed {here.deployment.prefix} in {spoken(seconds)}" if not plan.is_empty else "\nNothing was to do")
-    exist = ending.things(standing)
-    commands = ending.show(voice, here, exist, plan.cost, is_first=not plan.standing)
+    output.print(
+        f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
+    )
+    exist = summary.things(standing)
+    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
     return {
-        "stage": here.stage,
-        **telling.document(plan),
+        "stage": ctx.stage,
+        **render.document(plan),
         "seconds": round(seconds, 1),
         "exists": [attrs.asdict(thing) for thing in exist],
         "next": commands,
     }
 
 
-def _to_repair(voice: Voice, here: Ground) -> str:
+def _to_repair(output: Output, ctx: DeploymentContext) -> str:
     """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
-    found = drift.missing(here)
+    found = drift.missing(ctx)
     if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
         told = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}")
     for one in found:
-        voice.say(f"missing: {one.world} {one.what} {one.name}")
+        output.info(f"missing: {one.world} {one.what} {one.name}")
     if not found:
-        voice.say("No object is missing at Confluent or Snowflake")
-    return taking.repair_of(here, found)
+        output.info("No object is missing at Confluent or Snowflake")
+    return build.repair_of(ctx, found)
 
 
-def _require_agreed(voice: Voice, here: Ground, plan: Plan, *, yes: bool) -> None:
+def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: bool) -> None:
     if yes:
         return
-    if not voice.may_ask:
+    if not output.can_prompt:
         raise CommandFailed(
             "DEPLOY-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
         )
     if plan.broadened:
-        voice.result("\nMORE WOULD BE ALLOWED:", alarm=True)
-        telling.show_permissions(voice, plan.broadened)
+        output.print("\nMORE WOULD BE ALLOWED:", alarm=True)
+        render.show_permissions(output, plan.broadened)
     if plan.losses:
-        voice.result("\nLOST FOR GOOD:", alarm=True)
-        telling.show_losses(voice, plan)
-    lost = f"\nType the stage's name, {here.stage}, to lose this and go on"
+        output.print("\nLOST FOR GOOD:", alarm=True)
+        render.show_losses(output, plan)
+    lost = f"\nType the stage's name, {ctx.stage}, to lose this and go on"
     question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
-    answer = voice.ask(lost if plan.losses else question).lower()
-    if answer != here.stage if plan.losses else answer not in _YES:
+    answer = output.ask(lost if plan.losses else question).lower()
+    if answer != ctx.stage if plan.losses else answer not in _YES:
         raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
 
 
-def _run(voice: Voice, here: Ground, cdk: Cdk, plan: Plan) -> None:
+def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     phases = {phase.stack: phase for phase in plan.phases}
-    with aws_told("asking for the stacks"):
-        watch = events.Watch(here.client("cloudformation"), here.stacks)
-    with voice.step(f"Deploying {here.deployment.prefix}") as tell:
-        progress = Progress(here.stacks, phases, voice.say, tell, here.clock.time)
+    with translate_aws_errors("asking for the stacks"):
+        watch = events.Watch(ctx.client("cloudformation"), ctx.stacks)
+    with output.step(f"Deploying {ctx.deployment.prefix}") as report:
+        progress = Progress(ctx.stacks, phases, output.info, report, ctx.clock.time)
         try:
             cdk.deploy(lambda _: None, meanwhile=lambda: _look(watch, progress))
         except CliFailed as failed:
             _look(watch, progress)
-            raise _failure(voice, here, progress, failed, cdk.log) from None
+            raise _failure(output, ctx, progress, failed, cdk.log) from None
         except KeyboardInterrupt:
             _look(watch, progress)
-            raise _stopped(here, progress) from None
+            raise _stopped(ctx, progress) from None
         _look(watch, progress)
 
 
@@ -133,24 +129,24 @@ def _look(watch: events.Watch, progress: Progress) -> None:
     progress.tick()
 
 
-def _failure(voice: Voice, here: Ground, progress: Progress, failed: CliFailed, log: Path) -> CommandFailed:
-    states = {stack.name: stack.status for stack in deployed.read(here).values()}
-    cause = causes.find(progress.seen)
-    details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": world.relative(log)}
+def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path) -> CommandFailed:
+    states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
+    cause = failure_causes.find(progress.seen)
+    details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": target.relative(log)}
     for name, status in states.items():
         if name in progress.known:
-            voice.result(f"{name}: {causes.state(name, status)}")
+            output.print(f"{name}: {failure_causes.state(name, status)}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
-        hint = f"Look at {world.relative(log)}, then run the same command again"
+        hint = f"Look at {target.relative(log)}, then run the same command again"
         return CommandFailed("DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
     hint = f"{cause.fix}{more} Then run the same command again: it carries on"
     return CommandFailed("DEPLOY-FAILED", str(cause), hint, details, why=cause.why)
 
 
-def _stopped(here: Ground, progress: Progress) -> CommandFailed:
+def _stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
     going = progress.under_way
     told = f"CloudFormation goes on with {', '.join(going)}" if going else "no stack was under way"
-    hint = f"`lakeferry status --stage {here.stage}` looks; `lakeferry deploy --stage {here.stage}` later does the rest"
+    hint = f"`lakeferry status --stage {ctx.stage}` looks; `lakeferry deploy --stage {ctx.stage}` later does the rest"
     return CommandFailed("DEPLOY-STOPPED", f"stopped watching; {told}", hint, {"under_way": going})

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import Voice, command
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.output import Output, program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import a_day
 
@@ -37,25 +37,25 @@ def things(standing: Iterable[Deployed]) -> list[Thing]:
     return [found[name] for name in (*_SHOWN, *files) if name in found]
 
 
-def show(voice: Voice, here: Ground, exist: list[Thing], cost: Estimate, *, is_first: bool) -> list[str]:
+def show(output: Output, ctx: DeploymentContext, exist: list[Thing], cost: Estimate, *, is_first: bool) -> list[str]:
     """The commands that come next."""
-    voice.result("\nWhat exists now:")
-    voice.table(["what", "where"], [[thing.what, thing.value] for thing in exist])
-    voice.result(f"Stacks: {_console(here)}")
-    voice.result(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
-    if is_first and any(export.recipients for export in here.deployment.exports):
-        voice.result("Every recipient has got a mail from AWS with a link to confirm; without that no mail about files comes.")
-    commands = [f"{command()} {words} --stage {here.stage}" for words in _next(here, is_first=is_first)]
-    voice.result("Next:")
+    output.print("\nWhat exists now:")
+    output.table(["what", "where"], [[thing.what, thing.value] for thing in exist])
+    output.print(f"Stacks: {_console(ctx)}")
+    output.print(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
+    if is_first and any(export.recipients for export in ctx.deployment.exports):
+        output.print("Every recipient has got a mail from AWS with a link to confirm; without that no mail about files comes.")
+    commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
+    output.print("Next:")
     for each in commands:
-        voice.result(f"  {each}")
+        output.print(f"  {each}")
     return commands
 
 
-def _next(here: Ground, *, is_first: bool) -> Iterator[str]:
-    yield "status --wait-for first-table" if is_first and here.deployment.tables else "status"
-    if here.deployment.exports:
-        yield f"logs {here.deployment.exports[0].contract}"
+def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
+    yield "status --wait-for first-table" if is_first and ctx.deployment.tables else "status"
+    if ctx.deployment.exports:
+        yield f"logs {ctx.deployment.exports[0].contract}"
     yield "destroy --plan"
 
 
@@ -65,7 +65,7 @@ def _of_stack(stack: Deployed) -> Iterator[Thing]:
         yield Thing(stack.name, name, str(told.get(name, {}).get("Description") or name), value)
 
 
-def _console(here: Ground) -> str:
-    region = here.region
+def _console(ctx: DeploymentContext) -> str:
+    region = ctx.region
     beginning = f"https://{region}.console.aws.amazon.com/cloudformation/home?region={region}#/stacks"
-    return f"{beginning}?filteringText={here.deployment.prefix}-"
+    return f"{beginning}?filteringText={ctx.deployment.prefix}-"

@@ -1,22 +1,43 @@
-"""Runs the pinned CDK command line: `python -m lakeferry.deployment.cdk synth`. It is fetched once, then needs no network."""
+"""Run the pinned CDK command line, for a deployment or by itself: `python -m lakeferry.deployment.cdk synth`.
+
+It is fetched once, then needs no network.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from lakeferry.deployment import node
 from lakeferry.deployment.node import Node, NoNode
+from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Reporter
+from lambdas.shared.redaction import redact
+
+if TYPE_CHECKING:
+    from lakeferry.deployment.context import DeploymentContext
 
 PACKAGE: Final = "aws-cdk"
 NOT_READY: Final = 3
+_EVENT: Final = re.compile(r"^(?P<stack>\S+) \| +(?P<done>\d+)/(?P<all>\d+) \|")
+_KEPT_LINES: Final = 40
+_POLL: Final = 5.0
+_END_SECONDS: Final = 10.0
 
 
 class NoCommandLine(Exception):
@@ -74,6 +95,107 @@ def installed(root: Path = ROOT) -> str | None:
     except (OSError, ValueError, KeyError):
         return None
     return version
+
+
+class CliFailed(Exception):
+    """The command line ended with an error; `lines` are the last that it wrote."""
+
+    def __init__(self, verb: str, lines: Sequence[str]) -> None:
+        super().__init__(f"cdk {verb} failed:\n" + "\n".join(lines))
+        self.lines = list(lines)
+
+
+@attrs.define
+class Cdk:
+    """`log` gets every line that the command line writes. `folder` holds the templates."""
+
+    ctx: DeploymentContext
+    folder: Path
+    log: Path = Path(os.devnull)
+
+    def synth(self, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
+        """`deployments` is the folder of the deployment files, where it is not the project's own."""
+        own = ["-c", f"deployments={deployments.resolve()}"] if deployments else []
+        own += ["-c", f"repair={repair}"] if repair else []
+        self._run("synth", ["--quiet", *self.ctx.context(), *own, "--output", str(self.folder)], report)
+
+    def bootstrap(self, report: Reporter) -> None:
+        place = f"aws://{self.ctx.account}/{self.ctx.region}"
+        self._run("bootstrap", ["--app", str(self.folder), place], report)
+
+    def deploy(self, report: Reporter, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
+        words = ["--app", str(self.folder), "--require-approval", "never", "--progress", "events"]
+        self._run("deploy", [*words, *(stacks or ["--all"])], report, meanwhile)
+
+    def destroy(self, report: Reporter, *, meanwhile: Callable[[], object] | None = None) -> None:
+        words = ["--app", str(self.folder), "--force", "--all", "--progress", "events"]
+        self._run("destroy", words, report, meanwhile)
+
+    def _run(self, verb: str, words: Sequence[str], report: Reporter, meanwhile: Callable[[], object] | None = None) -> None:
+        """Calls `meanwhile` every few seconds. Raises CliFailed, and CommandFailed where there is no command line."""
+        last: deque[str] = deque(maxlen=_KEPT_LINES)
+        with self.log.open("a", encoding="utf-8") as log, _started([verb, *words]) as running:
+            reader = threading.Thread(target=_read, args=(running, log, report, last))
+            reader.start()
+            try:
+                _await(running, meanwhile)
+            finally:
+                _end(running)
+                reader.join()
+        if running.returncode:
+            raise CliFailed(verb, [line for line in last if line.strip()])
+
+
+@contextmanager
+def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
+    """One whose folder goes with it."""
+    with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
+        yield Cdk(ctx, Path(folder), log)
+
+
+def _started(words: Sequence[str]) -> subprocess.Popen[str]:
+    """In a session of its own: Ctrl-C reaches us, and we decide."""
+    try:
+        found = node.find()
+        command = [str(found.binary), str(command_line(found)), *words]
+    except (NoNode, NoCommandLine) as missing:
+        raise CommandFailed("NO-CDK", str(missing)) from None
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment(found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
+    )  # fmt: skip
+
+
+def _read(running: subprocess.Popen[str], log: Any, report: Reporter, last: deque[str]) -> None:
+    assert running.stdout is not None
+    for line in running.stdout:
+        log.write(redact(line))
+        log.flush()
+        if event := _EVENT.match(line):
+            report(f"{event['stack']} {event['done']}/{event['all']}")
+        last.append(redact(line.rstrip()))
+
+
+def _await(running: subprocess.Popen[str], meanwhile: Callable[[], object] | None) -> None:
+    while True:
+        try:
+            running.wait(_POLL)
+        except subprocess.TimeoutExpired:
+            if meanwhile:
+                meanwhile()
+        else:
+            return
+
+
+def _end(running: subprocess.Popen[str]) -> None:
+    """Where we were stopped while it still runs. What it has asked CloudFormation for goes on."""
+    if running.poll() is not None:
+        return
+    os.killpg(running.pid, signal.SIGTERM)
+    try:
+        running.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

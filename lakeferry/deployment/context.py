@@ -12,17 +12,16 @@ from typing import Any, Final
 
 import attrs
 import boto3
-from botocore import exceptions as boto
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
-from deployments.check import Plan
+from deployments import check, forms
+from deployments.check import BadFile, Plan
 from deployments.model import Deployment
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.deployment_file import plan_of
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.output import program_name
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
-from lambdas.shared import errors
 from lambdas.shared.clock import Clock, Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -34,16 +33,6 @@ from lambdas.snowflake.client import Login, Snowflake
 FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
 #: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
-#: What boto3 raises where nobody is logged in, or no longer.
-_LOGGED_OUT: Final = (
-    boto.NoCredentialsError,
-    boto.PartialCredentialsError,
-    boto.CredentialRetrievalError,
-    boto.ProfileNotFound,
-    boto.SSOError,
-    boto.TokenRetrievalError,
-    boto.UnauthorizedSSOTokenError,
-)
 _AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
 
 
@@ -73,7 +62,7 @@ class Addresses:
 
 
 @attrs.frozen
-class Ground:
+class DeploymentContext:
     """Nothing is asked of anybody before it is needed. Everything here raises CommandFailed."""
 
     plan: Plan
@@ -103,7 +92,7 @@ class Ground:
     @cached_property
     def account(self) -> str:
         """The AWS account that we are logged in to: the deployment's own, where its file names one."""
-        with aws_told("asking AWS who we are"):
+        with translate_aws_errors("asking AWS who we are"):
             found = str(self.client("sts").get_caller_identity()["Account"])
         wanted = self.deployment.aws.account
         if wanted and wanted != found:
@@ -115,7 +104,7 @@ class Ground:
         """boto3's client in the deployment's region."""
         with self._lock:
             if service not in self._clients:
-                with aws_told(f"preparing {service}"):
+                with translate_aws_errors(f"preparing {service}"):
                     self._clients[service] = self._session.client(service, config=_AWS)
             return self._clients[service]
 
@@ -162,28 +151,19 @@ class Ground:
             raise CommandFailed(error.row.code, error.what, hint) from None
 
 
-@contextmanager
-def of(stage: str) -> Iterator[Ground]:
-    """The deployment of `deployments/<stage>.toml`, where the environment leads."""
-    yield Ground(plan_of(stage), Addresses.read(os.environ))
-
-
-@contextmanager
-def aws_told(doing: str) -> Iterator[None]:
-    """Turns what boto3 raises into CommandFailed."""
+def load_deployment(stage: str) -> Plan:
+    """Raises CommandFailed with every mistake of the file."""
     try:
-        yield
-    except _LOGGED_OUT as error:
-        told = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
-        raise CommandFailed("AWS-CREDENTIALS", told) from None
-    except ClientError as error:
-        raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
-    except BotoCoreError as error:
-        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}") from None
+        return check.load_stage(stage)
+    except BadFile as bad:
+        mistakes = [attrs.asdict(problem) for problem in bad.problems]
+        hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
+        if forms.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
+            hint = f"Make one with `{program_name()} init --stage {stage}`, or choose another stage"
+        raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
-def _refused(doing: str, code: str) -> CommandFailed:
-    if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
-        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
-    hint = "Check what the role that you are logged in with may do"
-    return CommandFailed(errors.STORAGE.code, f"{doing}: {code}", hint)
+@contextmanager
+def open_context(stage: str) -> Iterator[DeploymentContext]:
+    """The deployment of `deployments/<stage>.toml`, where the environment leads."""
+    yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))

@@ -9,9 +9,10 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lambdas import contract
 from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import redact
@@ -58,65 +59,65 @@ class Run:
     place: str
 
 
-def sources(here: Ground) -> list[str]:
+def sources(ctx: DeploymentContext) -> list[str]:
     """Names that `of` takes."""
-    exports = [export.contract for export in here.deployment.exports]
-    there = [name for name in FUNCTIONS if name != "snowflake" or here.deployment.uses_snowflake]
+    exports = [export.contract for export in ctx.deployment.exports]
+    there = [name for name in FUNCTIONS if name != "snowflake" or ctx.deployment.uses_snowflake]
     return [*exports, *there]
 
 
-def of(here: Ground, name: str, last: int, *, everything: bool = False) -> list[Run]:
+def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
     """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
     around each call count only with `everything`. Raises CommandFailed."""
-    if name not in sources(here):
+    if name not in sources(ctx):
         told = f"nothing of this deployment that writes a log is called {name!r}"
-        raise CommandFailed("LOGS-UNKNOWN", told, f"There are: {', '.join(sources(here))}")
-    with aws_told(f"reading logs of {name}"):
+        raise CommandFailed("LOGS-UNKNOWN", told, f"There are: {', '.join(sources(ctx))}")
+    with translate_aws_errors(f"reading logs of {name}"):
         if name not in FUNCTIONS:
-            return list(_of_export(here, name, last))
-        run = _of_functions(here, name)
+            return list(_of_export(ctx, name, last))
+        run = _of_functions(ctx, name)
     lines = [line for line in run.lines if everything or not line.text.startswith(_AROUND)]
     return [attrs.evolve(run, lines=lines[-last:])]
 
 
-def of_function(here: Ground, group: str, since: float) -> Iterator[Line]:
+def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
     """In the order of time. Raises ClientError, BotoCoreError."""
-    pages = here.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
+    pages = ctx.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
     for page in pages:
         yield from (_line(each, each.get("logStreamName", "")) for each in page["events"])
 
 
-def _of_functions(here: Ground, name: str) -> Run:
+def _of_functions(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
-    there = [part for part in parts if part != "snowflake" or here.deployment.uses_snowflake]
-    stacks = [deployed.part(here, part) for part in there]
-    groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(here, stack, handler)]
-    lines = _in_order(line for group in groups for line in _newest(here, group))
+    there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
+    stacks = [deployed.part(ctx, part) for part in there]
+    groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(ctx, stack, handler)]
+    lines = _in_order(line for group in groups for line in _newest(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
 
-def _of_export(here: Ground, name: str, last: int) -> Iterator[Run]:
-    job, prefix = f"{here.deployment.prefix}-{name}", f"/aws-glue/{here.deployment.prefix}"
-    deployed.part(here, "exports")
+def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
+    job, prefix = f"{ctx.deployment.prefix}-{name}", f"/aws-glue/{ctx.deployment.prefix}"
+    deployed.part(ctx, "exports")
     most = max(last, _RUNS)
-    pages = here.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
+    pages = ctx.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
     runs = [run for page in pages for run in page["JobRuns"]]
     for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
-        lines = _in_order(line for part in _GLUE for line in _of_run(here, f"{prefix}/{part}", run["Id"]))
+        lines = _in_order(line for part in _GLUE for line in _of_run(ctx, f"{prefix}/{part}", run["Id"]))
         yield Run(run["Id"], run["JobRunState"], run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"), lines, prefix)
 
 
-def _of_run(here: Ground, group: str, run_id: str) -> Iterator[Line]:
+def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
     """All lines of the run's own streams: the driver's is called like the run, those of executors begin so."""
-    client = here.client("logs")
+    client = ctx.client("logs")
     for stream in _streams(client, group, logStreamNamePrefix=run_id):
         pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
         for page in pages:
             yield from (_line(each, stream) for each in page["events"])
 
 
-def _newest(here: Ground, group: str) -> Iterator[Line]:
-    client = here.client("logs")
+def _newest(ctx: DeploymentContext, group: str) -> Iterator[Line]:
+    client = ctx.client("logs")
     for stream in _streams(client, group, orderBy="LastEventTime", descending=True, limit=_STREAMS):
         page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
         yield from (_line(each, stream) for each in page["events"])

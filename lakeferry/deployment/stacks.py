@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import stacks
 
 _FUNCTION: Final = "AWS::Lambda::Function"
@@ -52,59 +53,59 @@ class Function:
     log_group: str
 
 
-def read(here: Ground) -> dict[str, Deployed]:
+def read(ctx: DeploymentContext) -> dict[str, Deployed]:
     """By name, those of the deployment that are there, in the order of deploying. Raises CommandFailed."""
-    with aws_told("asking for the stacks"):
-        found = [one(here, name) for name in stacks.names(here)]
+    with translate_aws_errors("asking for the stacks"):
+        found = [one(ctx, name) for name in stacks.names(ctx)]
     return {stack.name: stack for stack in found if stack}
 
 
-def one(here: Ground, name: str) -> Deployed | None:
+def one(ctx: DeploymentContext, name: str) -> Deployed | None:
     """Raises ClientError, BotoCoreError."""
-    standing = stacks.one(here, name, resources=False)
+    standing = stacks.one(ctx, name, resources=False)
     if standing is None:
         return None
-    client = here.client("cloudformation")
+    client = ctx.client("cloudformation")
     told = client.describe_stacks(StackName=standing.id)["Stacks"][0]
     return Deployed(
         name=name,
         id=standing.id,
         status=standing.status,
         is_protected=standing.is_protected,
-        template=template(here, standing.id) if standing.stands else {},
+        template=template(ctx, standing.id) if standing.stands else {},
         outputs={each["OutputKey"]: each["OutputValue"] for each in told.get("Outputs") or []},
         tags={each["Key"]: each["Value"] for each in told.get("Tags") or []},
     )
 
 
-def template(here: Ground, stack_id: str) -> dict[str, Any]:
+def template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
     """As it was deployed last. Raises ClientError, BotoCoreError."""
-    body = here.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
+    body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
     found: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
     return found
 
 
-def part(here: Ground, name: str) -> Deployed:
+def part(ctx: DeploymentContext, name: str) -> Deployed:
     """The stack of a part: data, confluent, … Raises CommandFailed where it isn't deployed."""
-    with aws_told("asking for the stacks"):
-        found = one(here, f"{here.deployment.prefix}-{name}")
+    with translate_aws_errors("asking for the stacks"):
+        found = one(ctx, f"{ctx.deployment.prefix}-{name}")
     if found is None or not found.stands:
-        raise _absent(here, name)
+        raise _absent(ctx, name)
     return found
 
 
-def physical(here: Ground, stack: Deployed) -> dict[str, str]:
+def physical(ctx: DeploymentContext, stack: Deployed) -> dict[str, str]:
     """Physical ids by logical id. Raises CommandFailed."""
-    with aws_told(f"asking what is in stack {stack.name}"):
-        pages = here.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack.id)
+    with translate_aws_errors(f"asking what is in stack {stack.name}"):
+        pages = ctx.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack.id)
         listed = [each for page in pages for each in page["StackResourceSummaries"]]
     return {each["LogicalResourceId"]: each.get("PhysicalResourceId") or "" for each in listed}
 
 
-def functions(here: Ground, stack: Deployed, handler: str) -> list[Function]:
+def functions(ctx: DeploymentContext, stack: Deployed, handler: str) -> list[Function]:
     """Those of the stack that run this handler of lambdas. Raises CommandFailed."""
     wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
-    ids = physical(here, stack) if wanted else {}
+    ids = physical(ctx, stack) if wanted else {}
     return [_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
 
 
@@ -114,6 +115,6 @@ def _function(stack: Deployed, ids: Mapping[str, str], logical_id: str) -> Funct
     return Function(ids[logical_id], named or f"/aws/lambda/{ids[logical_id]}")
 
 
-def _absent(here: Ground, name: str) -> CommandFailed:
-    told = f"stack {here.deployment.prefix}-{name} is not deployed in account {here.account}, {here.region}"
-    return CommandFailed("NOT-DEPLOYED", told, f"`lakeferry deploy --stage {here.stage}` deploys it")
+def _absent(ctx: DeploymentContext, name: str) -> CommandFailed:
+    told = f"stack {ctx.deployment.prefix}-{name} is not deployed in account {ctx.account}, {ctx.region}"
+    return CommandFailed("NOT-DEPLOYED", told, f"`lakeferry deploy --stage {ctx.stage}` deploys it")

@@ -9,7 +9,7 @@ from typing import Final
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
 from lakeferry.inventory.aws_kinds import pages
 from lambdas.shared.aws import error_code
@@ -28,14 +28,14 @@ _DPUS: Final = "task dpus per account"
 _RAISE: Final = "Ask for more in the console of Service Quotas, AWS {service}"
 
 
-def identity(ctx: Ground) -> list[Check]:
+def identity(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where nobody is logged in, or to another account than the file's."""
     account, arn = ctx.account, str(ctx.client("sts").get_caller_identity()["Arn"])
     named = "which the file names" if ctx.deployment.aws.account else "whatever account you are logged in to: the file names none"
     return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
 
 
-def region(ctx: Ground) -> list[Check]:
+def region(ctx: DeploymentContext) -> list[Check]:
     """As the SDK knows regions: it may be older than the newest of them."""
     session = boto3.session.Session()
     known = {
@@ -49,7 +49,7 @@ def region(ctx: Ground) -> list[Check]:
     return [GROUP.warn("region", f"{ctx.region}: the SDK knows no {', '.join(lacking)} there", fix)]
 
 
-def bootstrap(ctx: Ground) -> list[Check]:
+def bootstrap(ctx: DeploymentContext) -> list[Check]:
     """By the parameter that the templates themselves read. Raises ClientError."""
     fix = f"Run `{cdk_command()} bootstrap aws://{ctx.account}/{ctx.region}`"
     try:
@@ -68,7 +68,7 @@ def cdk_command() -> str:
     return f"{min(sys.executable, os.path.relpath(sys.executable), key=len)} -m lakeferry.deployment.cdk"
 
 
-def lambda_quota(ctx: Ground) -> list[Check]:
+def lambda_quota(ctx: DeploymentContext) -> list[Check]:
     name = "Lambda: calls at once"
     limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _EXECUTIONS:
@@ -77,7 +77,7 @@ def lambda_quota(ctx: Ground) -> list[Check]:
     return [GROUP.warn(name, slower, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
-def glue_quotas(ctx: Ground) -> list[Check]:
+def glue_quotas(ctx: DeploymentContext) -> list[Check]:
     """Enough for one run of each export at once, each with its workers."""
     exports, aws = max(1, len(ctx.deployment.exports)), ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
@@ -96,7 +96,7 @@ def glue_quotas(ctx: Ground) -> list[Check]:
     ]
 
 
-def _glue_limits(ctx: Ground) -> dict[str, float]:
+def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
     """By the ends of their names in lower case: their beginnings differ between accounts."""
     return {
         end: float(quota["Value"])

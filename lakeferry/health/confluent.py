@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health import stack_outputs
 from lakeferry.health.model import Check, Group
+from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
 
@@ -26,7 +27,7 @@ _INTEGRATIONS: Final = 100
 _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 
 
-def look(ctx: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one key; without it, nothing is."""
     secret = ctx.deployment.confluent.cloud_key_secret
     rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS]
@@ -36,7 +37,7 @@ def look(ctx: Ground) -> list[Check]:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not asked: there is no key")]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
-        owner = credentials.prove(Voice(quiet=True), ctx, vendor.cloud.key, 0)
+        owner = credentials.prove(Output(quiet=True), ctx, vendor.cloud.key, 0)
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":
@@ -63,7 +64,7 @@ def _owner(owner: Owner) -> Check:
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
-def environment(ctx: Ground, vendor: Confluent) -> Check:
+def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     id, wanted = ctx.deployment.confluent.environment_id, ctx.deployment.confluent.environment_name
     if not id:
         return GROUP.ok(ENVIRONMENT, "a new one is made")
@@ -77,14 +78,14 @@ def environment(ctx: Ground, vendor: Confluent) -> Check:
     return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
 
 
-def flink(ctx: Ground, vendor: Confluent) -> Check:
+def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
         return GROUP.ok(FLINK, text(vendor.flink_region(ctx.region), "id"))
     except NotFound:
         return GROUP.fail(FLINK, f"Confluent has no Flink in {CLOUD} {ctx.region}", _ANOTHER_REGION)
 
 
-def tableflow(ctx: Ground, vendor: Confluent) -> Check:
+def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Tableflow answers to its own keys. The deployment makes one; before that, Confluent may refuse the Cloud key."""
     try:
         plane = vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
@@ -105,7 +106,7 @@ def _tableflow_regions(plane: RestClient) -> set[str] | None:
         return None
 
 
-def integrations(ctx: Ground, vendor: Confluent) -> Check:
+def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Counted over all environments. No API of Confluent returns the limit."""
     environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]

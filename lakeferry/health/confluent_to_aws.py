@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health import runner, stack_outputs, storage, trust
 from lakeferry.health.model import Check, Group, mark_consequences
 from lakeferry.health.stack_outputs import StackOutputs
@@ -40,7 +40,7 @@ _WAIT: Final = "Wait; a table takes some ten minutes"
 class _Chain:
     """`bucket` is the one that Tableflow writes into; the Glue database has the name of `cluster`."""
 
-    ctx: Ground
+    ctx: DeploymentContext
     outputs: StackOutputs
     bucket: str
 
@@ -49,7 +49,7 @@ class _Chain:
         return self.outputs["KafkaClusterId"]
 
 
-def look(ctx: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
     tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
     confluent, data = stack_outputs.read(ctx, "confluent"), stack_outputs.read(ctx, "data")
@@ -65,7 +65,7 @@ def look(ctx: Ground) -> list[Check]:
     return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
 
 
-def _topic_checks(ctx: Ground) -> list[str]:
+def _topic_checks(ctx: DeploymentContext) -> list[str]:
     return [f"Tableflow of {topic.name}" for topic in ctx.deployment.tables]
 
 

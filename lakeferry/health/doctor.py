@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tools
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
 #: (group, what stands for its checks where they can't be made, the checks)
-_OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], ...]] = (
+_OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
     (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.plan)),
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
@@ -28,7 +28,7 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[Ground], list[Check]]], 
 GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_DEPLOYMENT)]))
 
 
-def probes(ctx: Ground) -> list[Probe]:
+def probes(ctx: DeploymentContext) -> list[Probe]:
     return [*machine_probes(), *(Probe(group, name, partial(look, ctx)) for group, name, look in _OF_DEPLOYMENT)]
 
 

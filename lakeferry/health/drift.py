@@ -10,7 +10,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import inventory
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
 from lakeferry.inventory.stacks import Stack
 from lakeferry.plan.resources import of_template
@@ -48,7 +49,7 @@ class Drift:
         }  # fmt: skip
 
 
-def missing(ctx: Ground) -> list[Drift]:
+def missing(ctx: DeploymentContext) -> list[Drift]:
     """Return the objects at the vendors that a stack has and that are gone, and what could not be asked.
 
     Raises CommandFailed.
@@ -56,18 +57,18 @@ def missing(ctx: Ground) -> list[Drift]:
     return list(_missing(ctx, _active_stacks(ctx)))
 
 
-def detect(ctx: Ground) -> list[Drift]:
+def detect(ctx: DeploymentContext) -> list[Drift]:
     """Return the drift of all active stacks. Raises CommandFailed."""
     active = _active_stacks(ctx)
     return [*(drift for stack in active for drift in _of_aws(ctx, stack)), *_missing(ctx, active)]
 
 
-def _active_stacks(ctx: Ground) -> list[Stack]:
-    with aws_told("asking for the stacks"):
+def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
+    with translate_aws_errors("asking for the stacks"):
         return [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]
 
 
-def _of_aws(ctx: Ground, stack: Stack) -> Iterator[Drift]:
+def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
     """As CloudFormation sees it: only properties that the template names, and only of types that support detection."""
     try:
         _run_detection(ctx, stack)
@@ -79,7 +80,7 @@ def _of_aws(ctx: Ground, stack: Stack) -> Iterator[Drift]:
         yield Drift(AWS, "stack", stack.name, Verdict.NOT_ASKED, f"CloudFormation can't detect drift: {_short(error)}")
 
 
-def _run_detection(ctx: Ground, stack: Stack) -> None:
+def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
     """Raises TimeoutError where it takes longer than the patience."""
     client, until = ctx.client("cloudformation"), ctx.clock.time() + _PATIENCE
     id = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
@@ -89,7 +90,7 @@ def _run_detection(ctx: Ground, stack: Stack) -> None:
         ctx.clock.sleep(_POLL)
 
 
-def _drifted(ctx: Ground, stack: Stack) -> Iterator[dict[str, Any]]:
+def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
     """All pages; boto3 has no paginator for this call. What was detected before a failure counts."""
     query: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
     while True:
@@ -100,7 +101,7 @@ def _drifted(ctx: Ground, stack: Stack) -> Iterator[dict[str, Any]]:
         query["NextToken"] = page["NextToken"]
 
 
-def _missing(ctx: Ground, active: list[Stack]) -> Iterator[Drift]:
+def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
     items = inventory.take(ctx)
     unknown = [item for item in items if item.verdict is Verdict.NOT_ASKED]
     for item in unknown:
@@ -116,9 +117,9 @@ def _missing(ctx: Ground, active: list[Stack]) -> Iterator[Drift]:
             yield from _missing_topics(ctx, stack, items, {item.kind for item in unknown})
 
 
-def _missing_topics(ctx: Ground, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
+def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
     """Topics, their Tableflow tables and the catalog integration. The user chose their names, so the template says which."""
-    with aws_told(f"reading the template of {stack.name}"):
+    with translate_aws_errors(f"reading the template of {stack.name}"):
         active = deployed.one(ctx, stack.name)
     resources = list(of_template(stack.name, active.template)) if active else []
     if active is None or not any(one.kind == "topic" for one in resources):
@@ -140,7 +141,7 @@ def _missing_topics(ctx: Ground, stack: Stack, items: list[Item], unknown: set[s
             yield Drift(CONFLUENT, one.kind, one.logical_id, "DELETED", _REPAIR, stack.name)
 
 
-def _topics(ctx: Ground, environment_id: str, cluster_id: str) -> set[str]:
+def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set[str]:
     """Raises LakeferryError."""
     key = ctx.secrets.read_key(f"{ctx.deployment.prefix}/confluent/kafka/app_manager")
     plane = ctx.confluent().kafka(environment_id, cluster_id, key)
@@ -148,7 +149,7 @@ def _topics(ctx: Ground, environment_id: str, cluster_id: str) -> set[str]:
     return {text(one, "topic_name") for one in objects(listed, "data")}
 
 
-def _exists(ctx: Ground, stack: Stack, identity: Identity, items: list[Item]) -> bool:
+def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
     deployment = ctx.deployment.deployment
     name = contract.object_name(
         project=deployment.name, stage=deployment.stage, region=ctx.region, account=ctx.account, stack=stack.name,

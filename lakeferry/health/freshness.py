@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import stacks
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Observation, State, observe
 from lakeferry.health.tableflow import Tableflow, TableflowTopic
 from lambdas import contract
@@ -37,7 +38,7 @@ _PATIENCE: Final = 60.0
 class Readers:
     """Reads with the settings of the deployed monitoring function and the operator's AWS clients."""
 
-    ctx: Ground
+    ctx: DeploymentContext
     settings: Settings
 
     def glue(self, database: str) -> GlueTables:
@@ -77,11 +78,11 @@ class Readers:
         return Session(Deadline(self.ctx.clock, self.ctx.clock.time() + _PATIENCE))
 
 
-def open_readers(ctx: Ground) -> Readers:
+def open_readers(ctx: DeploymentContext) -> Readers:
     """Raises CommandFailed where the monitoring function isn't deployed."""
     stack = stacks.part(ctx, "operations")
     for function in stacks.functions(ctx, stack, contract.WATCH):
-        with aws_told(f"looking at function {function.name}"):
+        with translate_aws_errors(f"looking at function {function.name}"):
             answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)
             variables = answer.get("Environment", {}).get("Variables", {})
             return Readers(ctx, monitoring.read_settings(variables, ctx.client("s3")))

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import aws_told
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
@@ -111,7 +111,7 @@ class Observation:
 def observe(read: Callable[[], Any]) -> Any:
     """Return what `read` returns, or an Observation that says why it could not be read."""
     try:
-        with aws_told("asking AWS"):
+        with translate_aws_errors("asking AWS"):
             return read()
     except CommandFailed as failure:
         return Observation(State.UNKNOWN, message=failure.message, code=failure.code)

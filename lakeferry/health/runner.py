@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 import attrs
 
-from lakeferry.cli import troubles
-from lakeferry.cli.output import CommandFailed
+from lakeferry import error_translation
+from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Check, Group
 from lambdas.shared import errors
 
@@ -72,7 +72,7 @@ def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
 
 def failed(group: Group, name: str, error: Exception) -> Check:
     """Return the check as any command would report the error. Missing read permissions are a warning, not a failure."""
-    failure = error if isinstance(error, CommandFailed) else troubles.as_failure(error)
+    failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
         return group.warn(name, f"may not be looked at: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import snowflake as credentials
 from lakeferry.credentials import store
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Check, Group
+from lakeferry.output import Output
 from lambdas import contract
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import secret_fields, sql
@@ -33,7 +34,7 @@ _ACCOUNTADMIN: Final = "ACCOUNTADMIN"
 _DEPTH: Final = 4
 
 
-def look(ctx: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one login; without it, nothing is."""
     given, rest = ctx.deployment.snowflake, [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
@@ -46,7 +47,7 @@ def look(ctx: Ground) -> list[Check]:
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)
-        credentials.prove(Voice(quiet=True), deployer, pair, store.held(ctx, given.key_secret))
+        credentials.prove(Output(quiet=True), deployer, pair, store.held(ctx, given.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner, stack_outputs
 from lakeferry.health import trust as iam
 from lakeferry.health.model import Check, Group, mark_consequences
@@ -49,7 +49,7 @@ T = TypeVar("T")
 class _Chain:
     """`bucket` and `database` are what Snowflake reads: Tableflow's bucket and the Glue database of the cluster's id."""
 
-    ctx: Ground
+    ctx: DeploymentContext
     outputs: StackOutputs
     bucket: str
     database: str
@@ -63,7 +63,7 @@ class _Chain:
         return sql.plain_name(self.outputs.object_name("snowflake_catalog_integration"))
 
 
-def look(ctx: Ground) -> list[Check]:
+def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where CloudFormation can't be asked."""
     tables = _tables(ctx)
     names = (*NAMES, *map(_table_check, tables))
@@ -82,7 +82,7 @@ def look(ctx: Ground) -> list[Check]:
     return mark_consequences(checks, causes, _RECOVERY)
 
 
-def _tables(ctx: Ground) -> list[str]:
+def _tables(ctx: DeploymentContext) -> list[str]:
     """Return the tables' own names in Snowflake."""
     names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
     return [name.upper() for name in names if name]
@@ -92,7 +92,7 @@ def _table_check(name: str) -> str:
     return f"table {name}"
 
 
-def _log_in(ctx: Ground) -> Snowflake:
+def _log_in(ctx: DeploymentContext) -> Snowflake:
     vendor = ctx.snowflake()
     vendor.run(sql.Sql(_WHO))
     return vendor

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import attrs
 
 from lakeferry.deployment import stacks
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.error_translation import translate_aws_errors
 from lambdas import contract
 from lambdas.custom_resources import request
 from lambdas.custom_resources.request import Identity
@@ -18,7 +19,7 @@ from lambdas.custom_resources.request import Identity
 class StackOutputs:
     """One stack. `ids` are physical ids by logical id."""
 
-    ctx: Ground
+    ctx: DeploymentContext
     stack: Deployed
     ids: Mapping[str, str]
 
@@ -52,10 +53,10 @@ class StackOutputs:
         return next((each for each in known if each.kind == kind), None)
 
 
-def read(ctx: Ground, part: str) -> StackOutputs | str:
+def read(ctx: DeploymentContext, part: str) -> StackOutputs | str:
     """Return the outputs of a part's stack, or why there are none. Raises CommandFailed."""
     name = f"{ctx.deployment.prefix}-{part}"
-    with aws_told(f"asking for stack {name}"):
+    with translate_aws_errors(f"asking for stack {name}"):
         stack = stacks.one(ctx, name)
     if stack is None:
         return f"there is no stack {name}"
@@ -64,14 +65,14 @@ def read(ctx: Ground, part: str) -> StackOutputs | str:
     return StackOutputs(ctx, stack, stacks.physical(ctx, stack))
 
 
-def role_name(ctx: Ground, vendor: str) -> str:
+def role_name(ctx: DeploymentContext, vendor: str) -> str:
     """Return the name of the role that `tableflow` or `snowflake` assumes."""
     return f"{ctx.deployment.regional_prefix}-{vendor}"
 
 
-def role_arn(ctx: Ground, vendor: str) -> str:
+def role_arn(ctx: DeploymentContext, vendor: str) -> str:
     return f"arn:aws:iam::{ctx.account}:role/{role_name(ctx, vendor)}"
 
 
-def tableflow_secret(ctx: Ground) -> str:
+def tableflow_secret(ctx: DeploymentContext) -> str:
     return f"{ctx.deployment.prefix}/confluent/tableflow"

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import CommandFailed, Voice
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment import context, stacks
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
 from lakeferry.health.exports import ExportStatus, LastRun, read_exports
 from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers, read_tables
 from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
-from lakeferry.plan.durations import spoken
+from lakeferry.output import Output, format_duration
 
 _POLL: Final = 10.0
 _HEADS: Final = {"topic": "topic", "tableflow": "Tableflow", "iceberg": "Iceberg", "glue": "Glue", "snowflake": "Snowflake"}
@@ -69,27 +69,27 @@ class Status:
         }
 
 
-def run(voice: Voice, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
+def run(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or unknown, or where what was waited for hasn't come."""
-    with context.of(stage) as ctx:
-        _show_stacks(voice, ctx, stacks.read(ctx).values())
+    with context.open_context(stage) as ctx:
+        _show_stacks(output, ctx, stacks.read(ctx).values())
         readers = open_readers(ctx)
         if wait_for:
-            wait(voice, readers, wait_for, minutes)
-        with voice.step(f"Reading the status of {ctx.deployment.prefix}"):
+            wait(output, readers, wait_for, minutes)
+        with output.step(f"Reading the status of {ctx.deployment.prefix}"):
             status = _read(ctx, readers, with_drift=with_drift)
-        _show_tables(voice, status.tables)
-        _show_exports(voice, status.exports)
-        voice.result("\nKeys:")
-        rotation.show(voice, ctx.deployment, status.secrets)
+        _show_tables(output, status.tables)
+        _show_exports(output, status.exports)
+        output.print("\nKeys:")
+        rotation.show(output, ctx.deployment, status.secrets)
         if status.drift is not None:
-            show_drift(voice, status.drift)
+            show_drift(output, status.drift)
         document = status.document(stage)
-        _require_well(voice, list(_problems(ctx, status)), document)
+        _require_well(output, list(_problems(ctx, status)), document)
         return document
 
 
-def _read(ctx: Ground, readers: Readers, *, with_drift: bool) -> Status:
+def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Status:
     """In parallel: most of the time is spent waiting for others."""
     with ThreadPoolExecutor(3) as pool:
         tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
@@ -100,18 +100,18 @@ def _read(ctx: Ground, readers: Readers, *, with_drift: bool) -> Status:
         return Status(deployed, tables.result(), secrets.result(), exports.result(), drifted)
 
 
-def wait(voice: Voice, readers: Readers, event: Event, minutes: int) -> None:
+def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
     """Raises CommandFailed with STATUS-LATER when the time is up."""
     clock = readers.ctx.clock
     began = clock.time()
-    with voice.step(f"Waiting for {event}") as report:
+    with output.step(f"Waiting for {event}") as report:
         while not (message := has_come(readers, event)):
             waited = clock.time() - began
             if waited >= minutes * 60:
-                raise CommandFailed("STATUS-LATER", f"{event} has not come in {spoken(waited)}")
-            report(spoken(waited))
+                raise CommandFailed("STATUS-LATER", f"{event} has not come in {format_duration(waited)}")
+            report(format_duration(waited))
             clock.sleep(_POLL)
-    voice.result(message)
+    output.print(message)
 
 
 def has_come(readers: Readers, event: Event) -> str:
@@ -127,7 +127,7 @@ def _runs_without_glue(table: TableStatus) -> bool:
     return "glue" not in table.hops and table.hops["tableflow"].state is State.OK
 
 
-def _problems(ctx: Ground, status: Status) -> Iterator[Problem]:
+def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
     for stack in status.stacks:
         if not stack.stands or stack.status.endswith("_FAILED"):
             yield Problem(State.WRONG, f"stack {stack.name} is {stack.status}")
@@ -161,7 +161,7 @@ def _described(observation: Observation) -> str:
     return f"{'not asked: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
 
 
-def _require_well(voice: Voice, problems: list[Problem], document: dict[str, Any]) -> None:
+def _require_well(output: Output, problems: list[Problem], document: dict[str, Any]) -> None:
     wrong = [one for one in problems if one.state is State.WRONG]
     unknown = [one for one in problems if one.state is State.UNKNOWN]
     if wrong:
@@ -171,7 +171,7 @@ def _require_well(voice: Voice, problems: list[Problem], document: dict[str, Any
     if unknown:
         hint = "Fix that, then run it again: what can't be seen may be wrong"
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
-    voice.result("All is well")
+    output.print("All is well")
 
 
 def _few(problems: Iterable[Problem]) -> str:
@@ -179,44 +179,44 @@ def _few(problems: Iterable[Problem]) -> str:
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
 
-def _show_stacks(voice: Voice, ctx: Ground, deployed: Iterable[Deployed]) -> None:
+def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Deployed]) -> None:
     """First, because all else may be missing where a deployment has failed."""
-    voice.result(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
+    output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     states = ", ".join(f"{stack.name} {stack.status}" for stack in deployed)
-    voice.result(f"Stacks: {states or 'none'}")
+    output.print(f"Stacks: {states or 'none'}")
 
 
-def _show_tables(voice: Voice, tables: list[TableStatus]) -> None:
+def _show_tables(output: Output, tables: list[TableStatus]) -> None:
     if not tables:
         return
-    voice.result("\nHow old what each hop shows is:")
+    output.print("\nHow old what each hop shows is:")
     hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
     rows = [[table.table, *[_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
-    voice.table(["table", *[_HEADS[hop] for hop in hops]], rows)
-    _show_problems(voice, table_problems(tables))
+    output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
+    _show_problems(output, table_problems(tables))
 
 
-def _show_exports(voice: Voice, exports: list[ExportStatus]) -> None:
+def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     if not exports:
         return
-    voice.result("\nExports:")
+    output.print("\nExports:")
     rows = [[one.export, _last_run(one.last), str(one.published), one.next_run_text] for one in exports]
-    voice.table(["export", "last run", "published", "next run"], rows)
-    _show_problems(voice, _export_problems(exports))
+    output.table(["export", "last run", "published", "next run"], rows)
+    _show_problems(output, _export_problems(exports))
 
 
-def _show_problems(voice: Voice, problems: Iterable[Problem]) -> None:
+def _show_problems(output: Output, problems: Iterable[Problem]) -> None:
     for problem in problems:
-        voice.result(f"  {_SIGNS[problem.state]} {problem.message}")
+        output.print(f"  {_SIGNS[problem.state]} {problem.message}")
 
 
-def show_drift(voice: Voice, drifted: list[Drift]) -> None:
+def show_drift(output: Output, drifted: list[Drift]) -> None:
     if not drifted:
-        voice.result("\nDrift: none, as far as CloudFormation and the inventory can see")
+        output.print("\nDrift: none, as far as CloudFormation and the inventory can see")
         return
-    voice.result("\nDrift:")
+    output.print("\nDrift:")
     rows = [[one.world, one.what, one.name, one.how, one.detail] for one in drifted]
-    voice.table(["where", "what", "which", "how", "detail"], rows)
+    output.table(["where", "what", "which", "how", "detail"], rows)
 
 
 def _cell(observation: Observation | None) -> str:
@@ -232,6 +232,6 @@ def _last_run(last: LastRun | None) -> str:
     if last is None:
         return "none yet"
     began = datetime.fromtimestamp(last.began, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    took = f", {spoken(last.seconds)}" if last.seconds is not None else ""
+    took = f", {format_duration(last.seconds)}" if last.seconds is not None else ""
     windows = f": {', '.join(last.windows)}" if last.windows else ""
     return f"{began}{took}, {last.record or last.result.lower()}{windows}"

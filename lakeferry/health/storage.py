@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
 from lakeferry.inventory import stacks
@@ -26,7 +26,7 @@ _CREATE_AGAIN: Final = (
 )
 
 
-def check_chosen_buckets(ctx: Ground) -> list[Check]:
+def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
     """Buckets that the file names are free before the first deployment, and the deployment's own after it."""
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
     data = stacks.one(ctx, f"{ctx.deployment.prefix}-data")
@@ -34,7 +34,7 @@ def check_chosen_buckets(ctx: Ground) -> list[Check]:
     return [runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own)) for name, bucket in chosen.items()]
 
 
-def _chosen(ctx: Ground, name: str, bucket: str | None, own: set[str]) -> Check:
+def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
     if bucket is None:
         return GROUP.ok(name, "CloudFormation chooses its name")
     if bucket in own:
@@ -52,7 +52,7 @@ def _chosen(ctx: Ground, name: str, bucket: str | None, own: set[str]) -> Check:
     return GROUP.fail(name, exists, fix + or_else, "a name that nobody has")
 
 
-def _state(ctx: Ground, bucket: str) -> str:
+def _state(ctx: DeploymentContext, bucket: str) -> str:
     """Return `ours`, `foreign` or `absent`. Raises ClientError."""
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
@@ -65,7 +65,7 @@ def _state(ctx: Ground, bucket: str) -> str:
     return "ours"
 
 
-def check_bucket(ctx: Ground, group: Group, name: str) -> Check:
+def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     """The bucket that Tableflow writes tables into."""
     state = _state(ctx, name)
     if state == "absent":
@@ -92,12 +92,12 @@ def is_of_table(key: str) -> bool:
     return bool(base and middle) and rest.partition("/")[2].startswith(("data/", "metadata/"))
 
 
-def glue_table_names(ctx: Ground) -> list[str]:
+def glue_table_names(ctx: DeploymentContext) -> list[str]:
     """Return the names of the checks of check_glue_tables."""
     return [f"Glue table {topic.name}" for topic in ctx.deployment.tables_in_glue]
 
 
-def check_glue_tables(ctx: Ground, group: Group, database: str, bucket: str) -> list[Check]:
+def check_glue_tables(ctx: DeploymentContext, group: Group, database: str, bucket: str) -> list[Check]:
     tables = zip(glue_table_names(ctx), ctx.deployment.tables_in_glue, strict=True)
     return [
         runner.attempt(group, name, partial(_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket))
@@ -105,7 +105,7 @@ def check_glue_tables(ctx: Ground, group: Group, database: str, bucket: str) -> 
     ]
 
 
-def _glue_table(ctx: Ground, group: Group, name: str, table: str, bucket: str) -> Check:
+def _glue_table(ctx: DeploymentContext, group: Group, name: str, table: str, bucket: str) -> Check:
     database, _, topic = table.partition(".")
     try:
         document: dict[str, Any] = ctx.client("glue").get_table(DatabaseName=database, Name=topic)["Table"]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.deployment import stacks
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import stack_outputs
 from lambdas.confluent.client import RestClient, get_path, objects, text
 from lambdas.confluent.resources import catalog_integration
@@ -48,7 +48,7 @@ class Tableflow:
     """One deployment's, read with its own Tableflow key. `outputs` are those of the confluent stack; None: they are read when
     they are needed. Raises LakeferryError, CommandFailed."""
 
-    ctx: Ground
+    ctx: DeploymentContext
     outputs: Mapping[str, str] | None = None
 
     @functools.cached_property

@@ -13,9 +13,9 @@ from typing import Final
 from deployments.check import Plan
 from deployments.model import Topic
 from glue_jobs.contract import JAVA_VERSION, PYTHON_VERSION
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode
+from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Check, Group
 from lakeferry.local import java
 from lakeferry.local.bootstrap import ROOT

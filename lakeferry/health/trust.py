@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
 from lakeferry.health.aws import cdk_command
 from lakeferry.health.model import Check, Group
@@ -48,7 +48,7 @@ class Role:
     trust: list[Mapping[str, Any]]
 
 
-def read(ctx: Ground, name: str) -> Role | None:
+def read(ctx: DeploymentContext, name: str) -> Role | None:
     """Return the role, None where there is none. Raises ClientError."""
     try:
         answer = ctx.client("iam").get_role(RoleName=name)["Role"]
@@ -62,7 +62,7 @@ def read(ctx: Ground, name: str) -> Role | None:
     return Role(answer["Arn"], [one for one in _listed(document.get("Statement")) if one.get("Effect") == "Allow"])
 
 
-def check_role(ctx: Ground, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
+def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
     role = runner.attempt(group, ROLE, lambda: read(ctx, name))
     if isinstance(role, Check):
         return role, None
@@ -87,7 +87,9 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
     return group.fail(principal.check, f"the role wants {wants}", restore, needed)
 
 
-def check_permissions(ctx: Ground, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str) -> Check:
+def check_permissions(
+    ctx: DeploymentContext, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str
+) -> Check:
     """Simulate the role's own policies. `needs` are actions by resource.
 
     Policies of the bucket, the catalog and keys are not part of the simulation. Raises ClientError.
@@ -99,7 +101,9 @@ def check_permissions(ctx: Ground, group: Group, role: Role, needs: Mapping[str,
     return group.fail(POLICY, f"the role may not {shown}", restore)
 
 
-def needed_actions(ctx: Ground, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str) -> dict[str, tuple[str, ...]]:
+def needed_actions(
+    ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
+) -> dict[str, tuple[str, ...]]:
     """Return actions by the ARNs that they are asked about."""
     catalog, on_bucket = f"arn:aws:glue:{ctx.region}:{ctx.account}", f"arn:aws:s3:::{bucket}"
     in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
@@ -108,13 +112,13 @@ def needed_actions(ctx: Ground, wanted: Mapping[str, tuple[str, ...]], bucket: s
     }  # fmt: skip
 
 
-def restore_command(ctx: Ground, part: str) -> str:
+def restore_command(ctx: DeploymentContext, part: str) -> str:
     """Return the fix that brings a role back to what its stack says, whoever changed or deleted it."""
     stack = f"{ctx.deployment.prefix}-{part}"
     return f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} --exclusively --revert-drift`"
 
 
-def _denied(ctx: Ground, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
+def _denied(ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
     answer = ctx.client("iam").simulate_principal_policy(PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource])
     for result in answer["EvaluationResults"]:
         if result["EvalDecision"] != "allowed":

@@ -13,10 +13,11 @@ import attrs
 from deployments import check, forms
 from deployments.check import BadFile
 from deployments.model import Deployment
-from lakeferry.cli.output import CommandFailed, Voice, command
+from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.output import Output, program_name
 
 #: What a clone has, and nothing else.
 _SIGNS: Final = ("app.py", "cdk.json", "deployments/model.py")
@@ -43,21 +44,21 @@ class Place:
         return self.root / ".lakeferry" / "answers.json"
 
 
-def init(voice: Voice, stage: str, flags: Mapping[str, str | None], *, yes: bool, root: Path = ROOT) -> dict[str, Any]:
+def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bool, root: Path = ROOT) -> dict[str, Any]:
     """Raises CommandFailed, and then has written nothing."""
     place = _place(stage, root)
     text = place.file.read_text(encoding="utf-8") if place.file.is_file() else None
     before = _deployment(place, text) if text is not None else None
     defaults = questions.defaults(questions.remembered(place.memory), before)
-    answers = _answers(voice, place, defaults, flags, yes=yes)
+    answers = _answers(output, place, defaults, flags, yes=yes)
     now = editing.edited(text, before, defaults, answers) if text is not None and before else template.whole(stage, answers)
     made = _deployment(place, now)
     difference = _difference(place, text or "", now)
-    written = now != text and _may_write(voice, place, text, difference, yes=yes)
+    written = now != text and _may_write(output, place, text, difference, yes=yes)
     if written:
         place.file.write_text(now, encoding="utf-8")
     questions.remember(place.memory, answers)
-    return _told(voice, place, made, written=written, difference=difference)
+    return _told(output, place, made, written=written, difference=difference)
 
 
 def _place(stage: str, root: Path) -> Place:
@@ -82,15 +83,15 @@ def _deployment(place: Place, text: str) -> Deployment:
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
-def _answers(voice: Voice, place: Place, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
+def _answers(output: Output, place: Place, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
     """Options first, then what somebody types, then defaults. Raises CommandFailed with every one that can't be."""
     given = {key: text for key, text in flags.items() if text is not None}
     answers = dict(defaults) | given
-    if voice.may_ask and not yes:
-        voice.say(f"{place.name}: press Enter to take what stands in brackets.")
+    if output.can_prompt and not yes:
+        output.info(f"{place.name}: press Enter to take what stands in brackets.")
         for question in QUESTIONS:
             if question.key not in given and questions.is_asked(question, answers):
-                answers[question.key] = _asked(voice, question, answers[question.key])
+                answers[question.key] = _asked(output, question, answers[question.key])
     if found := questions.wrong(answers):
         told = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
         details = [{"key": key, "message": why} for key, why in found]
@@ -99,29 +100,29 @@ def _answers(voice: Voice, place: Place, defaults: Answers, flags: Mapping[str, 
     return answers
 
 
-def _asked(voice: Voice, question: questions.Question, default: str) -> str:
+def _asked(output: Output, question: questions.Question, default: str) -> str:
     answer = default
     for _ in range(_TRIES):
-        answer = voice.ask(question.asks, default)
+        answer = output.ask(question.asks, default)
         if not (told := question.wrong(answer)):
             break
-        voice.warn(f"  {told}")
+        output.warn(f"  {told}")
     return answer
 
 
-def _may_write(voice: Voice, place: Place, text: str | None, difference: str, *, yes: bool) -> bool:
+def _may_write(output: Output, place: Place, text: str | None, difference: str, *, yes: bool) -> bool:
     """Nothing is written over without a word, with --yes neither. Raises CommandFailed where nobody can be asked."""
     if text is None:
         return True
-    voice.result(difference)
+    output.print(difference)
     if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
-        voice.warn(f"! {comments} lines of comments would be removed from {place.name}")
+        output.warn(f"! {comments} lines of comments would be removed from {place.name}")
     if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
-        voice.warn(f"! exports would be removed from {place.name}: {', '.join(exports)}")
+        output.warn(f"! exports would be removed from {place.name}: {', '.join(exports)}")
     if yes:
         return True
-    if voice.may_ask:
-        return voice.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
+    if output.can_prompt:
+        return output.ask(f"Write this to {place.name}? yes or no", "no").lower() in ("y", "yes")
     message = f"{place.name} exists, and the answers change it"
     raise CommandFailed("INIT-EXISTS", message, details={"diff": difference})
 
@@ -131,15 +132,15 @@ def _difference(place: Place, text: str, now: str) -> str:
     return "\n".join(lines)
 
 
-def _told(voice: Voice, place: Place, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
+def _told(output: Output, place: Place, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
     state = "written" if written else "as it was" if not difference else "left as it was"
-    voice.result(f"{place.name}: {state}")
+    output.print(f"{place.name}: {state}")
     for address in _examples(made):
-        voice.warn(f"! {address} is an example: mails to it go nowhere")
+        output.warn(f"! {address} is an example: mails to it go nowhere")
     secrets = [made.confluent.cloud_key_secret, *([made.snowflake.key_secret] if made.snowflake and made.uses_snowflake else [])]
-    voice.result(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
+    output.print(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
     following = list(_following(place, made))
-    voice.result("Next: " + "\n      ".join(f"{command()} {words}" for words in following))
+    output.print("Next: " + "\n      ".join(f"{program_name()} {words}" for words in following))
     return {
         "stage": place.stage,
         "file": place.name,

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_stores, aws_works, glue_tables, stacks
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Claim, Item, Verdict, kept, left_over, not_asked
@@ -25,20 +25,20 @@ _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
 
 
-def take(here: Ground, known: Stacks) -> list[Item]:
+def take(ctx: DeploymentContext, known: Stacks) -> list[Item]:
     """A kind that can't be listed is told as such. Raises CommandFailed."""
-    look = _Look(here, known)
-    found = list(stacks.items(here, known))
-    for kind in all_kinds(here):
+    look = _Look(ctx, known)
+    found = list(stacks.items(ctx, known))
+    for kind in all_kinds(ctx):
         found += _asked(kind.name, partial(look.of_kind, kind))
     buckets = [item.name for item in found if item.kind == "bucket"]
-    found += _asked("glue_table", lambda: glue_tables.take(here, known, buckets, look.settled))
-    found += _asked("tagged", lambda: _tagged(here, known, found))
+    found += _asked("glue_table", lambda: glue_tables.take(ctx, known, buckets, look.settled))
+    found += _asked("tagged", lambda: _tagged(ctx, known, found))
     return found
 
 
-def all_kinds(here: Ground) -> list[AwsKind]:
-    return [*aws_works.kinds(here.deployment), *aws_stores.kinds(here.deployment)]
+def all_kinds(ctx: DeploymentContext) -> list[AwsKind]:
+    return [*aws_works.kinds(ctx.deployment), *aws_stores.kinds(ctx.deployment)]
 
 
 def _asked(kind: str, look: Callable[[], Iterator[Item]]) -> list[Item]:
@@ -50,33 +50,33 @@ def _asked(kind: str, look: Callable[[], Iterator[Item]]) -> list[Item]:
         return [not_asked(AWS, kind, type(error).__name__)]
 
 
-def _tagged(here: Ground, known: Stacks, found: list[Item]) -> Iterator[Item]:
+def _tagged(ctx: DeploymentContext, known: Stacks, found: list[Item]) -> Iterator[Item]:
     """What none of the kinds has found and no stack has, and that has our tags all the same."""
-    told = here.deployment.deployment
+    told = ctx.deployment.deployment
     filters = [{"Key": "project", "Values": [told.name]}, {"Key": "stage", "Values": [told.stage]}]
     of_stacks = {resource.physical_id for _, resource in known.physical_ids("")}
     seen = {item.id for item in found} | {item.name for item in found} | of_stacks
-    for page in pages(here, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
+    for page in pages(ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
         for one in page["ResourceTagMappingList"]:
             arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
-            is_gone = any(kind.is_made(name) or kind.is_cut(name) for kind in all_kinds(here))  # AWS remembers tags for a while
+            is_gone = any(kind.is_made(name) or kind.is_cut(name) for kind in all_kinds(ctx))  # AWS remembers tags for a while
             if not is_gone and not {arn, name, arn.split(":", 5)[5]} & seen:
                 yield kept(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
 
 
 @attrs.frozen
 class _Look:
-    here: Ground
+    ctx: DeploymentContext
     stacks: Stacks
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
-        for found in kind.find(self.here):
+        for found in kind.find(self.ctx):
             if claim := self._claim(kind, found):
                 yield claim.item(AWS, kind.name, found.name, found.id, found.where)
 
     def settled(self, claim: Claim, *, is_data: bool) -> Claim:
         """Data that the file says to keep is not left over."""
-        if is_data and claim.verdict is Verdict.LEFT_OVER and self.here.deployment.keeps_data:
+        if is_data and claim.verdict is Verdict.LEFT_OVER and self.ctx.deployment.keeps_data:
             return kept(_KEEP, ORPHAN)
         return claim
 
@@ -99,7 +99,7 @@ class _Look:
 
     @property
     def _by_hand(self) -> list[str]:
-        told, snowflake = self.here.deployment, self.here.deployment.snowflake
+        told, snowflake = self.ctx.deployment, self.ctx.deployment.snowflake
         names = [told.confluent.cloud_key_secret, told.aws.pseudonym_secret, snowflake.key_secret if snowflake else None]
         return [name for name in names if name]
 
@@ -119,18 +119,18 @@ class _Look:
         return former
 
     def _is_tagged(self, tags: Tags) -> bool:
-        told = self.here.deployment.deployment
+        told = self.ctx.deployment.deployment
         ours = (tags.get("project"), tags.get("stage")) == (told.name, told.stage)
         return (ours or _STACK_NAME in tags) and not self._is_anothers(tags)
 
     def _is_anothers(self, tags: Tags) -> bool:
         """Whether they say that another deployment, or another stack, or one of another region, made it."""
-        told = self.here.deployment.deployment
+        told = self.ctx.deployment.deployment
         stack, region = tags.get(_STACK_NAME, ""), (tags.get(_STACK_ID) or ":::").split(":")[3]
         return (
             (tags.get("project", told.name), tags.get("stage", told.stage)) != (told.name, told.stage)
-            or (bool(stack) and stack not in stacks.names(self.here))
-            or (bool(region) and region != self.here.region)
+            or (bool(stack) and stack not in stacks.names(self.ctx))
+            or (bool(region) and region != self.ctx.region)
         )
 
 

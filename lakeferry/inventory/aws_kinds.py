@@ -10,7 +10,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.aws import error_code
 
 Tags = Mapping[str, str]
@@ -50,7 +50,7 @@ class Rule:
 class AwsKind:
     name: str
     type: str
-    find: Callable[[Ground], Iterator[Found]]
+    find: Callable[[DeploymentContext], Iterator[Found]]
     rule: Rule
 
     def is_made(self, name: str) -> bool:
@@ -88,10 +88,10 @@ def of_list(tags: Any, key: str = "Key", value: str = "Value") -> dict[str, str]
     return {one[key]: one[value] for one in tags or []}
 
 
-def tags_of(here: Ground, service: str, operation: str, **asked: Any) -> Mapping[str, Any]:
+def tags_of(ctx: DeploymentContext, service: str, operation: str, **asked: Any) -> Mapping[str, Any]:
     """The service's answer; none for what is gone meanwhile. Raises ClientError."""
     try:
-        found: Mapping[str, Any] = getattr(here.client(service), operation)(**asked)
+        found: Mapping[str, Any] = getattr(ctx.client(service), operation)(**asked)
         return found
     except ClientError as error:
         if any(sign in error_code(error) for sign in ("NotFound", "NonExistent", "DoesNotExist", "NoSuch")):
@@ -99,8 +99,8 @@ def tags_of(here: Ground, service: str, operation: str, **asked: Any) -> Mapping
         raise
 
 
-def pages(here: Ground, service: str, operation: str, **asked: Any) -> Iterator[dict[str, Any]]:
-    client = here.client(service)
+def pages(ctx: DeploymentContext, service: str, operation: str, **asked: Any) -> Iterator[dict[str, Any]]:
+    client = ctx.client(service)
     if client.can_paginate(operation):
         yield from client.get_paginator(operation).paginate(**asked)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, generated, of_list, pages, tags_of
 
 
@@ -73,16 +73,16 @@ def aggregates(deployment: Deployment) -> str:
     return f"{deployment.prefix}_aggregates".replace("-", "_")
 
 
-def _buckets(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "s3", "list_buckets"):
+def _buckets(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "s3", "list_buckets"):
         for one in page["Buckets"]:
-            yield Found(one["Name"], one["Name"], tags=_of_bucket(here, one["Name"]))
+            yield Found(one["Name"], one["Name"], tags=_of_bucket(ctx, one["Name"]))
 
 
-def _of_bucket(here: Ground, name: str) -> Callable[[], Tags]:
+def _of_bucket(ctx: DeploymentContext, name: str) -> Callable[[], Tags]:
     def ask() -> Tags:
         try:
-            return of_list(here.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
+            return of_list(ctx.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
         except ClientError as error:
             if error.response["Error"]["Code"] in ("NoSuchTagSet", "NoSuchBucket"):
                 return {}
@@ -91,58 +91,58 @@ def _of_bucket(here: Ground, name: str) -> Callable[[], Tags]:
     return ask
 
 
-def _databases(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "glue", "get_databases"):
+def _databases(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "glue", "get_databases"):
         for one in page["DatabaseList"]:
             yield Found(one["Name"], one["Name"], one.get("Description", ""))
 
 
-def _workgroups(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "athena", "list_work_groups"):
+def _workgroups(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "athena", "list_work_groups"):
         for one in page["WorkGroups"]:
-            arn = f"arn:aws:athena:{here.region}:{here.account}:workgroup/{one['Name']}"
-            tags = partial(_of_workgroup, here, arn)
+            arn = f"arn:aws:athena:{ctx.region}:{ctx.account}:workgroup/{one['Name']}"
+            tags = partial(_of_workgroup, ctx, arn)
             yield Found(one["Name"], one["Name"], one.get("Description", ""), tags)
 
 
-def _of_workgroup(here: Ground, arn: str) -> Tags:
-    return of_list(tags_of(here, "athena", "list_tags_for_resource", ResourceARN=arn).get("Tags"))
+def _of_workgroup(ctx: DeploymentContext, arn: str) -> Tags:
+    return of_list(tags_of(ctx, "athena", "list_tags_for_resource", ResourceARN=arn).get("Tags"))
 
 
-def _queries(here: Ground) -> Iterator[Found]:
+def _queries(ctx: DeploymentContext) -> Iterator[Found]:
     """Those of a workgroup of our name; where there is none, there are none."""
-    prefix = here.deployment.prefix
-    if not any(one.name == prefix for one in _workgroups(here)):
+    prefix = ctx.deployment.prefix
+    if not any(one.name == prefix for one in _workgroups(ctx)):
         return
-    for page in pages(here, "athena", "list_named_queries", WorkGroup=prefix):
+    for page in pages(ctx, "athena", "list_named_queries", WorkGroup=prefix):
         for id in page.get("NamedQueryIds", []):
-            yield Found(here.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
+            yield Found(ctx.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
 
 
-def _tables(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "dynamodb", "list_tables"):
+def _tables(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "dynamodb", "list_tables"):
         for name in page["TableNames"]:
-            arn = f"arn:aws:dynamodb:{here.region}:{here.account}:table/{name}"
-            yield Found(name, name, tags=partial(_of_table, here, arn))
+            arn = f"arn:aws:dynamodb:{ctx.region}:{ctx.account}:table/{name}"
+            yield Found(name, name, tags=partial(_of_table, ctx, arn))
 
 
-def _of_table(here: Ground, arn: str) -> Tags:
-    return of_list(tags_of(here, "dynamodb", "list_tags_of_resource", ResourceArn=arn).get("Tags"))
+def _of_table(ctx: DeploymentContext, arn: str) -> Tags:
+    return of_list(tags_of(ctx, "dynamodb", "list_tags_of_resource", ResourceArn=arn).get("Tags"))
 
 
-def _all_secrets(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "secretsmanager", "list_secrets", IncludePlannedDeletion=True):
+def _all_secrets(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "secretsmanager", "list_secrets", IncludePlannedDeletion=True):
         for one in page["SecretList"]:
             tags = partial(of_list, one.get("Tags"))
             yield Found(one["Name"], one["ARN"], one.get("Description", ""), tags, _day(one.get("DeletedDate")))
 
 
-def _secrets(here: Ground) -> Iterator[Found]:
-    return (one for one in _all_secrets(here) if not one.said.startswith(_PSEUDONYM_SECRET))
+def _secrets(ctx: DeploymentContext) -> Iterator[Found]:
+    return (one for one in _all_secrets(ctx) if not one.said.startswith(_PSEUDONYM_SECRET))
 
 
-def _pseudonyms(here: Ground) -> Iterator[Found]:
-    return (one for one in _all_secrets(here) if one.said == f"{_PSEUDONYM_SECRET}{here.deployment.prefix}")
+def _pseudonyms(ctx: DeploymentContext) -> Iterator[Found]:
+    return (one for one in _all_secrets(ctx) if one.said == f"{_PSEUDONYM_SECRET}{ctx.deployment.prefix}")
 
 
 def purposes_of_keys(deployment: Deployment) -> tuple[str, ...]:
@@ -156,10 +156,10 @@ def purposes_of_keys(deployment: Deployment) -> tuple[str, ...]:
     )
 
 
-def _all_keys(here: Ground) -> Iterator[Found]:
+def _all_keys(ctx: DeploymentContext) -> Iterator[Found]:
     """Keys have no names: only those that describe themselves as ours do come into question."""
-    client, told = here.client("kms"), purposes_of_keys(here.deployment)
-    for page in pages(here, "kms", "list_keys"):
+    client, told = ctx.client("kms"), purposes_of_keys(ctx.deployment)
+    for page in pages(ctx, "kms", "list_keys"):
         for one in page["Keys"]:
             key = client.describe_key(KeyId=one["KeyId"])["KeyMetadata"]
             said = key.get("Description", "")
@@ -172,12 +172,12 @@ def _of_key(client: Any, id: str) -> Callable[[], Tags]:
     return lambda: of_list(client.list_resource_tags(KeyId=id)["Tags"], "TagKey", "TagValue")
 
 
-def _keys(here: Ground) -> Iterator[Found]:
-    return (one for one in _all_keys(here) if one.said != _PSEUDONYM_KEY)
+def _keys(ctx: DeploymentContext) -> Iterator[Found]:
+    return (one for one in _all_keys(ctx) if one.said != _PSEUDONYM_KEY)
 
 
-def _pseudonym_keys(here: Ground) -> Iterator[Found]:
-    return (one for one in _all_keys(here) if one.said == _PSEUDONYM_KEY)
+def _pseudonym_keys(ctx: DeploymentContext) -> Iterator[Found]:
+    return (one for one in _all_keys(ctx) if one.said == _PSEUDONYM_KEY)
 
 
 def _day(at: Any) -> str:

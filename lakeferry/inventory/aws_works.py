@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from deployments.model import Deployment
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_kinds
 from lakeferry.inventory.aws_kinds import AwsKind, Found, Rule, Tags, cut, generated, of_list, pages
 from lambdas import contract
@@ -74,124 +74,129 @@ def _of_budget(deployment: Deployment) -> Rule:
     return Rule(ours=re.escape(deployment.regional_prefix), says=re.escape(f"user:project${told.name}"))
 
 
-def _functions(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "lambda", "list_functions"):
+def _functions(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "lambda", "list_functions"):
         for one in page["Functions"]:
-            yield Found(one["FunctionName"], one["FunctionName"], tags=_of_function(here, one["FunctionArn"]))
+            yield Found(one["FunctionName"], one["FunctionName"], tags=_of_function(ctx, one["FunctionArn"]))
 
 
-def _machines(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "stepfunctions", "list_state_machines"):
+def _machines(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "stepfunctions", "list_state_machines"):
         for one in page["stateMachines"]:
             arn = one["stateMachineArn"]
-            yield Found(one["name"], arn, tags=_listed(here, "stepfunctions", "key", "value", resourceArn=arn))
+            yield Found(one["name"], arn, tags=_listed(ctx, "stepfunctions", "key", "value", resourceArn=arn))
 
 
-def _log_groups(here: Ground) -> Iterator[Found]:
+def _log_groups(ctx: DeploymentContext) -> Iterator[Found]:
     """An account may have thousands."""
-    prefix = here.deployment.prefix
+    prefix = ctx.deployment.prefix
     for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
-        for page in pages(here, "logs", "describe_log_groups", logGroupNamePrefix=beginning):
+        for page in pages(ctx, "logs", "describe_log_groups", logGroupNamePrefix=beginning):
             for one in page["logGroups"]:
                 arn = one["arn"].removesuffix(":*")
-                tags = _mapped(here, "logs", "list_tags_for_resource", "tags", resourceArn=arn)
+                tags = _mapped(ctx, "logs", "list_tags_for_resource", "tags", resourceArn=arn)
                 yield Found(one["logGroupName"], one["logGroupName"], tags=tags)
 
 
-def _roles(here: Ground) -> Iterator[Found]:
+def _roles(ctx: DeploymentContext) -> Iterator[Found]:
     """Of all regions: the tags of ours say in which one their stack is."""
-    for page in pages(here, "iam", "list_roles"):
+    for page in pages(ctx, "iam", "list_roles"):
         for one in page["Roles"]:
-            tags = _listed(here, "iam", operation="list_role_tags", RoleName=one["RoleName"])
+            tags = _listed(ctx, "iam", operation="list_role_tags", RoleName=one["RoleName"])
             yield Found(one["RoleName"], one["RoleName"], one.get("Description", ""), tags)
 
 
-def _jobs(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "glue", "get_jobs"):
+def _jobs(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "glue", "get_jobs"):
         for one in page["Jobs"]:
-            arn = f"arn:aws:glue:{here.region}:{here.account}:job/{one['Name']}"
+            arn = f"arn:aws:glue:{ctx.region}:{ctx.account}:job/{one['Name']}"
             said = one.get("DefaultArguments", {}).get("--custom-logGroup-prefix", "")
-            yield Found(one["Name"], one["Name"], said, _mapped(here, "glue", "get_tags", "Tags", ResourceArn=arn))
+            yield Found(one["Name"], one["Name"], said, _mapped(ctx, "glue", "get_tags", "Tags", ResourceArn=arn))
 
 
-def _security_configurations(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "glue", "get_security_configurations"):
+def _security_configurations(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "glue", "get_security_configurations"):
         for one in page["SecurityConfigurations"]:
             yield Found(one["Name"], one["Name"], json.dumps(one.get("EncryptionConfiguration", {})))
 
 
-def _groups(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "scheduler", "list_schedule_groups", NamePrefix=here.deployment.prefix):
+def _groups(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "scheduler", "list_schedule_groups", NamePrefix=ctx.deployment.prefix):
         for one in page["ScheduleGroups"]:
-            yield Found(one["Name"], one["Name"], tags=_listed(here, "scheduler", ResourceArn=one["Arn"]))
+            yield Found(one["Name"], one["Name"], tags=_listed(ctx, "scheduler", ResourceArn=one["Arn"]))
 
 
-def _schedules(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "scheduler", "list_schedules", NamePrefix=f"{here.deployment.prefix}-"):
+def _schedules(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "scheduler", "list_schedules", NamePrefix=f"{ctx.deployment.prefix}-"):
         for one in page["Schedules"]:
-            yield Found(one["Name"], one["Name"], tags=_of_group(here, one["GroupName"]), where=(one["GroupName"],))
+            yield Found(one["Name"], one["Name"], tags=_of_group(ctx, one["GroupName"]), where=(one["GroupName"],))
 
 
-def _rules(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "events", "list_rules", NamePrefix=f"{here.deployment.prefix}-"):
+def _rules(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "events", "list_rules", NamePrefix=f"{ctx.deployment.prefix}-"):
         for one in page["Rules"]:
-            yield Found(one["Name"], one["Name"], tags=_listed(here, "events", ResourceARN=one["Arn"]))
+            yield Found(one["Name"], one["Name"], tags=_listed(ctx, "events", ResourceARN=one["Arn"]))
 
 
-def _topics(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "sns", "list_topics"):
+def _topics(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "sns", "list_topics"):
         for one in page["Topics"]:
             arn = one["TopicArn"]
-            yield Found(arn.rpartition(":")[2], arn, tags=_listed(here, "sns", ResourceArn=arn))
+            yield Found(arn.rpartition(":")[2], arn, tags=_listed(ctx, "sns", ResourceArn=arn))
 
 
-def _queues(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "sqs", "list_queues", QueueNamePrefix=f"{here.deployment.prefix}-"):
+def _queues(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "sqs", "list_queues", QueueNamePrefix=f"{ctx.deployment.prefix}-"):
         for url in page.get("QueueUrls", []):
-            yield Found(url.rpartition("/")[2], url, tags=_mapped(here, "sqs", "list_queue_tags", "Tags", QueueUrl=url))
+            yield Found(url.rpartition("/")[2], url, tags=_mapped(ctx, "sqs", "list_queue_tags", "Tags", QueueUrl=url))
 
 
-def _alarms(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "cloudwatch", "describe_alarms", AlarmNamePrefix=f"{here.deployment.prefix}-"):
+def _alarms(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "cloudwatch", "describe_alarms", AlarmNamePrefix=f"{ctx.deployment.prefix}-"):
         for one in page["MetricAlarms"]:
-            tags = _listed(here, "cloudwatch", ResourceARN=one["AlarmArn"])
+            tags = _listed(ctx, "cloudwatch", ResourceARN=one["AlarmArn"])
             yield Found(one["AlarmName"], one["AlarmName"], one.get("AlarmDescription", ""), tags)
 
 
-def _dashboards(here: Ground) -> Iterator[Found]:
-    client = here.client("cloudwatch")
-    for page in pages(here, "cloudwatch", "list_dashboards", DashboardNamePrefix=here.deployment.regional_prefix):
+def _dashboards(ctx: DeploymentContext) -> Iterator[Found]:
+    client = ctx.client("cloudwatch")
+    for page in pages(ctx, "cloudwatch", "list_dashboards", DashboardNamePrefix=ctx.deployment.regional_prefix):
         for one in page["DashboardEntries"]:
             body = client.get_dashboard(DashboardName=one["DashboardName"])["DashboardBody"]
             yield Found(one["DashboardName"], one["DashboardName"], body)
 
 
-def _budgets(here: Ground) -> Iterator[Found]:
-    for page in pages(here, "budgets", "describe_budgets", AccountId=here.account):
+def _budgets(ctx: DeploymentContext) -> Iterator[Found]:
+    for page in pages(ctx, "budgets", "describe_budgets", AccountId=ctx.account):
         for one in page.get("Budgets", []):
             yield Found(one["BudgetName"], one["BudgetName"], json.dumps(one.get("CostFilters", {})))
 
 
 def _listed(
-    here: Ground, service: str, key: str = "Key", value: str = "Value", operation: str = "list_tags_for_resource", **asked: Any
+    ctx: DeploymentContext,
+    service: str,
+    key: str = "Key",
+    value: str = "Value",
+    operation: str = "list_tags_for_resource",
+    **asked: Any,
 ) -> Callable[[], Tags]:
     def ask() -> Tags:
-        found = aws_kinds.tags_of(here, service, operation, **asked)
+        found = aws_kinds.tags_of(ctx, service, operation, **asked)
         return of_list(found.get("Tags") or found.get("tags"), key, value)
 
     return ask
 
 
-def _mapped(here: Ground, service: str, operation: str, answer: str, **asked: Any) -> Callable[[], Tags]:
+def _mapped(ctx: DeploymentContext, service: str, operation: str, answer: str, **asked: Any) -> Callable[[], Tags]:
     """Of the services that answer with a map."""
-    return lambda: dict(aws_kinds.tags_of(here, service, operation, **asked).get(answer) or {})
+    return lambda: dict(aws_kinds.tags_of(ctx, service, operation, **asked).get(answer) or {})
 
 
-def _of_group(here: Ground, group: str) -> Callable[[], Tags]:
+def _of_group(ctx: DeploymentContext, group: str) -> Callable[[], Tags]:
     """A schedule has no tags of its own: EventBridge Scheduler tags groups only."""
-    arn = f"arn:aws:scheduler:{here.region}:{here.account}:schedule-group/{group}"
-    return _listed(here, "scheduler", ResourceArn=arn)
+    arn = f"arn:aws:scheduler:{ctx.region}:{ctx.account}:schedule-group/{group}"
+    return _listed(ctx, "scheduler", ResourceArn=arn)
 
 
-def _of_function(here: Ground, arn: str) -> Callable[[], Tags]:
-    return lambda: dict(here.client("lambda").list_tags(Resource=arn).get("Tags") or {})
+def _of_function(ctx: DeploymentContext, arn: str) -> Callable[[], Tags]:
+    return lambda: dict(ctx.client("lambda").list_tags(Resource=arn).get("Tags") or {})

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import aws, confluent, snowflake, stacks
 from lakeferry.inventory.model import CONFLUENT, SNOWFLAKE, Item, Verdict, not_asked
 from lakeferry.inventory.stacks import Stacks
@@ -16,14 +17,14 @@ from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.shared.errors import LakeferryError
 
 
-def take(here: Ground) -> list[Item]:
+def take(ctx: DeploymentContext) -> list[Item]:
     """Raises CommandFailed where AWS can't be asked at all: everything else begins there."""
-    with aws_told("asking for the stacks"):
-        known = stacks.read(here)
-    names = VendorNames(here.deployment, here.account, known)
-    looks = [lambda: aws.take(here, known), lambda: _asked(CONFLUENT, lambda: confluent.take(here, names))]
-    if _uses_snowflake(here, known):
-        looks.append(lambda: _asked(SNOWFLAKE, lambda: snowflake.take(here, names)))
+    with translate_aws_errors("asking for the stacks"):
+        known = stacks.read(ctx)
+    names = VendorNames(ctx.deployment, ctx.account, known)
+    looks = [lambda: aws.take(ctx, known), lambda: _asked(CONFLUENT, lambda: confluent.take(ctx, names))]
+    if _uses_snowflake(ctx, known):
+        looks.append(lambda: _asked(SNOWFLAKE, lambda: snowflake.take(ctx, names)))
     with ThreadPoolExecutor(len(looks)) as threads:
         found = [threads.submit(look) for look in looks]
     return [item for each in found for item in each.result()]
@@ -34,11 +35,11 @@ def problems(items: list[Item]) -> list[Item]:
     return [item for item in items if item.verdict in (Verdict.LEFT_OVER, Verdict.NOT_ASKED)]
 
 
-def _uses_snowflake(here: Ground, known: Stacks) -> bool:
+def _uses_snowflake(ctx: DeploymentContext, known: Stacks) -> bool:
     """Also where the file wants nothing there any more, and there is a stack that has."""
-    name = f"{here.deployment.prefix}-snowflake"
+    name = f"{ctx.deployment.prefix}-snowflake"
     had = any(stack.name == name for stack in (*known.now, *known.former))
-    return here.deployment.uses_snowflake or (had and here.deployment.snowflake is not None)
+    return ctx.deployment.uses_snowflake or (had and ctx.deployment.snowflake is not None)
 
 
 def _asked(world: str, look: Callable[[], list[Item]]) -> list[Item]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.model import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
 from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.confluent import crn
@@ -30,14 +30,14 @@ class _Environment:
     claim: Claim | None
 
 
-def take(here: Ground, names: VendorNames) -> list[Item]:
+def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
-    return list(_Look(here, here.confluent(), names).items())
+    return list(_Look(ctx, ctx.confluent(), names).items())
 
 
 @attrs.frozen
 class _Look:
-    here: Ground
+    ctx: DeploymentContext
     vendor: Confluent
     names: VendorNames
 
@@ -49,7 +49,7 @@ class _Look:
         )
 
     def _environments(self) -> Iterator[Item]:
-        given = self.here.deployment.confluent.environment_id
+        given = self.ctx.deployment.confluent.environment_id
         for found in self.vendor.cloud.pages("/org/v2/environments"):
             id, name = text(found, "id"), text(found, "display_name")
             claim = self.names.claim(name)
@@ -65,16 +65,16 @@ class _Look:
     def _subjects(self, environment: str) -> Iterator[Item]:
         """Of Schema Registry, where it isn't ours: Datagen and Flink register them by the topic's name, and no deletion of a
         connector, a topic or a statement removes them. Somebody else's topic of that name has the same subjects."""
-        topics = self.here.deployment.topics
+        topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
         names += [f"{topic.name}-key" for topic in topics if topic.statement]
         if not names or not any(
             stack.name.endswith("-confluent") for stack in (*self.names.stacks.now, *self.names.stacks.former)
         ):
             return
-        secret, why = f"{self.here.deployment.prefix}/confluent/schema_registry", _REGISTERED
+        secret, why = f"{self.ctx.deployment.prefix}/confluent/schema_registry", _REGISTERED
         try:
-            listed = self.vendor.registry(environment, self.here.secrets.read_key(secret)).get("/subjects")
+            listed = self.vendor.registry(environment, self.ctx.secrets.read_key(secret)).get("/subjects")
             there = [name for name in names if isinstance(listed, list) and name in listed]
         except (NotFound, Denied, Transient, Refused):  # the key goes with the deployment, and the subjects don't
             there, why = names, f"{_REGISTERED}. It may be there: the key to look with, in secret {secret}, is gone"
@@ -119,7 +119,7 @@ class _Look:
     def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Claim]) -> Iterator[Item]:
         """Those that run in pools of ours, and all in an environment of ours."""
         place = ("organizations", self.vendor.organization_id, "environments", environment.id)
-        for found in self.vendor.flink(self.here.region, key).pages(path("sql", "v1", *place, "statements")):
+        for found in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *place, "statements")):
             name, own = text(found, "name"), _OF_STATEMENT.sub("", text(found, "name"))
             pool = pools.get(text(found, "spec", "compute_pool_id")) or environment.claim
             if claim := self._within(pool, own) if pool else self.names.claim(own):
@@ -128,9 +128,9 @@ class _Look:
     def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
         """What only a key of the deployment's own can see. In an environment that goes, it goes anyway."""
         kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
-        secret = f"{self.here.deployment.prefix}/confluent/{what}"
+        secret = f"{self.ctx.deployment.prefix}/confluent/{what}"
         try:
-            return list(look(self.here.secrets.read_key(secret)))
+            return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
             # A secret that is pending deletion is refused like one that may not be read.
             goes = environment.claim is not None and environment.claim.verdict is Verdict.LEFT_OVER

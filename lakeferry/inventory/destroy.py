@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from lakeferry import inventory
-from lakeferry.cli.output import CommandFailed
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, Item, Verdict, destroy_leftovers, destroy_stacks, stacks
 from lakeferry.inventory.destroy_stacks import Watch
 from lakeferry.inventory.stacks import Stack
+from lakeferry.output import Reporter
 from lambdas import contract
 
 #: Kinds that hold data, and stay where their stack was deployed so.
@@ -27,8 +29,6 @@ _OF_FUNCTION: Final = "/aws/lambda/"
 #: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
-
-Tell = Callable[[str], object]
 
 
 @attrs.frozen
@@ -72,13 +72,13 @@ class Done:
     reasons: list[str]
 
 
-def read_policy(here: Ground) -> Policy:
+def read_policy(ctx: DeploymentContext) -> Policy:
     """Raises CommandFailed."""
     deleted, retained, protects_cluster = set[str](), set[str](), False
-    with aws_told("asking for the stacks"):
-        found = tuple(stack for name in stacks.names(here) if (stack := stacks.one(here, name)))
+    with translate_aws_errors("asking for the stacks"):
+        found = tuple(stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)))
         for stack in found:
-            resources: Mapping[str, Any] = deployed.template(here, stack.id).get("Resources", {}) if stack.resources else {}
+            resources: Mapping[str, Any] = deployed.template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
             for resource in stack.resources:
                 if resource.status in stacks.GIVEN_UP:
                     continue
@@ -92,13 +92,13 @@ def read_policy(here: Ground) -> Policy:
     return Policy(found, frozenset(deleted), frozenset(retained), protects_cluster)
 
 
-def plan(here: Ground, items: Iterable[Item]) -> Planned:
+def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
     """What the stacks that are deployed will do, which an edited deployment file doesn't change. Raises CommandFailed."""
-    policy = read_policy(here)
+    policy = read_policy(ctx)
     goes, stays, differing = [], [], []
     for item in items:
         keeps = policy.keeps(item)
-        if keeps is not None and keeps != here.deployment.keeps_data:
+        if keeps is not None and keeps != ctx.deployment.keeps_data:
             differing.append(item)
         if keeps:
             stays.append(attrs.evolve(item, verdict=Verdict.KEPT, why='its stack was deployed with on_destroy = "keep"'))
@@ -108,14 +108,14 @@ def plan(here: Ground, items: Iterable[Item]) -> Planned:
             stays.append(item)
         else:
             goes.append(item)
-    return Planned(sorted(goes, key=lambda item: _place(here, item)), stays, policy, differing)
+    return Planned(sorted(goes, key=lambda item: _place(ctx, item)), stays, policy, differing)
 
 
-def require_possible(here: Ground, planned: Planned) -> None:
+def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
     """Raises CommandFailed where something says that nothing shall be destroyed, or where it could only be begun."""
     standing = list(planned.policy.stacks)
-    _require_unprotected(here, planned.policy)
-    _require_agreement(here, planned)
+    _require_unprotected(ctx, planned.policy)
+    _require_agreement(ctx, planned)
     if busy := [stack for stack in standing if stack.is_under_way and stack.status != "DELETE_IN_PROGRESS"]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", told)
@@ -125,8 +125,8 @@ def require_possible(here: Ground, planned: Planned) -> None:
         raise CommandFailed("VENDOR-REFUSED", told)
 
 
-def _require_unprotected(here: Ground, policy: Policy) -> None:
-    file, names = f"deployments/{here.stage}.toml", [stack.name for stack in policy.stacks if stack.is_protected]
+def _require_unprotected(ctx: DeploymentContext, policy: Policy) -> None:
+    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in policy.stacks if stack.is_protected]
     if names:
         lift = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
         hint = (
@@ -134,26 +134,26 @@ def _require_unprotected(here: Ground, policy: Policy) -> None:
             f"`{lift} NAME` for each of these, then destroy"
         )
         raise CommandFailed("DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
-    if policy.protects_cluster or (policy.stacks and here.deployment.confluent.deletion_protection):
+    if policy.protects_cluster or (policy.stacks and ctx.deployment.confluent.deletion_protection):
         hint = f"Set confluent.deletion_protection = false in {file} and deploy, then destroy"
         raise CommandFailed("DESTROY-PROTECTED", "the Kafka cluster is protected against deletion", hint)
 
 
-def _require_agreement(here: Ground, planned: Planned) -> None:
+def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
     """The file says what its owner wants, and the deployed stacks do what they were deployed with."""
     if not planned.differing:
         return
-    wanted, does = ("keep", "delete") if here.deployment.keeps_data else ("delete", "keep")
+    wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
     told = f'the file says on_destroy = "{wanted}", and what is deployed would {does}: {names}'
     hint = (
-        f"Set deployment.on_destroy in deployments/{here.stage}.toml to what you want, "
-        f"`lakeferry deploy --stage {here.stage}`, then destroy"
+        f"Set deployment.on_destroy in deployments/{ctx.stage}.toml to what you want, "
+        f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
     )
     raise CommandFailed("DESTROY-DIFFERS", told, hint, [attrs.asdict(item) for item in planned.differing])
 
 
-def destroy(here: Ground, planned: Planned, *, say: Tell, tell: Tell) -> Done:
+def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: Reporter) -> Done:
     """Removes what is planned to go and nothing else, also where more comes to light meanwhile. Raises CommandFailed."""
     shown = {(item.world, item.kind, item.id) for item in planned.goes}
     functions = {item.name for item in planned.goes if item.kind == "function"}
@@ -163,25 +163,25 @@ def destroy(here: Ground, planned: Planned, *, say: Tell, tell: Tell) -> Done:
         own_log = item.kind == "log_group" and item.name.removeprefix(_OF_FUNCTION) in functions
         return own_log or (item.world, item.kind, item.id) in shown
 
-    with aws_told("asking for the stacks"):
-        watch = Watch(here, [item.id for item in planned.goes if item.kind == stacks.KIND], say, tell)
+    with translate_aws_errors("asking for the stacks"):
+        watch = Watch(ctx, [item.id for item in planned.goes if item.kind == stacks.KIND], say, report)
         reasons = destroy_stacks.delete(watch)
     removed: list[Item] = []
     for round_ in range(_ROUNDS):
-        items = [item for item in inventory.take(here) if item.verdict is Verdict.NOT_ASKED or is_shown(item)]
+        items = [item for item in inventory.take(ctx) if item.verdict is Verdict.NOT_ASKED or is_shown(item)]
         left, standing = _by_themselves(items), _standing(items)
         if not left and not standing:
             break
         if round_:
-            here.clock.sleep(_PAUSE)
-        outcome = destroy_leftovers.remove(here, left, tell)
+            ctx.clock.sleep(_PAUSE)
+        outcome = destroy_leftovers.remove(ctx, left, report)
         removed += [item for item in outcome.removed if item not in removed]
         reasons = [f"{item.kind} {item.name}: {why}" for item, why in outcome.stuck]
-        with aws_told("deleting stacks"):
+        with translate_aws_errors("deleting stacks"):
             reasons += destroy_stacks.delete(watch, force=round_ > 0)
         if outcome.stuck and not outcome.removed and not standing:
             break
-    return Done(watch.gone, removed, inventory.take(here), reasons)
+    return Done(watch.gone, removed, inventory.take(ctx), reasons)
 
 
 def _by_themselves(items: list[Item]) -> list[Item]:
@@ -193,9 +193,9 @@ def _standing(items: list[Item]) -> bool:
     return any(item.kind == stacks.KIND and item.verdict is not Verdict.KEPT for item in items)
 
 
-def _place(here: Ground, item: Item) -> tuple[int, int]:
+def _place(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
     """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
-    names = stacks.names(here)
+    names = stacks.names(ctx)
     stack = len(names) - names.index(item.whose) if item.whose in names else len(names) + 1
     if item.kind == stacks.KIND:
         return stack, -1

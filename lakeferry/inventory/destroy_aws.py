@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import Item
 from lambdas.custom_resources.cleanup import Cleaner
 
@@ -21,7 +21,7 @@ _GONE: Final = ("NotFound", "NoSuch", "DoesNotExist", "NonExistent", "NonExisten
 class Aws:
     """`gone` may be asked again and again. Raises ClientError, BotoCoreError, LakeferryError."""
 
-    here: Ground
+    ctx: DeploymentContext
 
     def gone(self, item: Item) -> bool:
         try:
@@ -33,16 +33,16 @@ class Aws:
             raise
 
     def _client(self, service: str) -> Any:
-        return self.here.client(service)
+        return self.ctx.client(service)
 
     @property
     def _leftovers(self) -> Cleaner:
-        return Cleaner(self.here.client, self.here.account, self.here.deadline)
+        return Cleaner(self.ctx.client, self.ctx.account, self.ctx.deadline)
 
     def _bucket(self, item: Item) -> bool:
         if not self._leftovers.bucket(item.name):
             return False
-        self._client("s3").delete_bucket(Bucket=item.name, ExpectedBucketOwner=self.here.account)
+        self._client("s3").delete_bucket(Bucket=item.name, ExpectedBucketOwner=self.ctx.account)
         return True
 
     def _database(self, item: Item) -> bool:
@@ -77,29 +77,29 @@ def _call(service: str, operation: str, parameter: str, **more: Any) -> Callable
     """One call with the item's id."""
 
     def remove(aws: Aws, item: Item) -> None:
-        getattr(aws.here.client(service), operation)(**{parameter: item.id}, **more)
+        getattr(aws.ctx.client(service), operation)(**{parameter: item.id}, **more)
 
     return remove
 
 
 def _schedule(aws: Aws, item: Item) -> None:
-    aws.here.client("scheduler").delete_schedule(Name=item.name, GroupName=item.where[0])
+    aws.ctx.client("scheduler").delete_schedule(Name=item.name, GroupName=item.where[0])
 
 
 def _table(aws: Aws, item: Item) -> None:
-    aws.here.client("glue").delete_table(DatabaseName=item.where[0], Name=item.name)
+    aws.ctx.client("glue").delete_table(DatabaseName=item.where[0], Name=item.name)
 
 
 def _alarm(aws: Aws, item: Item) -> None:
-    aws.here.client("cloudwatch").delete_alarms(AlarmNames=[item.name])
+    aws.ctx.client("cloudwatch").delete_alarms(AlarmNames=[item.name])
 
 
 def _dashboard(aws: Aws, item: Item) -> None:
-    aws.here.client("cloudwatch").delete_dashboards(DashboardNames=[item.name])
+    aws.ctx.client("cloudwatch").delete_dashboards(DashboardNames=[item.name])
 
 
 def _budget(aws: Aws, item: Item) -> None:
-    aws.here.client("budgets").delete_budget(AccountId=aws.here.account, BudgetName=item.name)
+    aws.ctx.client("budgets").delete_budget(AccountId=aws.ctx.account, BudgetName=item.name)
 
 
 #: What removes each kind, in the order in which they let go of one another. False: there is more to do.

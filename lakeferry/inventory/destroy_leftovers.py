@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import AWS, Item, Verdict, destroy_aws, destroy_vendors
 from lakeferry.inventory.destroy_aws import Aws
 from lakeferry.inventory.destroy_vendors import Vendors
+from lakeferry.output import Reporter
 from lambdas.custom_resources import registry
 from lambdas.shared.errors import LakeferryError, Transient
 
@@ -20,8 +21,6 @@ ORDER: Final = (*destroy_vendors.ORDER, *destroy_aws.ORDER)
 _KEYS: Final = ("secret", "kms_key", "role_binding", "api_key", "service_account")
 _POLL: Final = 5.0
 _PATIENCE: Final = 600.0
-
-Tell = Callable[[str], object]
 
 
 @attrs.frozen
@@ -46,10 +45,10 @@ def removable(items: Iterable[Item]) -> list[Item]:
     return sorted(mine, key=lambda item: ORDER.index(item.kind))
 
 
-def remove(here: Ground, items: Iterable[Item], tell: Tell) -> Outcome:
+def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> Outcome:
     """Raises CommandFailed."""
     wanted = removable(items)
-    work = _Work(here, Aws(here), Vendors(here), tell)
+    work = _Work(ctx, Aws(ctx), Vendors(ctx), report)
     for kind in dict.fromkeys(item.kind for item in wanted):
         work.remove([item for item in wanted if item.kind == kind])
     return Outcome(tuple(work.removed), tuple(work.stuck))
@@ -57,24 +56,24 @@ def remove(here: Ground, items: Iterable[Item], tell: Tell) -> Outcome:
 
 @attrs.define
 class _Work:
-    here: Ground
+    ctx: DeploymentContext
     aws: Aws
     vendors: Vendors
-    tell: Tell
+    report: Reporter
     removed: list[Item] = attrs.field(factory=list)
     stuck: list[tuple[Item, str]] = attrs.field(factory=list)
 
     def remove(self, items: list[Item]) -> None:
         """All of one kind, together."""
-        began = self.here.clock.time()
+        began = self.ctx.clock.time()
         while items:
-            items = list(self._still_there(items, self.here.clock.time() - began))
+            items = list(self._still_there(items, self.ctx.clock.time() - began))
             if items:
-                self.here.clock.sleep(_POLL)
+                self.ctx.clock.sleep(_POLL)
 
     def _still_there(self, items: list[Item], waited: float) -> Iterator[Item]:
         for item in items:
-            self.tell(f"{item.kind} {item.name}")
+            self.report(f"{item.kind} {item.name}")
             why, patience = self._try(item)
             if why is None:
                 self.removed.append(item)
@@ -96,4 +95,4 @@ class _Work:
         return (None, 0.0) if gone else ("it is still there", self._patience(item))
 
     def _patience(self, item: Item) -> float:
-        return _PATIENCE if item.world == AWS else registry.find(item.kind).kind.PATIENCE
+        return _PATIENCE if item.world == AWS else registry.find(item.kind).handler.TIMEOUT_SECONDS

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import stacks
 from lakeferry.inventory.stacks import Stack
+from lakeferry.output import Reporter
 
-Tell = Callable[[str], object]
 _POLL: Final = 5.0
 #: A stack's custom resources may take an hour each, some of them one after another.
 _PATIENCE: Final = 4 * 3600.0
@@ -26,25 +27,25 @@ class Watch:
     `say` tells what has happened, `tell` what is happening. `gone` is how many seconds each took.
     """
 
-    here: Ground
+    ctx: DeploymentContext
     ids: list[str]
-    say: Tell
-    tell: Tell
+    say: Reporter
+    report: Reporter
     gone: dict[str, float] = attrs.field(factory=dict)
     _since: float = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._since = self.here.clock.time()
+        self._since = self.ctx.clock.time()
 
     def ended(self, stack: Stack) -> None:
-        now = self.here.clock.time()
+        now = self.ctx.clock.time()
         self.gone[stack.name], self._since = now - self._since, now
         self.say(f"  {stack.name} is gone ({self.gone[stack.name]:.0f} s)")
 
     def look(self, stack: Stack) -> None:
-        page = self.here.client("cloudformation").describe_stack_events(StackName=stack.id)
+        page = self.ctx.client("cloudformation").describe_stack_events(StackName=stack.id)
         for event in page["StackEvents"][:1]:
-            self.tell(f"{stack.name}: {event['LogicalResourceId']} {event.get('ResourceStatus', '')}")
+            self.report(f"{stack.name}: {event['LogicalResourceId']} {event.get('ResourceStatus', '')}")
 
 
 def delete(watch: Watch, *, force: bool = False) -> list[str]:
@@ -54,16 +55,16 @@ def delete(watch: Watch, *, force: bool = False) -> list[str]:
     """
     reasons: list[str] = []
     for id in watch.ids:
-        stack = stacks.one(watch.here, id)
+        stack = stacks.one(watch.ctx, id)
         if stack is not None:
             reasons += list(_delete(watch, stack, force=force and stack.status == "DELETE_FAILED"))
     return reasons
 
 
 def _delete(watch: Watch, stack: Stack, *, force: bool) -> Iterator[str]:
-    client = watch.here.client("cloudformation")
+    client = watch.ctx.client("cloudformation")
     mode = {"DeletionMode": "FORCE_DELETE_STACK"} if force else {}
-    with aws_told(f"deleting stack {stack.name}"):
+    with translate_aws_errors(f"deleting stack {stack.name}"):
         if stack.status != "DELETE_IN_PROGRESS":
             client.delete_stack(StackName=stack.id, **mode)
         ended = _await_end(watch, stack)
@@ -75,13 +76,13 @@ def _delete(watch: Watch, stack: Stack, *, force: bool) -> Iterator[str]:
 
 def _await_end(watch: Watch, stack: Stack) -> Stack | None:
     """None once it is gone."""
-    until = watch.here.clock.time() + _PATIENCE
+    until = watch.ctx.clock.time() + _PATIENCE
     while True:
         watch.look(stack)
-        found = stacks.one(watch.here, stack.id, resources=False)
-        if found is None or found.status in _FAILED or watch.here.clock.time() > until:
+        found = stacks.one(watch.ctx, stack.id, resources=False)
+        if found is None or found.status in _FAILED or watch.ctx.clock.time() > until:
             return found
-        watch.here.clock.sleep(_POLL)
+        watch.ctx.clock.sleep(_POLL)
 
 
 def _reasons(client: Any, stack: Stack) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import CONFLUENT, SNOWFLAKE, Item
 from lambdas.confluent.client import Confluent, path
 from lambdas.custom_resources import registry
@@ -49,7 +49,7 @@ class _Memory:
 class Vendors:
     """`gone` may be asked again and again; it does each time what can be done then. Raises CommandFailed, LakeferryError."""
 
-    here: Ground
+    ctx: DeploymentContext
     _settled: dict[str, Reconciler] = attrs.field(factory=dict, init=False)
 
     def gone(self, item: Item) -> bool:
@@ -57,8 +57,8 @@ class Vendors:
             return self._unbound(item.id)
         key = f"{item.kind} {item.id} {item.name}"
         if key not in self._settled:
-            self._settled[key] = self._settlement(item)
-        return self._settled[key].absent()
+            self._settled[key] = self._reconciler(item)
+        return self._settled[key].ensure_absent()
 
     def _unbound(self, id: str) -> bool:
         cloud, route = self._confluent.cloud, "/iam/v2/role-bindings" + path(id)
@@ -67,32 +67,32 @@ class Vendors:
 
     @cached_property
     def _confluent(self) -> Confluent:
-        return self.here.confluent()
+        return self.ctx.confluent()
 
     @cached_property
     def _snowflake(self) -> Snowflake:
-        return self.here.snowflake()
+        return self.ctx.snowflake()
 
-    def _settlement(self, item: Item) -> Reconciler:
+    def _reconciler(self, item: Item) -> Reconciler:
         registered = registry.find(item.kind)
         vendor: Confluent | Snowflake = self._confluent if item.world == CONFLUENT else self._snowflake
         context = Context(
-            vendor=vendor, name=_name(item), secrets=self.here.secrets, clock=self.here.clock, notes={}, deleting=True
+            vendor=vendor, name=_name(item), secrets=self.ctx.secrets, clock=self.ctx.clock, notes={}, deleting=True
         )
-        row = ResourceState(request_id="destroy", verb=DELETE, mark="", since=self.here.clock.time(), name=context.name)
+        row = ResourceState(request_id="destroy", verb=DELETE, mark="", since=self.ctx.clock.time(), name=context.name)
         if item.world == CONFLUENT:
             row.facts.object_id = item.id
-        ledger = StateStore(_Memory(), self.here.clock)
+        ledger = StateStore(_Memory(), self.ctx.clock)
         ledger.change("own", lambda _: row)
-        lease = ledger.lease("own", "destroy", "destroy", self.here.deadline.at)
-        return Reconciler(registered.kind, context, registered.kind.PROPERTIES(**self._values(item)), lease)
+        lease = ledger.lease("own", "destroy", "destroy", self.ctx.deadline.at)
+        return Reconciler(registered.handler, context, registered.handler.PROPERTIES(**self._values(item)), lease)
 
     def _values(self, item: Item) -> Mapping[str, Any]:
         """What the kind has to know to find the object and to delete it; the rest of its properties doesn't matter any more."""
         if item.world == SNOWFLAKE:
             return _of_snowflake(item)
         place = dict(zip(("environment_id", "cluster_id"), item.where, strict=False))
-        secret = f"{self.here.deployment.prefix}/confluent"
+        secret = f"{self.ctx.deployment.prefix}/confluent"
         more = {
             "environment": {},
             "service_account": {},
@@ -101,8 +101,8 @@ class Vendors:
             "connector": {"service_account_id": "", "topic": ""},
             "tableflow_topic": {"credentials": f"{secret}/tableflow", "topic": item.id},
             "catalog_integration": {"credentials": f"{secret}/tableflow", "provider_integration_id": ""},
-            "flink_statement": {"credentials": f"{secret}/flink", "region": self.here.region, **_UNKNOWN},
-        }.get(item.kind, {"region": self.here.region})
+            "flink_statement": {"credentials": f"{secret}/flink", "region": self.ctx.region, **_UNKNOWN},
+        }.get(item.kind, {"region": self.ctx.region})
         return more if item.kind == "api_key" else {**place, **more}
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.model import SNOWFLAKE, Claim, Item, kept, left_over
 from lakeferry.inventory.vendor_names import VendorNames
 from lambdas.snowflake import sql, trust
@@ -30,11 +30,11 @@ _FOREIGN: Final = "named like ours, but its comment isn't: somebody else made it
 _BY_ADMIN: Final = "made by an admin, for the deployment to work with"
 
 
-def take(here: Ground, names: VendorNames) -> list[Item]:
+def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
-    wanted = here.deployment.snowflake
+    wanted = ctx.deployment.snowflake
     assert wanted is not None
-    look = _Look(here.snowflake(), names, f"arn:aws:iam::{here.account}:role/{here.deployment.regional_prefix}-snowflake")
+    look = _Look(ctx.snowflake(), names, f"arn:aws:iam::{ctx.account}:role/{ctx.deployment.regional_prefix}-snowflake")
     return [*look.items(), *look.deployer(wanted)]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import PARTS, Ground
+from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.inventory.model import AWS, Claim, Item, Verdict, left_over
 
 #: A stack in one of these is a husk: what is still in it is wanted by nobody.
@@ -77,21 +77,21 @@ class Stacks:
                     yield stack, resource
 
 
-def names(here: Ground) -> list[str]:
+def names(ctx: DeploymentContext) -> list[str]:
     """Of all parts that a deployment can have, in the order of deploying, whether or not its file wants them now."""
-    return [f"{here.deployment.prefix}-{part}" for part in PARTS]
+    return [f"{ctx.deployment.prefix}-{part}" for part in PARTS]
 
 
-def read(here: Ground) -> Stacks:
+def read(ctx: DeploymentContext) -> Stacks:
     """Raises ClientError, BotoCoreError."""
-    wanted = names(here)
-    now = [found for name in wanted if (found := one(here, name))]
-    return Stacks(tuple(now), tuple(_former(here, wanted)))
+    wanted = names(ctx)
+    now = [found for name in wanted if (found := one(ctx, name))]
+    return Stacks(tuple(now), tuple(_former(ctx, wanted)))
 
 
-def one(here: Ground, name_or_id: str, *, resources: bool = True) -> Stack | None:
+def one(ctx: DeploymentContext, name_or_id: str, *, resources: bool = True) -> Stack | None:
     """None where there is none of that name, or it is gone."""
-    client = here.client("cloudformation")
+    client = ctx.client("cloudformation")
     try:
         found = client.describe_stacks(StackName=name_or_id)["Stacks"][0]
     except ClientError as error:
@@ -105,18 +105,18 @@ def one(here: Ground, name_or_id: str, *, resources: bool = True) -> Stack | Non
     return Stack(found["StackName"], found["StackId"], found["StackStatus"], is_protected, within)
 
 
-def items(here: Ground, stacks: Stacks) -> Iterator[Item]:
+def items(ctx: DeploymentContext, stacks: Stacks) -> Iterator[Item]:
     for stack in stacks.now:
         claim = stack.claim() if stack.stands else left_over(f"it is {stack.status}", stack.name)
         yield claim.item(AWS, KIND, stack.name, stack.id)
-    if toolkit := one(here, TOOLKIT, resources=False):
+    if toolkit := one(ctx, TOOLKIT, resources=False):
         why = "the account's: CDK's bootstrap, with the code of all its apps"
         yield Item(AWS, KIND, toolkit.name, toolkit.id, toolkit.name, Verdict.KEPT, why)
 
 
-def _former(here: Ground, names: list[str]) -> Iterator[Stack]:
+def _former(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
     """The latest of each name. They can be asked for by their ids only."""
-    client = here.client("cloudformation")
+    client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[_GONE])
     gone = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]
     for name in names:

@@ -106,17 +106,17 @@ def _in_environment(
 ) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """What lies in an environment that isn't ours has to be known one by one."""
     region = deployment.aws.region
-    here = {"environment_id": environment_id, "region": region}
+    ctx = {"environment_id": environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"
-    yield "confluent", "kafka_cluster", "KafkaCluster", {**here, "availability": deployment.confluent.availability}
-    yield "confluent", "flink_compute_pool", "FlinkPool", here
-    yield "confluent", "provider_integration", "ProviderIntegration", {**here, "role_arn": role_arn}
+    yield "confluent", "kafka_cluster", "KafkaCluster", {**ctx, "availability": deployment.confluent.availability}
+    yield "confluent", "flink_compute_pool", "FlinkPool", ctx
+    yield "confluent", "provider_integration", "ProviderIntegration", {**ctx, "role_arn": role_arn}
     for statement in deployment.statements:
-        yield "confluent", "flink_statement", f"{_words(statement.name)}Statement", here
+        yield "confluent", "flink_statement", f"{_words(statement.name)}Statement", ctx
 
 
 def _generation(kind: str, values: Mapping[str, Any]) -> str:
-    return request.generation_of(registry.RESOURCE_TYPES[kind].kind, SimpleNamespace(**values))  # type: ignore[arg-type]
+    return request.generation_of(registry.RESOURCE_TYPES[kind].handler, SimpleNamespace(**values))  # type: ignore[arg-type]
 
 
 def _words(name: str) -> str:

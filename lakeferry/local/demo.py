@@ -22,10 +22,11 @@ from exports.toml_model import BadFile
 from exports.windows import window_at, window_of
 from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
-from lakeferry.cli.output import CommandFailed, Voice, command
+from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local.bootstrap import ROOT
-from lakeferry.local.target import TABLEFLOW_BUCKET, World, fresh_demo, relative, require_writable
+from lakeferry.local.target import TABLEFLOW_BUCKET, ExportTarget, fresh_demo, relative, require_writable
+from lakeferry.output import Output, program_name
 from simulators import generators
 from simulators.avro_schema import SchemaError
 from simulators.events import EventsError, read_json_lines, to_records
@@ -63,41 +64,41 @@ class Source:
     last: datetime
 
 
-def demo(voice: Voice, wishes: Wishes) -> dict[str, Any]:
+def demo(output: Output, wishes: Wishes) -> dict[str, Any]:
     """Returns the document for programs. Raises CommandFailed."""
     started = time.monotonic()
     if wishes.as_of and wishes.as_of > datetime.now(UTC):
         message = f"--as-of {wishes.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
         raise CommandFailed("EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
     own = wishes.events or wishes.topic or wishes.schema
-    sources = _own_events(wishes) if own else _generated(voice)
+    sources = _own_events(wishes) if own else _generated(output)
     chosen = _contracts(wishes, sources)
     require_writable(wishes.out)
-    with exporting.spark(voice, wishes.master):
-        records = _published(voice, wishes, sources, chosen)
-    return _told(voice, wishes, records, time.monotonic() - started)
+    with exporting.spark(output, wishes.master):
+        records = _published(output, wishes, sources, chosen)
+    return _told(output, wishes, records, time.monotonic() - started)
 
 
-def _published(voice: Voice, wishes: Wishes, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+def _published(output: Output, wishes: Wishes, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
     records = []
     with fresh_demo() as world, ThreadPoolExecutor(1) as beside:
         session = beside.submit(start, world.warehouse)  # takes seconds, in which the tables are written
-        _materialise(voice, world, sources)
+        _materialise(output, world, sources)
         for name, contract in chosen.items():
             words = _words(wishes, name, contract, sources[contract.source.topic])
-            record = _export(voice, world, contract, words, session.result())
+            record = _export(output, world, contract, words, session.result())
             exporting.download(world, record, wishes.out)
             records.append(record)
     return records
 
 
-def _generated(voice: Voice) -> dict[str, Source]:
-    with voice.step("generating sales and trades"):
+def _generated(output: Output) -> dict[str, Source]:
+    with output.step("generating sales and trades"):
         sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
         mix = generators.SalesMix(orders=12_000)
         orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
         traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_END)
-    voice.say(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
+    output.info(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
     return {
         "sales_orders": Source(sales, orders, _START, _AS_OF),
         "stock_trades": Source(trades, traded, _TRADES_START, _AS_OF),
@@ -157,17 +158,17 @@ def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract
     return chosen
 
 
-def _materialise(voice: Voice, world: World, sources: dict[str, Source]) -> None:
+def _materialise(output: Output, world: ExportTarget, sources: dict[str, Source]) -> None:
     started = time.monotonic()
     flow = Tableflow(_catalog(world), Place(TABLEFLOW_BUCKET, cluster_id=world.database))
     for source in sources.values():
-        with voice.step(f"writing {source.topic.name} as Tableflow does"):
+        with output.step(f"writing {source.topic.name} as Tableflow does"):
             flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
     names = " and ".join(f"{world.database}.{name}" for name in sources)
-    voice.say(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
+    output.info(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
 
 
-def _catalog(world: World) -> Catalog:
+def _catalog(world: ExportTarget) -> Catalog:
     if world.embedded is None:
         raise RuntimeError("the demo runs in the embedded AWS only")
     # PyIceberg's S3 doesn't read the environment; Spark's does.
@@ -185,23 +186,23 @@ def first_day(contract: Contract, source: Source) -> date:
     return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
 
 
-def _export(voice: Voice, world: World, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
+def _export(output: Output, world: ExportTarget, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
     started, name = time.monotonic(), contract.name
-    record = exporting.run(voice, world, words, f"export   {name}", session)
+    record = exporting.run(output, world, words, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
     told = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
-    voice.say(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
+    output.info(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
     if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
-        voice.result(
+        output.print(
             f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
             "(window.from). For earlier events, copy the contract and set an earlier day."
         )
     elif not record.windows:
-        voice.result(
+        output.print(
             f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
         )
-        voice.result("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
+        output.print("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
     return record
 
 
@@ -215,21 +216,21 @@ def _as_of(wishes: Wishes, contract: Contract, source: Source) -> datetime:
     return min(over, datetime.now(UTC))
 
 
-def _told(voice: Voice, wishes: Wishes, records: list[RunRecord], seconds: float) -> dict[str, Any]:
+def _told(output: Output, wishes: Wishes, records: list[RunRecord], seconds: float) -> dict[str, Any]:
     rows = [row for record in records for row in exporting.summary(record)]
-    voice.result("")
-    voice.table(["export", "window", "state", "rows", "totals"], rows)
+    output.print("")
+    output.table(["export", "window", "state", "rows", "totals"], rows)
     for line in (line for record in records for line in exporting.left_out(record)):
-        voice.result(line)
+        output.print(line)
     for note in (note for record in records for note in exporting.notes(record)):
-        voice.result(note)
-    voice.result(f"\n{seconds:.0f} s.")
+        output.print(note)
+    output.print(f"\n{seconds:.0f} s.")
     shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
     if shown:
-        voice.result(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
+        output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
         report = wishes.out.joinpath(*max(shown), "report.html")
-        voice.result(f"Open {relative(report)} in a browser.")
-    voice.result(f"Next: {command()} query {shlex.quote(_question(wishes))}")
+        output.print(f"Open {relative(report)} in a browser.")
+    output.print(f"Next: {program_name()} query {shlex.quote(_question(wishes))}")
     for record in records:
         if failure := exporting.trouble(record):
             raise failure

@@ -18,10 +18,11 @@ from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
 from glue_jobs.store import Bucket, aws_errors
-from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.errors import CommandFailed
 from lakeferry.local import class_archive
 from lakeferry.local import spark as local_spark
-from lakeferry.local.target import World
+from lakeferry.local.target import ExportTarget
+from lakeferry.output import Output
 from stacks.assets import BuildFailed, glue_zip
 
 #: What a window's state means, in words.
@@ -38,7 +39,7 @@ STATES = {
 
 
 @contextmanager
-def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
+def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
     """A block that may run exports on this Spark master. Raises CommandFailed."""
     try:
         java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
@@ -47,20 +48,20 @@ def spark(voice: Voice, master: str = local_spark.LOCAL) -> Iterator[None]:
     except (local_spark.NotSetUp, BuildFailed) as error:
         raise CommandFailed("NOT-SET-UP", str(error)) from None
     try:
-        with logged(voice):
+        with logged(output):
             yield
     finally:
         if not class_archive.exists(java_home):
-            voice.say("archiving Java's classes, once, so that later starts are quicker …")
-        with voice.step("stopping Java"):
+            output.info("archiving Java's classes, once, so that later starts are quicker …")
+        with output.step("stopping Java"):
             local_spark.end(java_home)
 
 
 @contextmanager
-def logged(voice: Voice) -> Iterator[None]:
+def logged(output: Output) -> Iterator[None]:
     """What the job logs, causes of unexpected errors among it, is shown with --verbose only."""
     handler = logging.Handler()
-    handler.emit = lambda record: voice.detail(handler.format(record))  # type: ignore[method-assign]
+    handler.emit = lambda record: output.debug(handler.format(record))  # type: ignore[method-assign]
     job, root = logging.getLogger("lakeferry.export"), logging.getLogger()
     job.addHandler(handler)
     job.propagate = False
@@ -78,17 +79,17 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
-def run(voice: Voice, world: World, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
+def run(output: Output, world: ExportTarget, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
     """Raises CommandFailed where nothing could be begun. Trouble of single windows is in the record."""
     try:
         args = arguments.parse([*world.arguments(), *words], now=runs.utc_now())
-        with _progress(voice, title) as tell:
+        with _progress(output, title) as tell:
             return export.run(args, on_phase=tell, spark=session)
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
-def download(world: World, record: RunRecord, out: Path) -> list[Path]:
+def download(world: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
     """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files. Raises CommandFailed."""
     bucket = Bucket(boto3.client("s3"), world.bucket, world.prefix.strip("/"))
     shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
@@ -179,12 +180,12 @@ def _unit(number: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _progress(voice: Voice, title: str) -> Iterator[Callable[[str, str], None]]:
+def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]]:
     """Phases with the time since the start, and Spark's tasks while it works."""
     started = time.monotonic()
     now: dict[str, str] = {"phase": "starting"}
     done = threading.Event()
-    with voice.step(title) as update:
+    with output.step(title) as update:
 
         def watch() -> None:
             while not done.wait(0.5):
@@ -194,7 +195,7 @@ def _progress(voice: Voice, title: str) -> Iterator[Callable[[str, str], None]]:
             now["phase"] = f"{window}: {phase}"
 
         watcher = threading.Thread(target=watch, daemon=True)
-        if voice.lively:
+        if output.is_interactive:
             watcher.start()
         try:
             yield tell

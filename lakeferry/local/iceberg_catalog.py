@@ -16,7 +16,7 @@ import boto3
 import duckdb
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 
 #: Names the secret: what a resource of kind api_key for tableflow has filled.
 VARIABLE: Final = "LAKEFERRY_TABLEFLOW_SECRET"

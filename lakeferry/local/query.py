@@ -19,11 +19,11 @@ import duckdb_extension_iceberg
 
 from glue_jobs.errors import ExportError
 from glue_jobs.store import aws_errors
-from lakeferry.cli import tables
-from lakeferry.cli.output import CommandFailed, Voice
-from lakeferry.local import iceberg_catalog as tableflow_catalog
+from lakeferry.errors import CommandFailed
+from lakeferry.local import iceberg_catalog
 from lakeferry.local.iceberg_catalog import TableflowKey
-from lakeferry.local.target import World
+from lakeferry.local.target import ExportTarget
+from lakeferry.output import Output, format_answer
 
 _EXTENSIONS = {
     "avro": duckdb_extension_avro,
@@ -38,7 +38,7 @@ class Answer:
     rows: list[tuple[Any, ...]]
 
 
-def query(world: World, sql: str) -> Answer:
+def query(world: ExportTarget, sql: str) -> Answer:
     """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
     with _connection() as connection:
         require_select(connection, sql)
@@ -61,12 +61,12 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
         with _connection() as connection:
             require_select(connection, sql)
             load(connection)
-            tableflow_catalog.attach(connection, key)
+            iceberg_catalog.attach(connection, key)
             answer = connection.execute(sql)
             return Answer([column[0] for column in answer.description or []], answer.fetchall())
 
     try:
-        return tableflow_catalog.asked(ask)
+        return iceberg_catalog.asked(ask)
     except duckdb.Error as error:
         message = key.without_secret(str(error).strip())
         hint = (
@@ -116,7 +116,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         raise CommandFailed("QUERY-CREDENTIALS", told, hint) from None
 
 
-def _listed(world: World) -> list[tuple[str, str, str]]:
+def _listed(world: ExportTarget) -> list[tuple[str, str, str]]:
     try:
         with aws_errors("asking Glue for the tables"):
             return list(_tables(world))
@@ -124,7 +124,7 @@ def _listed(world: World) -> list[tuple[str, str, str]]:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
-def _tables(world: World) -> Iterator[tuple[str, str, str]]:
+def _tables(world: ExportTarget) -> Iterator[tuple[str, str, str]]:
     """(database, table, metadata file) of the Iceberg tables that an export reads or keeps."""
     glue = boto3.client("glue")
     for database in (world.database, world.aggregates_database):
@@ -150,6 +150,6 @@ def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-def show(voice: Voice, answer: Answer) -> None:
-    for line in tables.answered(answer.columns, answer.rows, voice.width):
-        voice.result(line)
+def show(output: Output, answer: Answer) -> None:
+    for line in format_answer(answer.columns, answer.rows, output.width):
+        output.print(line)

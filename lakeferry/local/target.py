@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import boto3
 
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
 
@@ -33,7 +33,7 @@ _VARIABLES = {
 
 
 @attrs.frozen
-class World:
+class ExportTarget:
     """Names of what an export works with. `embedded` is the running embedded AWS, or None for a real one."""
 
     bucket: str
@@ -70,12 +70,12 @@ class World:
         ]
 
 
-DEMO = World(bucket="lakeferry-demo-exports", database="lkc-00demo")
+DEMO = ExportTarget(bucket="lakeferry-demo-exports", database="lkc-00demo")
 TABLEFLOW_BUCKET = "lakeferry-demo-tableflow"
 
 
 @contextmanager
-def fresh_demo() -> Iterator[World]:
+def fresh_demo() -> Iterator[ExportTarget]:
     """An embedded AWS with empty buckets and a new pseudonymisation key."""
     with _only_one(), _embedded(fresh=True) as world:
         s3 = boto3.client("s3")
@@ -88,8 +88,8 @@ def fresh_demo() -> Iterator[World]:
 
 
 @contextmanager
-def current() -> Iterator[World]:
-    """The world that the environment names; else what the last demo left. Raises CommandFailed where there is neither."""
+def open_target() -> Iterator[ExportTarget]:
+    """Open the target that the environment names, or else the last demo. Raises CommandFailed where there is neither."""
     if os.environ.get(_VARIABLES["bucket"]) or os.environ.get(_VARIABLES["database"]):
         yield from_environment(os.environ)
     elif _DEMO_STATE.exists():
@@ -103,13 +103,13 @@ def current() -> Iterator[World]:
         )
 
 
-def from_environment(environment: Mapping[str, str]) -> World:
+def from_environment(environment: Mapping[str, str]) -> ExportTarget:
     """Raises CommandFailed with all variables that are missing."""
     missing = [_VARIABLES[name] for name in ("bucket", "database") if not environment.get(_VARIABLES[name])]
     if missing:
         raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
     given = {name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)}
-    return World(**given)  # type: ignore[arg-type]
+    return ExportTarget(**given)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _only_one() -> Iterator[None]:
 
 
 @contextmanager
-def _embedded(*, fresh: bool = False) -> Iterator[World]:
+def _embedded(*, fresh: bool = False) -> Iterator[ExportTarget]:
     if fresh:
         shutil.rmtree(_DEMO_STATE, ignore_errors=True)
     _DEMO_STATE.mkdir(parents=True, exist_ok=True)

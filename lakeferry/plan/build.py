@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
-from lakeferry.deployment.context import Ground, aws_told
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Deployed
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
 from lakeferry.health.drift import Drift
+from lakeferry.output import Reporter
 from lakeferry.plan import cost, durations, permissions, references, templates
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import Wanted
 from lambdas.shared.redaction import redact
 
-Tell = Callable[[str], object]
 #: Of the command line, where it fails.
 _LAST_LINES: Final = 5
 
 
-def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None, repair: str = "") -> None:
+def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
     """`repair` is what `repair_of` makes. Raises CommandFailed."""
-    tell("templates")
+    report("templates")
     try:
         cdk.synth(lambda _: None, deployments, repair)
     except CliFailed as failed:
@@ -34,38 +35,38 @@ def synthesised(cdk: Cdk, tell: Tell, deployments: Path | None = None, repair: s
         raise CommandFailed("SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
 
 
-def repair_of(here: Ground, missing: Iterable[Drift]) -> str:
+def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
     """As the app takes it: a value that no deployment before had, and the resources whose object is missing."""
     names = ",".join(f"{one.stack}/{one.name}" for one in missing)
-    return f"{here.clock.time():.0f}:{names}" if names else ""
+    return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
 
-def take(here: Ground, cdk: Cdk, tell: Tell) -> Plan:
+def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     """Of templates that are synthesised. Raises CommandFailed."""
-    tell("what is deployed")
-    standing = deployed.read(here)
-    wanted = templates.read(cdk.folder, here.stacks)
-    tell("what differs")
+    report("what is deployed")
+    standing = stacks.read(ctx)
+    wanted = templates.read(cdk.folder, ctx.stacks)
+    report("what differs")
     begun = {name: stack for name, stack in standing.items() if stack.stands}
-    changes = Comparison(here.region, wanted, begun).changes()
-    with aws_told("asking how long the last deployment took"):
-        phases = [durations.phase(stack.name, changes, _last(here, standing.get(stack.name))) for stack in wanted]
+    changes = Comparison(ctx.region, wanted, begun).changes()
+    with translate_aws_errors("asking how long the last deployment took"):
+        phases = [durations.phase(stack.name, changes, _last(ctx, standing.get(stack.name))) for stack in wanted]
     return Plan(
-        prefix=here.deployment.prefix,
-        account=here.account,
-        region=here.region,
+        prefix=ctx.deployment.prefix,
+        account=ctx.account,
+        region=ctx.region,
         changes=changes,
         permissions=permissions.compare(wanted, begun),
         settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
         phases=[phase for phase in phases if phase],
-        cost=cost.estimate(here.plan),
+        cost=cost.estimate(ctx.plan),
         standing=list(standing),
-        unwanted=[name for name in standing if name not in here.stacks],
+        unwanted=[name for name in standing if name not in ctx.stacks],
     )
 
 
-def _last(here: Ground, standing: Deployed | None) -> float | None:
-    return durations.last(here.client("cloudformation"), standing.id) if standing else None
+def _last(ctx: DeploymentContext, standing: Deployed | None) -> float | None:
+    return durations.last(ctx.client("cloudformation"), standing.id) if standing else None
 
 
 def _settings(wanted: Wanted, standing: Deployed) -> Iterator[Setting]:

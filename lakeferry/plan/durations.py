@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.output import format_duration
 from lakeferry.plan.difference import Action, Change
 
 #: Minutes, from and to, of kinds that take any.
@@ -44,7 +45,7 @@ class Phase:
 
     def __str__(self) -> str:
         usual = f"usual {_minutes(self.low)}–{_minutes(self.high)} min"
-        return usual if self.last is None else f"{usual}, last time {spoken(self.last)}"
+        return usual if self.last is None else f"{usual}, last time {format_duration(self.last)}"
 
 
 def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
@@ -76,15 +77,6 @@ def took(events: Iterable[Mapping[str, Any]]) -> float | None:
         elif end is not None and event["ResourceStatus"] in _BEGINNINGS:
             return float((end - event["Timestamp"]).total_seconds())
     return None
-
-
-def spoken(seconds: float) -> str:
-    """3m12s, or 12s."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes:02}m"
-    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
 
 
 def _minutes(minutes: float) -> str:

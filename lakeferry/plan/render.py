@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.output import Voice
+from lakeferry.output import Output
 from lakeferry.plan.cost import HOURS, Estimate
 from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
@@ -63,21 +63,21 @@ class Plan:
         return Counter(change.action for change in self.changes if not worlds or change.resource.world in worlds)
 
 
-def show(voice: Voice, plan: Plan) -> None:
-    voice.result(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
+def show(output: Output, plan: Plan) -> None:
+    output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
     if plan.losses:
-        voice.result("WOULD BE LOST:", alarm=True)
-        show_losses(voice, plan)
+        output.print("WOULD BE LOST:", alarm=True)
+        show_losses(output, plan)
     for world in _ORDER:
-        _of_world(voice, plan, world)
-    _permissions(voice, plan)
+        _of_world(output, plan, world)
+    _permissions(output, plan)
     for one in plan.settings:
-        voice.result(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
+        output.print(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
     for name in plan.unwanted:
-        voice.result(f"stack {name} stays as it is: the file no longer wants it, and deploying removes no stack")
+        output.print(f"stack {name} stays as it is: the file no longer wants it, and deploying removes no stack")
     if not plan.is_empty:
-        _durations(voice, plan.phases)
-    _cost(voice, plan.cost)
+        _durations(output, plan.phases)
+    _cost(output, plan.cost)
 
 
 def summary(plan: Plan) -> str:
@@ -107,49 +107,49 @@ def a_day(cost: Estimate) -> str:
     return f"{low:,.0f} to {high:,.0f} USD a day"
 
 
-def show_losses(voice: Voice, plan: Plan) -> None:
+def show_losses(output: Output, plan: Plan) -> None:
     for change in plan.losses:
         where = f"{change.resource.world} {change.resource.what} {change.resource.name}"
-        voice.result(f"  {where} would be {change.action}, and with it {change.loses}", alarm=True)
+        output.print(f"  {where} would be {change.action}, and with it {change.loses}", alarm=True)
         for why in change.why:
-            voice.result(f"      because {why}")
+            output.print(f"      because {why}")
         if not change.why:
-            voice.result("      because the file no longer wants it")
+            output.print("      because the file no longer wants it")
 
 
-def show_permissions(voice: Voice, changes: Iterable[PermissionChange]) -> None:
+def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> None:
     """Whole: a permission that isn't shown can't be approved."""
     for one in changes:
         more = " allows more" if one.broadens else ""
-        voice.result(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
+        output.print(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
         for line in one.added:
-            voice.result(f"      + {line}")
+            output.print(f"      + {line}")
         for line in one.removed:
-            voice.result(f"      - {line}")
+            output.print(f"      - {line}")
 
 
-def _permissions(voice: Voice, plan: Plan) -> None:
-    shown = [one for one in plan.permissions if voice.verbose or one.stack in plan.standing]
+def _permissions(output: Output, plan: Plan) -> None:
+    shown = [one for one in plan.permissions if output.verbose or one.stack in plan.standing]
     if shown:
-        voice.result("\nPermissions:")
-        show_permissions(voice, shown)
+        output.print("\nPermissions:")
+        show_permissions(output, shown)
     if new := len(plan.permissions) - len(shown):
-        voice.result(f"\nPermissions: {new} policies in new stacks (each with --verbose)")
+        output.print(f"\nPermissions: {new} policies in new stacks (each with --verbose)")
 
 
-def _of_world(voice: Voice, plan: Plan, world: str) -> None:
+def _of_world(output: Output, plan: Plan, world: str) -> None:
     mine = [change for change in plan.changes if change.resource.world == world]
     if not mine:
         return
     counts = plan.counts(world)
-    voice.result(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
-    shown = mine if world != AWS or voice.verbose else [change for change in mine if change.action is not Action.MADE]
+    output.print(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
+    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.MADE]
     if shown:
-        voice.table(["would be", "what", "which", "why"], list(_rows(shown, voice.verbose)))
+        output.table(["would be", "what", "which", "why"], list(_rows(shown, output.verbose)))
     if len(shown) < len(mine):
         made = Counter(change.resource.stack for change in mine if change.action is Action.MADE)
         told = ", ".join(f"{count} in {stack}" for stack, count in made.items())
-        voice.result(f"made: {told} (each with --verbose)")
+        output.print(f"made: {told} (each with --verbose)")
 
 
 def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
@@ -168,17 +168,17 @@ def _graver(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: GRAVEST.index(change.action))
 
 
-def _durations(voice: Voice, phases: list[Phase]) -> None:
+def _durations(output: Output, phases: list[Phase]) -> None:
     if not phases:
         return
     low, high = (sum(getattr(phase, name) for phase in phases) for name in ("low", "high"))
-    voice.result(f"\nIt takes about {low:.0f} to {high:.0f} minutes:")
+    output.print(f"\nIt takes about {low:.0f} to {high:.0f} minutes:")
     for phase in phases:
-        voice.result(f"  {phase.stack}  {phase}")
+        output.print(f"  {phase.stack}  {phase}")
 
 
-def _cost(voice: Voice, cost: Estimate) -> None:
-    voice.result(
+def _cost(output: Output, cost: Estimate) -> None:
+    output.print(
         f"\nWhile it stands: {cost.low:,.0f} to {cost.high:,.0f} USD a month, {a_day(cost)}; `lakeferry cost` has the lines"
     )
 

@@ -56,7 +56,7 @@ class Rule:
 
 def of(resource: Resource, region: str) -> Rule:
     if resource.kind:
-        replaced = registry.RESOURCE_TYPES[resource.kind].kind.PROPERTIES.CREATE_ONLY
+        replaced = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
         return Rule(_paths(replaced), renewed=_paths(RENEWED_ON.get(resource.kind, ())))
     if resource.type.startswith("AWS::"):
         return _of_aws(resource.type, region)
@@ -74,7 +74,7 @@ def default(resource: Resource, name: str) -> Any:
     """What a kind takes where the property isn't given."""
     if not resource.kind:
         return None
-    fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].kind.PROPERTIES)
+    fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES)
     given: Any = fields[name].default if name in fields else attrs.NOTHING
     if given is attrs.NOTHING:
         return None

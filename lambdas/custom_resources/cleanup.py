@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from lambdas.shared.aws import refusal, told, unless
+from lambdas.shared.aws import aws_call, error_for, raise_instead
 from lambdas.shared.clock import Deadline
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Cleaner:
 
     def stack_is_going(self, stack_id: str) -> bool:
         """Raises Transient, and LakeferryError where AWS refuses."""
-        with told("asking for the stack's state"):
+        with aws_call("asking for the stack's state"):
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
         return any(stack["StackStatus"] in _GOING for stack in stacks)
 
@@ -90,7 +90,7 @@ class Cleaner:
             answer = s3.delete_objects(Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True})
             refused = answer.get("Errors", [])
             if refused:
-                raise refusal(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
+                raise error_for(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
         uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
             with suppress(_Gone), _asking("ending an upload"):
@@ -112,6 +112,6 @@ class _Gone(Exception):
 
 @contextmanager
 def _asking(doing: str) -> Iterator[None]:
-    """Raises _Gone for what is not there, and else what `told` makes of the answer."""
-    with told(doing), unless(_GONE, _Gone):
+    """Raises _Gone for what is not there, and else what `aws_call` makes of the answer."""
+    with aws_call(doing), raise_instead(_GONE, _Gone):
         yield

@@ -25,7 +25,7 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import BadProperties, Denied, LakeferryError, Transient
 from lambdas.shared.log import Log
 from lambdas.shared.properties import Properties, parse
-from lambdas.shared.resource import Context, Outputs
+from lambdas.shared.resource import Context, Outputs, ResourceHandler
 from lambdas.shared.secrets import SecretStore
 
 _WAITING: Final[dict[str, Any]] = {"IsComplete": False}
@@ -43,15 +43,15 @@ class Deployment:
     stage: str
 
 
-def on_event(event: Mapping[str, Any], now: float, kinds: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
+def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
     """`now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an event that isn't ours."""
     asked = request.read_request(event)
     with _named(asked):
-        kind = registry.find(asked.kind, kinds).kind
+        handler = registry.find(asked.kind, types).handler
         if asked.verb == DELETE:
             return {"PhysicalResourceId": asked.physical_id, request.STARTED: now}
-        spec = parse(kind.PROPERTIES, asked.given, strict=True)
-        target, discard = _targets(asked, kind, _previous(asked, kind.PROPERTIES), spec)
+        spec = parse(handler.PROPERTIES, asked.given, strict=True)
+        target, discard = _targets(asked, handler, _previous(asked, handler.PROPERTIES), spec)
         return {"PhysicalResourceId": str(target), request.STARTED: now, request.DISCARD: str(discard or "")}
 
 
@@ -66,7 +66,7 @@ class Lifecycle:
     vendors: Mapping[str, Callable[[], Any]]
     deadline: Deadline
     log: Log
-    kinds: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
+    types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
@@ -96,7 +96,7 @@ class Lifecycle:
         lease = self._lease(asked, target)
         try:
             outputs = self._advance(asked, lease)
-            lease.row.progress.done = outputs is not None
+            lease.state.progress.done = outputs is not None
         finally:
             self._release(lease)
         if outputs is None:
@@ -106,25 +106,25 @@ class Lifecycle:
     def _advance(self, asked: Request, lease: Lease) -> Outputs | None:
         """The outputs when all is done, None while it goes on."""
         now = self.deadline.clock.time
-        limit = registry.find(asked.kind, self.kinds).kind.PATIENCE
-        if now() < lease.row.progress.not_before:
+        limit = registry.find(asked.kind, self.types).handler.TIMEOUT_SECONDS
+        if now() < lease.state.progress.not_before:
             return None
         try:
             outputs = self._settle(asked, lease)
         except LakeferryError as error:
-            reconcile.check_retry_budget(error, lease.row, now(), limit)
+            reconcile.check_retry_budget(error, lease.state, now(), limit)
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return None
         if outputs is None:
-            reconcile.check_slow(lease.row, now(), limit)
+            reconcile.check_slow(lease.state, now(), limit)
         return outputs
 
     def _settle(self, asked: Request, lease: Lease) -> Outputs | None:
         if asked.verb == DELETE:
-            if lease.row.progress.done:
+            if lease.state.progress.done:
                 return {}
-            return {} if self._settlement(asked, lease, deleting=True).absent() else None
-        outputs = self._settlement(asked, lease).present()
+            return {} if self._reconciler(asked, lease, deleting=True).ensure_absent() else None
+        outputs = self._reconciler(asked, lease).ensure_present()
         if outputs is not None and asked.discard and not self._is_discarded(asked, asked.discard):
             return None
         return outputs
@@ -137,36 +137,37 @@ class Lifecycle:
         undone = attrs.evolve(asked, verb=DELETE, given=asked.before)
         lease = self._lease(asked, target)
         try:
-            lease.row.progress.done = lease.row.progress.done or self._settlement(undone, lease, deleting=True).absent()
-            return lease.row.progress.done
+            gone = lease.state.progress.done or self._reconciler(undone, lease, deleting=True).ensure_absent()
+            lease.state.progress.done = gone
+            return gone
         finally:
             self._release(lease)
 
-    def _settlement(self, asked: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
-        registered = registry.find(asked.kind, self.kinds)
+    def _reconciler(self, asked: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
+        registered = registry.find(asked.kind, self.types)
         context = Context(
             vendor=self.vendors[registered.vendor](),
-            name=lease.row.name,
+            name=lease.state.name,
             secrets=self.secrets,
             clock=self.deadline.clock,
-            notes=lease.row.facts.notes,
-            previous=_previous(asked, registered.kind.PROPERTIES),
+            notes=lease.state.facts.notes,
+            previous=_previous(asked, registered.handler.PROPERTIES),
             deleting=deleting,
             origin=request.resource_uid(asked.stack_id, asked.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(asked.stack_id),
         )
-        return Reconciler(registered.kind, context, parse(registered.kind.PROPERTIES, asked.given, strict=False), lease)
+        return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, asked.given, strict=False), lease)
 
     def _to_delete(self, asked: Request) -> Identity | None:
         """None where the id is not ours and the properties could never have made anything."""
         if asked.identity:
             return asked.identity
-        kind = registry.find(asked.kind, self.kinds).kind
+        handler = registry.find(asked.kind, self.types).handler
         try:
-            spec = parse(kind.PROPERTIES, asked.given, strict=False)
+            spec = parse(handler.PROPERTIES, asked.given, strict=False)
         except BadProperties:
             return None
-        return Identity(asked.kind, asked.logical_id, request.generation_of(kind, spec))
+        return Identity(asked.kind, asked.logical_id, request.generation_of(handler, spec))
 
     def _admit(self, asked: Request, target: Identity) -> None:
         name = self._name(asked, target)
@@ -210,16 +211,18 @@ def _named(asked: Request) -> Iterator[None]:
         raise
 
 
-def _targets(asked: Request, kind: Any, before: Properties | None, spec: Properties) -> tuple[Identity, Identity | None]:
+def _targets(
+    asked: Request, handler: ResourceHandler, before: Properties | None, spec: Properties
+) -> tuple[Identity, Identity | None]:
     """The object that shall be there, and one that CloudFormation doesn't know of and that shall go."""
-    wanted = Identity(asked.kind, asked.logical_id, request.generation_of(kind, spec))
+    wanted = Identity(asked.kind, asked.logical_id, request.generation_of(handler, spec))
     current = asked.identity
     if asked.verb != UPDATE or current is None:
         return wanted, None
-    if before is None or not request.is_replaced(kind, before, spec):
+    if before is None or not request.is_replaced(handler, before, spec):
         return current, None
     # Back to the object that CloudFormation still has: the update to the other one never ended well.
-    return wanted, attrs.evolve(wanted, generation=request.generation_of(kind, before)) if wanted == current else None
+    return wanted, attrs.evolve(wanted, generation=request.generation_of(handler, before)) if wanted == current else None
 
 
 def _previous(asked: Request, spec: type[Properties]) -> Properties | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.custom_resources.request import DELETE
-from lambdas.custom_resources.state import KnownObject, Lease, Progress, ResourceState
+from lambdas.custom_resources.state import KnownObject, Lease, RequestProgress, ResourceState
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,
@@ -43,7 +43,7 @@ DELETE_DENIED_PATIENCE: Final = 300.0
 def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
     """Returns where it is to be waited on. Raises TimedOut, or the error itself where waiting is no use.
 
-    `limit` is the kind's own patience for a whole request, in seconds. Notes in the row since when the trouble lasts.
+    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. Notes in the row since when the trouble lasts.
     """
     if isinstance(error, StaleRequest):
         raise error
@@ -104,12 +104,12 @@ class Looking(InProgress):
 
 @attrs.frozen
 class Reconciler:
-    kind: ResourceHandler
+    handler: ResourceHandler
     context: Context[Any]
     spec: Any
     lease: Lease
 
-    def present(self) -> Outputs | None:
+    def ensure_present(self) -> Outputs | None:
         """The outputs once the object is there, as wanted, and works; None while it comes into being."""
         try:
             return self._present()
@@ -122,16 +122,16 @@ class Reconciler:
             self._remove(spoiled)
             raise
 
-    def absent(self) -> bool:
+    def ensure_absent(self) -> bool:
         """True once the object is gone for sure."""
         for _ in range(_LOOKS):
-            found = self.kind.adopt(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
+            found = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
             if found:
                 self._progress.empty_looks, self._facts.absent_since = 0, None
                 if not self._may_ask_again():
                     return False
                 for object_id in found:
-                    self.kind.delete(self.context, self.spec, object_id)
+                    self.handler.delete(self.context, self.spec, object_id)
                 self._progress.asked_at = self._now
                 continue
             self._progress.empty_looks += 1
@@ -145,11 +145,11 @@ class Reconciler:
 
     @property
     def _facts(self) -> KnownObject:
-        return self.lease.row.facts
+        return self.lease.state.facts
 
     @property
-    def _progress(self) -> Progress:
-        return self.lease.row.progress
+    def _progress(self) -> RequestProgress:
+        return self.lease.state.progress
 
     @property
     def _now(self) -> float:
@@ -158,15 +158,15 @@ class Reconciler:
     def _present(self) -> Outputs | None:
         object_id = self._facts.object_id or self._find() or self._create()
         if not self._progress.settled:
-            self.kind.update(self.context, self.spec, object_id)
+            self.handler.update(self.context, self.spec, object_id)
             self._progress.settled = True
-        outputs = self.kind.is_ready(self.context, self.spec, object_id)
+        outputs = self.handler.is_ready(self.context, self.spec, object_id)
         if outputs is not None and self._facts.creates > 1:
             self._remove_doubles(object_id)
         return outputs
 
     def _find(self) -> str | None:
-        found = self.kind.adopt(self.context, self.spec, self._facts.lost_id)
+        found = self.handler.find_existing(self.context, self.spec, self._facts.lost_id)
         if not found:
             return None
         self._facts.object_id, self._facts.lost_id = found[0], None
@@ -179,7 +179,7 @@ class Reconciler:
         facts.attempted, facts.lost_id, facts.creates = True, None, facts.creates + 1
         self.lease.save()
         try:
-            facts.object_id = self.kind.create(self.context, self.spec)
+            facts.object_id = self.handler.create(self.context, self.spec)
         except LakeferryError as error:
             facts.attempted = _may_have_made(error)
             if not facts.attempted and not isinstance(error, RateLimited):
@@ -215,15 +215,15 @@ class Reconciler:
         before = self.context.previous
         spec = before if isinstance(spoiled, ReplacementRequired) and before is not None else self.spec
         self._progress.removing = True
-        self.kind.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
+        self.handler.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
         self._progress.asked_at = self._now
 
     def _remove_doubles(self, object_id: str) -> None:
         """Of several creates, more than one may have had its effect."""
         everything = attrs.evolve(self.context, deleting=True)
-        for double in self.kind.adopt(everything, self.spec, object_id):
+        for double in self.handler.find_existing(everything, self.spec, object_id):
             if double != object_id:
-                self.kind.delete(everything, self.spec, double)
+                self.handler.delete(everything, self.spec, double)
         self._facts.creates = 1
 
     def _may_ask_again(self) -> bool:

@@ -47,7 +47,7 @@ SNOWFLAKE: Final = "snowflake"
 class ResourceType:
     """`vendor` says which client the kind's verbs want."""
 
-    kind: ResourceHandler
+    handler: ResourceHandler
     vendor: str
 
 
@@ -80,9 +80,9 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
 }
 
 
-def find(name: str, kinds: Mapping[str, ResourceType] = RESOURCE_TYPES) -> ResourceType:
+def find(name: str, types: Mapping[str, ResourceType] = RESOURCE_TYPES) -> ResourceType:
     """Raises BadProperties."""
     try:
-        return kinds[name]
+        return types[name]
     except KeyError:
-        raise BadProperties([("kind", f"{name!r} is none of {', '.join(kinds)}")]) from None
+        raise BadProperties([("kind", f"{name!r} is none of {', '.join(types)}")]) from None

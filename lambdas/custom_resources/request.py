@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.aws import CloudFormation, told, unless
+from lambdas.shared.aws import CloudFormation, aws_call, raise_instead
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import Properties
 from lambdas.shared.resource import ResourceHandler
@@ -42,16 +42,16 @@ def parse_physical_id(physical_id: str) -> Identity | None:
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
-def generation_of(kind: ResourceHandler, spec: Properties) -> str:
+def generation_of(handler: ResourceHandler, spec: Properties) -> str:
     """Never changes for the same values: ids of living resources are made of it."""
-    if not kind.PROPERTIES.CREATE_ONLY:
+    if not handler.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
-    values = json.dumps([getattr(spec, name) for name in kind.PROPERTIES.CREATE_ONLY])
+    values = json.dumps([getattr(spec, name) for name in handler.PROPERTIES.CREATE_ONLY])
     return hashlib.sha256(values.encode()).hexdigest()[:8]
 
 
-def is_replaced(kind: ResourceHandler, before: Properties, after: Properties) -> bool:
-    return any(getattr(before, name) != getattr(after, name) for name in kind.PROPERTIES.CREATE_ONLY)
+def is_replaced(handler: ResourceHandler, before: Properties, after: Properties) -> bool:
+    return any(getattr(before, name) != getattr(after, name) for name in handler.PROPERTIES.CREATE_ONLY)
 
 
 def resource_uid(stack_id: str, logical_id: str) -> str:
@@ -87,14 +87,14 @@ class CloudFormationStacks:
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
         try:
-            with told("describing a resource of the stack"), unless(("ValidationError",), LookupError):
+            with aws_call("describing a resource of the stack"), raise_instead(("ValidationError",), LookupError):
                 detail = self.client.describe_stack_resource(StackName=stack_id, LogicalResourceId=logical_id)
         except LookupError:
             return False
         return detail.get("StackResourceDetail", {}).get("ResourceStatus", "") in _IN_PROGRESS
 
     def _status(self, stack_id: str) -> str:
-        with told("describing the stack"):
+        with aws_call("describing the stack"):
             return str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])
 
 

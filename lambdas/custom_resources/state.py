@@ -21,7 +21,7 @@ from cattrs import Converter
 
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
-from lambdas.shared.aws import DynamoDb, error_code, told
+from lambdas.shared.aws import DynamoDb, aws_call, error_code
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, StaleRequest, Transient
 
@@ -51,7 +51,7 @@ class DynamoDocuments:
     table: str
 
     def read(self, key: str) -> Versioned:
-        with told(f"reading table {self.table}"):
+        with aws_call(f"reading table {self.table}"):
             found = self.client.get_item(TableName=self.table, Key={KEY_ATTRIBUTE: {"S": key}}, ConsistentRead=True)
         item = found.get("Item")
         return Versioned(json.loads(item["document"]["S"]), int(item["version"]["N"])) if item else Versioned({}, 0)
@@ -66,7 +66,7 @@ class DynamoDocuments:
         condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({KEY_ATTRIBUTE})"}
         if over:
             condition = {"ConditionExpression": "version = :over", "ExpressionAttributeValues": {":over": {"N": str(over)}}}
-        with told(f"writing table {self.table}"):
+        with aws_call(f"writing table {self.table}"):
             try:
                 self.client.put_item(TableName=self.table, Item=item, **condition)
             except ClientError as error:
@@ -95,7 +95,7 @@ class KnownObject:
 
 
 @attrs.define
-class Progress:
+class RequestProgress:
     """How far one request has come. Times are seconds since 1970; `refused_since` is by the error's code."""
 
     done: bool = False
@@ -122,7 +122,7 @@ class ResourceState:
     lease_owner: str = ""
     lease_until: float = 0.0
     facts: KnownObject = attrs.field(factory=KnownObject)
-    progress: Progress = attrs.field(factory=Progress)
+    progress: RequestProgress = attrs.field(factory=RequestProgress)
 
 
 @attrs.frozen
@@ -168,7 +168,7 @@ class Lease:
     ledger: StateStore
     key: str
     owner: str
-    row: ResourceState
+    state: ResourceState
 
     def save(self) -> None:
         """Raises StaleRequest where a later request has come; what is known of the object is kept nevertheless."""
@@ -178,7 +178,7 @@ class Lease:
         self._keep("")
 
     def _keep(self, owner: str) -> None:
-        mine = self.row
+        mine = self.state
 
         def merge(stored: ResourceState | None) -> ResourceState:
             if stored is None or stored.lease_owner != self.owner:
@@ -189,7 +189,7 @@ class Lease:
         kept = self.ledger.change(self.key, merge)
         if kept.request_id != mine.request_id:
             raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} has taken the place of {mine.request_id}")
-        self.row = kept
+        self.state = kept
 
 
 #: How many requests before the current one are known by their ids.
@@ -203,7 +203,8 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
     """
     started = request.started or now
     if row is not None and row.request_id == request.id:
-        return row if started <= row.since or not request.started else attrs.evolve(row, since=started, progress=Progress())
+        is_same_try = started <= row.since or not request.started
+        return row if is_same_try else attrs.evolve(row, since=started, progress=RequestProgress())
     if row is not None and request.id in row.past:
         raise StaleRequest(errors.OVERTAKEN, f"request {request.id} was answered before")
     backward = request.verb == UPDATE and not stacks.is_forward(request.stack_id)
@@ -219,7 +220,7 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
         since=started,
         past=[*row.past, row.request_id][-_REMEMBERED:],
         backward=backward,
-        progress=Progress(),
+        progress=RequestProgress(),
     )
 
 

@@ -21,7 +21,7 @@ from lambdas.confluent.client import RestClient, get_path, objects, require_text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared import cron
-from lambdas.shared.aws import error_code, told
+from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
 from lambdas.snowflake import sql
@@ -81,7 +81,7 @@ class GlueTables:
 
     def _shown(self, table: str) -> tuple[str, str]:
         """Bucket and key of the metadata that Glue names."""
-        with told(f"asking Glue for {self.database}.{table}"):
+        with aws_call(f"asking Glue for {self.database}.{table}"):
             try:
                 parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
             except ClientError as error:
@@ -255,7 +255,7 @@ class ExportResults:
 
     def first_run(self, export: MonitoredExport) -> datetime | None:
         """The first time of the schedule since the export's job was created; None where none comes."""
-        with told(f"asking Glue for job {export.job}"):
+        with aws_call(f"asking Glue for job {export.job}"):
             created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
         return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
 
@@ -281,7 +281,7 @@ class ExportResults:
 
 def unconfirmed(sns: Sns, export: MonitoredExport) -> float:
     """How many recipients get nothing: they never confirmed, or have left. SNS forgets them after two days."""
-    with told(f"asking for topic {export.topic}"):
+    with aws_call(f"asking for topic {export.topic}"):
         attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]
     return float(max(0, export.recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
 
@@ -305,7 +305,7 @@ class SecretKeys:
     now: Callable[[], float]
 
     def age_days(self, secret: str) -> float:
-        with told(f"asking for the versions of secret {secret}"):
+        with aws_call(f"asking for the versions of secret {secret}"):
             versions = self.client.list_secret_version_ids(SecretId=secret)["Versions"]
         for version in versions:
             if _CURRENT in version.get("VersionStages", []):
@@ -315,7 +315,7 @@ class SecretKeys:
     def overdue_days(self, secret: str) -> float:
         """0 where no rotation is due. Secrets Manager leaves the date in the past where rotation keeps failing
         (DescribeSecret, NextRotationDate)."""
-        with told(f"describing secret {secret}"):
+        with aws_call(f"describing secret {secret}"):
             described = self.client.describe_secret(SecretId=secret)
         due = described.get("NextRotationDate") if described.get("RotationEnabled") else None
         return max(0.0, self.now() - float(due.timestamp())) / DAY if due else 0.0

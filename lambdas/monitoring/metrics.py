@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from lambdas import contract
 from lambdas.monitoring.checks import CheckResults
-from lambdas.shared.aws import told
+from lambdas.shared.aws import aws_call
 
 #: Of 1,000 that CloudWatch takes in a call.
 _AT_ONCE: Final = 500
@@ -26,7 +26,7 @@ def emit(client: CloudWatch, seen: CheckResults, deployment: str, now: float) ->
     """Raises Transient where CloudWatch doesn't take them."""
     data = list(_data(seen, deployment, datetime.fromtimestamp(now, UTC)))
     for at in range(0, len(data), _AT_ONCE):
-        with told("writing metrics"):
+        with aws_call("writing metrics"):
             client.put_metric_data(Namespace=contract.METRICS, MetricData=data[at : at + _AT_ONCE])
 
 

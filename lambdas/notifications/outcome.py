@@ -14,7 +14,7 @@ import attrs
 from exports import contract as contracts
 from exports.toml_model import BadFile
 from lambdas.shared import cron
-from lambdas.shared.aws import told
+from lambdas.shared.aws import aws_call
 from lambdas.shared.s3 import Objects
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class GlueRun:
 
 
 def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> GlueRun:
-    with told(f"asking for run {job_run_id} of job {job}"):
+    with aws_call(f"asking for run {job_run_id} of job {job}"):
         run: Mapping[str, Any] = glue.get_job_run(JobName=job, RunId=job_run_id)["JobRun"]
     ended = run.get("CompletedOn")
     return GlueRun(

@@ -48,7 +48,7 @@ class ConfluentApiKey:
     def id_of(self, version: Version) -> str:
         return version.text(KEY_ID)
 
-    def fresh(self, held: RotationContext) -> dict[str, str]:
+    def create_credential(self, held: RotationContext) -> dict[str, str]:
         vendor, fields, name = self.connect(), held.current.fields, _name(held)
         target = key_services.target_of(fields)
         owner = target.service_account_id or self._owner(held)
@@ -64,22 +64,22 @@ class ConfluentApiKey:
         key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
         return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
 
-    def abandon(self, held: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
 
-    def install(self, held: RotationContext, pending: Version) -> None:
+    def register(self, held: RotationContext, pending: Version) -> None:
         """Confluent has accepted it since it was made; here it shows whether it still has it."""
         if not self.is_there(held, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
 
-    def works(self, version: Version) -> bool:
+    def authenticates(self, version: Version) -> bool:
         key = ApiKey(version.text(KEY_ID), version.guarded[KEY_SECRET])
         return key_services.works(self.connect(), key_services.target_of(version.fields), key)
 
     def is_there(self, held: RotationContext, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is not None
 
-    def is_spoiled(self, pending: Version) -> bool:
+    def is_unusable(self, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
 
     def is_outdated(self, held: RotationContext, pending: Version) -> bool:

@@ -84,7 +84,7 @@ class SnowflakeKeyPair:
     def id_of(self, version: Version) -> str:
         return self._keys.of(version).fingerprint
 
-    def fresh(self, held: RotationContext) -> dict[str, str]:
+    def create_credential(self, held: RotationContext) -> dict[str, str]:
         """Made in memory; that there will be a slot for it is seen first."""
         self._keys.of(held.current)
         self._slot_for_new(held, self._user(held).slots)
@@ -94,16 +94,16 @@ class SnowflakeKeyPair:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
         return {**secret_fields.without_key(_kept(held.current)), **secret_fields.fields(pair, _connection(held.current))}
 
-    def abandon(self, held: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
         """Nobody but this process ever saw it."""
 
-    def install(self, held: RotationContext, pending: Version) -> None:
+    def register(self, held: RotationContext, pending: Version) -> None:
         user, pair = self._user(held), self._keys.of(pending)
         if pair.fingerprint not in user.slots.values():
             slot = self._slot_for_new(held, user.slots)
             user.client.run(sql.statement(SET_SLOT[slot], name=_name(held), key=sql.literal(pair.public)))
 
-    def works(self, version: Version) -> bool:
+    def authenticates(self, version: Version) -> bool:
         client = self.connect(_login(version, _ANYBODY), self._keys.of(version))
         try:
             return client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
@@ -113,7 +113,7 @@ class SnowflakeKeyPair:
     def is_there(self, held: RotationContext, pending: Version) -> bool:
         return self._keys.of(pending).fingerprint in self._user(held).slots.values()
 
-    def is_spoiled(self, pending: Version) -> bool:
+    def is_unusable(self, pending: Version) -> bool:
         """A key that was taken out of its slot can be set again; one that can't be read, never."""
         return self._keys.readable(pending) is None
 

@@ -65,26 +65,26 @@ class Strategy(Protocol):
     def id_of(self, version: Version) -> str:
         """The credential as the vendor calls it: what may be shown of it."""
 
-    def fresh(self, held: RotationContext) -> dict[str, str]:
+    def create_credential(self, held: RotationContext) -> dict[str, str]:
         """The fields of a new credential. Raises Refused, with nothing changed, where there is no room for one."""
 
-    def abandon(self, held: RotationContext, fields: Mapping[str, str]) -> None:
-        """Undoes `fresh`: its fields could not be stored, or will never be current."""
+    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
+        """Undoes `create_credential`: its fields could not be stored, or will never be current."""
 
-    def install(self, held: RotationContext, pending: Version) -> None:
+    def register(self, held: RotationContext, pending: Version) -> None:
         """Makes the vendor accept what is pending."""
 
-    def works(self, version: Version) -> bool:
+    def authenticates(self, version: Version) -> bool:
         """Whether the vendor accepts the credential now."""
 
     def is_there(self, held: RotationContext, pending: Version) -> bool:
         """Whether the vendor has what is pending, accepted or not yet."""
 
-    def is_spoiled(self, pending: Version) -> bool:
+    def is_unusable(self, pending: Version) -> bool:
         """Whether nothing can come of what is pending."""
 
     def is_outdated(self, held: RotationContext, pending: Version) -> bool:
-        """Whether the current version has got other fields since `fresh` copied them, its key aside."""
+        """Whether the current version has got other fields since `create_credential` copied them, its key aside."""
 
     def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
         """The keys that may be revoked: all that were replaced, or only those whose grace is over."""
@@ -113,11 +113,11 @@ _MOST: Final = 20.0
 _ENOUGH: Final = 10.0
 
 
-def verify(works: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
+def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
     """Raises Refused where the vendor doesn't have the key, InProgress where the time of this invocation is not enough."""
     successes, wait = 0, _LEAST
     while True:
-        accepted, asked = _tried(works, is_there, what)
+        accepted, asked = _tried(authenticates, is_there, what)
         successes = successes + 1 if accepted else 0
         if successes == SUCCESSES:
             return
@@ -128,10 +128,10 @@ def verify(works: Callable[[], bool], is_there: Callable[[], bool], deadline: De
         deadline.clock.sleep(pause)
 
 
-def _tried(works: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
+def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
     """Whether the key is accepted, and for how many seconds the vendor wants to be left alone. An outage counts as a failure."""
     try:
-        if works():
+        if authenticates():
             return True, 0.0
         if is_there():
             return False, 0.0
@@ -215,7 +215,7 @@ class Rotation:
     def _revoke(self, held: RotationContext, acting: Strategy, *, in_grace: bool) -> dict[str, Any]:
         replaced = acting.replaced(held, in_grace=in_grace)
         if replaced.ours:
-            if not acting.works(held.current):
+            if not acting.authenticates(held.current):
                 raise Refused(rotation_errors.NOTHING_LEFT, f"secret {held.described.name}")
             held.require_same_labels()
             acting.revoke(held, replaced.ours)
@@ -231,17 +231,17 @@ class Rotation:
     def create(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
         if held.pending is not None:
             return self._kept(held, acting, held.pending)
-        fields = acting.fresh(held)
+        fields = acting.create_credential(held)
         passed = event.get("RotationToken")
         try:
             held.versions.put_pending(held.token, fields, Secret(str(passed)) if passed else None)
         except Refused:
-            acting.abandon(held, fields)
+            acting.discard(held, fields)
             raise
         return "created"
 
     def set(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
-        acting.install(held, _with_value(held))
+        acting.register(held, _with_value(held))
         return "set"
 
     def test(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
@@ -266,19 +266,19 @@ class Rotation:
 
     def _kept(self, held: RotationContext, acting: Strategy, pending: Version) -> str:
         """A value is never made twice for a version. Where nothing can come of it, the version is given up."""
-        if acting.is_spoiled(pending) or acting.is_outdated(held, pending):
+        if acting.is_unusable(pending) or acting.is_outdated(held, pending):
             self._give_up(held, acting, pending)
         return "created before"
 
     def _give_up(self, held: RotationContext, acting: Strategy, pending: Version) -> NoReturn:
         """The current version stays as it is. The next rotation starts from its fields."""
-        acting.abandon(held, pending.fields)
+        acting.discard(held, pending.fields)
         held.versions.give_up(held.token)
         raise Refused(rotation_errors.DISCARDED, f"version {held.token} of secret {held.described.name}")
 
     def _prove(self, held: RotationContext, acting: Strategy, version: Version) -> None:
         verify(
-            lambda: acting.works(version),
+            lambda: acting.authenticates(version),
             lambda: acting.is_there(held, version),
             self.deadline,
             f"the key of version {version.id} of secret {held.described.name}",

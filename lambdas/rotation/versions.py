@@ -19,7 +19,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.shared.aws import DENIED, FINAL, told, unless
+from lambdas.shared.aws import DENIED, FINAL, aws_call, raise_instead
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import NOT_SECRET
@@ -81,7 +81,7 @@ class SecretVersions:
     secret_id: str
 
     def describe(self) -> Described:
-        with told(f"describing secret {self.secret_id}"):
+        with aws_call(f"describing secret {self.secret_id}"):
             found = self.client.describe_secret(SecretId=self.secret_id)
         return Described(
             arn=str(found.get("ARN", self.secret_id)),
@@ -131,7 +131,7 @@ class SecretVersions:
         """Those that Secrets Manager still has, though no label leads to them."""
         asked: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
-            with told(f"listing the versions of secret {self.secret_id}"):
+            with aws_call(f"listing the versions of secret {self.secret_id}"):
                 page = self.client.list_secret_version_ids(**asked)
             for listed in page.get("Versions") or []:
                 if not listed.get("VersionStages") and (version := self.read(str(listed["VersionId"]))):
@@ -142,7 +142,7 @@ class SecretVersions:
 
     def _read(self, version: str) -> Version | None:
         try:
-            with told(f"reading secret {self.secret_id}"), unless((_MISSING,), KeyError):
+            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
                 found = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
         except KeyError:
             return None
@@ -157,7 +157,7 @@ class SecretVersions:
     @contextmanager
     def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
         what = f"{doing} secret {self.secret_id}"
-        with told(what), unless(FINAL | DENIED, lambda code: Refused(row, f"{what}: {code}")):
+        with aws_call(what), raise_instead(FINAL | DENIED, lambda code: Refused(row, f"{what}: {code}")):
             yield
 
 

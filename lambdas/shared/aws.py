@@ -39,8 +39,8 @@ def error_code(error: ClientError) -> str:
 
 
 @contextmanager
-def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
-    """Raises what `error` makes of AWS's code where that is one of `codes`; every other error passes."""
+def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
+    """Raise what `error` makes of AWS's code where that is one of `codes`; every other error passes."""
     try:
         yield
     except ClientError as refused:
@@ -49,18 +49,18 @@ def unless(codes: Container[str], error: Callable[[str], Exception]) -> Iterator
         raise
 
 
-def refusal(doing: str, code: str) -> LakeferryError:
+def error_for(doing: str, code: str) -> LakeferryError:
     """Refused where the code is final, Denied for want of a permission, and Transient otherwise."""
     kind = Refused if code in FINAL else Denied if code in DENIED else Transient
     return kind(errors.STORAGE, f"{doing}: {code}")
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
-    """Turns what boto3 raises into a `refusal`, and into Transient where there was no answer."""
+def aws_call(doing: str) -> Iterator[None]:
+    """Turn what boto3 raises into an error of ours, and into Transient where there was no answer."""
     try:
         yield
     except ClientError as error:
-        raise refusal(doing, error_code(error)) from None
+        raise error_for(doing, error_code(error)) from None
     except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

@@ -1,10 +1,10 @@
 """The one shape that all kinds of resources have: a module with these verbs, in this order, and data.
 
-    create      makes the object and returns its id; called only when `adopt` found nothing
-    is_ready    the outputs once the object works, None while it comes into being
-    update      writes what differs between the object and the properties, and nothing else
-    delete      asks the vendor to remove an object; quiet about what is gone, may be asked again
-    adopt       ids of the objects that are ours, as the vendor shows them now
+    create          makes the object and returns its id; called only when `find_existing` returned no id
+    is_ready        the outputs once the object works, None while it comes into being
+    update          writes what differs between the object and the properties, and nothing else
+    delete          asks the vendor to remove an object; quiet about what is gone, may be asked again
+    find_existing   ids of the objects that are ours, as the vendor shows them now
 
 Every verb may be called twice, and each call may be the one whose answer got lost. Verbs never wait: they raise InProgress,
 and are called again.
@@ -55,8 +55,8 @@ class ResourceHandler(Protocol):
     def PROPERTIES(self) -> type[Properties]: ...  # noqa: N802
 
     @property
-    def PATIENCE(self) -> float:  # noqa: N802
-        """Seconds after which waiting for this kind is given up."""
+    def TIMEOUT_SECONDS(self) -> float:  # noqa: N802
+        """Seconds after which waiting for a resource of this type is given up."""
 
     def create(self, context: Any, spec: Any) -> str: ...
 
@@ -66,5 +66,5 @@ class ResourceHandler(Protocol):
 
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 
-    def adopt(self, context: Any, spec: Any, known: str | None) -> list[str]:
+    def find_existing(self, context: Any, spec: Any, known: str | None) -> list[str]:
         """`known` is the id that we remember. An empty list means: looked, and there is none."""

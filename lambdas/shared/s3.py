@@ -12,7 +12,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import error_code, told
+from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import LakeferryError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Objects:
 
     def read(self, key: str) -> Found | None:
         """None where there is no such object. Raises LakeferryError where it isn't a JSON object."""
-        with told(f"reading s3://{self.bucket}/{key}"):
+        with aws_call(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
                 content, etag = _plain(answer["Body"].read()), str(answer["ETag"])
@@ -61,7 +61,7 @@ class Objects:
         """Over the object with this ETag or, for None, where there is none yet; False where somebody else was faster, which
         may also be this very write, sent twice."""
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
-        with told(f"writing s3://{self.bucket}/{key}"):
+        with aws_call(f"writing s3://{self.bucket}/{key}"):
             try:
                 if over:
                     self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over)
@@ -79,7 +79,7 @@ class Objects:
         """In the order of keys, those later than `after`."""
         asked: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
         while True:
-            with told(f"listing s3://{self.bucket}/{prefix}"):
+            with aws_call(f"listing s3://{self.bucket}/{prefix}"):
                 answer = self.client.list_objects_v2(**asked)
             for each in answer.get("Contents", []):
                 yield Listed(each["Key"], each["LastModified"])

@@ -11,7 +11,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import error_code, told
+from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -38,7 +38,7 @@ class SecretStore:
     def read(self, secret_id: str) -> dict[str, Secret]:
         """The current value; empty where there is none, or no such secret. Raises NotFound where it isn't a JSON object."""
         try:
-            with told(f"reading secret {secret_id}"):
+            with aws_call(f"reading secret {secret_id}"):
                 text = _text_of(self.client, secret_id)
         except KeyError:
             return {}
@@ -63,7 +63,7 @@ class SecretStore:
         token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
         text = json.dumps(dict(fields), sort_keys=True)
         try:
-            with told(f"writing secret {secret_id}"):
+            with aws_call(f"writing secret {secret_id}"):
                 _put(self.client, secret_id, text, token)
         except KeyError:
             raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0) from None

@@ -36,7 +36,7 @@ def first_window() -> Window:
 def subscriptions(stage: Stage) -> list[Proof]:
     """Nobody gets a mail before he has followed the link in the first one."""
     mails = [mail for mail in stage.worlds.ask_aws("GET", "/mail") if mail["kind"] == "confirmation"]
-    wanted = {*_own(stage).recipients, *stage.here.deployment.alerts.engineers}
+    wanted = {*_own(stage).recipients, *stage.ctx.deployment.alerts.engineers}
     require({mail["to"] for mail in mails} >= wanted, f"only {[mail['to'] for mail in mails]} were asked to confirm")
     for mail in mails:
         urllib.request.urlopen(mail["link"]).close()  # noqa: S310  (loopback)
@@ -80,7 +80,7 @@ def not_twice(stage: Stage) -> list[Proof]:
 
 def failure_told(stage: Stage) -> list[Proof]:
     """The job's role loses its table for a while, as if somebody had changed it by hand."""
-    iam, role = stage.here.client("iam"), _role_of_job(stage)
+    iam, role = stage.ctx.client("iam"), _role_of_job(stage)
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
     iam.put_role_policy(RoleName=role, PolicyName="rehearsal", PolicyDocument=policy)
@@ -89,7 +89,7 @@ def failure_told(stage: Stage) -> list[Proof]:
     finally:
         iam.delete_role_policy(RoleName=role, PolicyName="rehearsal")
     require(run["JobRunState"] == "FAILED", f"the job ended {run['JobRunState']} without its source")
-    engineers = stage.here.deployment.alerts.engineers
+    engineers = stage.ctx.deployment.alerts.engineers
     return [_mail(stage, engineers, run["Id"], "a run that fails is told", also=run.get("ErrorMessage", ""))]
 
 
@@ -109,12 +109,12 @@ def _fire(stage: Stage, window: Window) -> dict[str, Any]:
 
 
 def _ended(stage: Stage, job: str, run_id: str) -> dict[str, Any] | None:
-    run: dict[str, Any] = stage.here.client("glue").get_job_run(JobName=job, RunId=run_id)["JobRun"]
+    run: dict[str, Any] = stage.ctx.client("glue").get_job_run(JobName=job, RunId=run_id)["JobRun"]
     return run if run["JobRunState"] in _ENDED else None
 
 
 def _runs(stage: Stage, job: str) -> list[dict[str, Any]]:
-    return list(stage.here.client("glue").get_job_runs(JobName=job)["JobRuns"])
+    return list(stage.ctx.client("glue").get_job_runs(JobName=job)["JobRuns"])
 
 
 def _job(stage: Stage) -> str:
@@ -122,12 +122,12 @@ def _job(stage: Stage) -> str:
 
 
 def _role_of_job(stage: Stage) -> str:
-    role: str = stage.here.client("glue").get_job(JobName=_job(stage))["Job"]["Role"]
+    role: str = stage.ctx.client("glue").get_job(JobName=_job(stage))["Job"]["Role"]
     return role.rpartition("/")[2]
 
 
 def _schedule(stage: Stage, job: str) -> dict[str, str]:
-    scheduler, group = stage.here.client("scheduler"), stage.here.deployment.prefix
+    scheduler, group = stage.ctx.client("scheduler"), stage.ctx.deployment.prefix
     for each in scheduler.list_schedules(GroupName=group)["Schedules"]:
         target = scheduler.get_schedule(GroupName=group, Name=each["Name"])["Target"]
         if json.loads(target.get("Input") or "{}").get("JobName") == job:
@@ -136,7 +136,7 @@ def _schedule(stage: Stage, job: str) -> dict[str, str]:
 
 
 def _own(stage: Stage) -> Export:
-    return next(export for export in stage.here.deployment.exports if export.contract == EXPORT)
+    return next(export for export in stage.ctx.deployment.exports if export.contract == EXPORT)
 
 
 def _manifest(stage: Stage, window: Window) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def trades_flow(stage: Stage, moment: datetime) -> list[Proof]:
     stage.worlds.advance_confluent(max(0.0, moment.timestamp() - stage.worlds.confluent_now()) + _AFTER)
     stage.worlds.advance_confluent(_FLINK_LOOKS)
     stage.worlds.advance_confluent(TABLEFLOW_COMMITS)
-    tables = [topic.name for topic in stage.here.deployment.tables_in_glue]
+    tables = [topic.name for topic in stage.ctx.deployment.tables_in_glue]
     return [_in_glue(stage, table) for table in tables]
 
 
@@ -41,7 +41,7 @@ def _in_glue(stage: Stage, table: str) -> Proof:
 
 def _glue_table(stage: Stage, database: str, table: str) -> dict[str, Any] | None:
     """Once it has a snapshot."""
-    glue = stage.here.client("glue")
+    glue = stage.ctx.client("glue")
     try:
         found: dict[str, Any] = glue.get_table(DatabaseName=database, Name=table)["Table"]
     except glue.exceptions.EntityNotFoundException:

@@ -28,7 +28,7 @@ def names_what_is_broken(stage: Stage) -> list[Proof]:
     """The external ids in both roles' trust are changed, as if somebody had done it in the console."""
     told = []
     for vendor, group in (("tableflow", "Confluent → AWS"), ("snowflake", "Snowflake → AWS")):
-        role = f"{stage.here.deployment.regional_prefix}-{vendor}"
+        role = f"{stage.ctx.deployment.regional_prefix}-{vendor}"
         with _broken(stage, role):
             roots = [check for check in _look(stage) if check.is_root]
         named = all(root.group == group and "trust" in root.name for root in roots)
@@ -40,12 +40,12 @@ def names_what_is_broken(stage: Stage) -> list[Proof]:
 
 
 def _look(stage: Stage) -> list[Check]:
-    return runner.run(doctor.probes(stage.here))
+    return runner.run(doctor.probes(stage.ctx))
 
 
 @contextmanager
 def _broken(stage: Stage, role: str) -> Iterator[None]:
-    iam = stage.here.client("iam")
+    iam = stage.ctx.client("iam")
     right: dict[str, Any] = iam.get_role(RoleName=role)["Role"]["AssumeRolePolicyDocument"]
     wrong = json.loads(json.dumps(right))
     for statement in wrong["Statement"]:
@@ -64,7 +64,7 @@ def _named(checks: list[Check]) -> str:
 
 def watched(stage: Stage) -> list[Proof]:
     """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
-    stack = stacks.one(stage.here, f"{stage.here.deployment.prefix}-operations")
+    stack = stacks.one(stage.ctx, f"{stage.ctx.deployment.prefix}-operations")
     names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
     require(names, "no stack of operations has a schedule")
     for name in names:
@@ -77,5 +77,5 @@ def watched(stage: Stage) -> list[Proof]:
 
 def _metrics(stage: Stage) -> Counter[str]:
     """How many of each there are, those of the whole deployment left out."""
-    pages = stage.here.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
+    pages = stage.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
     return Counter(each["MetricName"] for page in pages for each in page["Metrics"] if len(each["Dimensions"]) > 1)

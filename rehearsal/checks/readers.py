@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from lakeferry.local import iceberg_catalog as tableflow_catalog
-from lakeferry.local import query
-from lakeferry.local.target import World
+from lakeferry.local import iceberg_catalog, query
+from lakeferry.local.target import ExportTarget
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -59,7 +58,7 @@ def new_rows(stage: Stage) -> list[Proof]:
 
 
 def named_queries(stage: Stage) -> list[Proof]:
-    athena, workgroup = stage.here.client("athena"), stage.output("data", "AthenaWorkgroup")
+    athena, workgroup = stage.ctx.client("athena"), stage.output("data", "AthenaWorkgroup")
     ids = athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]
     require(ids, f"workgroup {workgroup} has no named query")
     told = []
@@ -98,7 +97,7 @@ def _plain(row: Row) -> tuple[str, int, int]:
 
 
 def _snowflake_table(stage: Stage) -> sql.Sql:
-    topic = next(topic for topic in stage.here.deployment.topics if topic.name == _TABLE)
+    topic = next(topic for topic in stage.ctx.deployment.topics if topic.name == _TABLE)
     named = topic.tableflow.snowflake_table if topic.tableflow else None
     return sql.path([*sql.split(stage.output("snowflake", "SchemaName")), named or _TABLE.upper()])
 
@@ -112,7 +111,7 @@ def _of_athena(stage: Stage, moment: datetime) -> Answer:
 
 def _athena(stage: Stage, asked: str, database: str) -> list[list[str]]:
     """Raises NotProven with Athena's own reason."""
-    athena, workgroup = stage.here.client("athena"), stage.output("data", "AthenaWorkgroup")
+    athena, workgroup = stage.ctx.client("athena"), stage.output("data", "AthenaWorkgroup")
     where: Mapping[str, Any] = {"QueryExecutionContext": {"Database": database}, "WorkGroup": workgroup}
     query_id = athena.start_query_execution(QueryString=asked, **where)["QueryExecutionId"]
 
@@ -128,12 +127,12 @@ def _athena(stage: Stage, asked: str, database: str) -> list[list[str]]:
 
 
 def _of_duckdb_over_glue(stage: Stage, moment: datetime) -> Answer:
-    lake = World(bucket=stage.output("data", "LakeBucketName"), database=stage.output("confluent", "KafkaClusterId"))
+    lake = ExportTarget(bucket=stage.output("data", "LakeBucketName"), database=stage.output("confluent", "KafkaClusterId"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _in_duckdb(moment)).rows]
 
 
 def _of_duckdb_over_rest(stage: Stage, moment: datetime) -> Answer:
-    key = tableflow_catalog.key(stage.output("confluent", "TableflowKeySecretArn"))
+    key = iceberg_catalog.key(stage.output("confluent", "TableflowKeySecretArn"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_in_duckdb(moment), key).rows]
 
 

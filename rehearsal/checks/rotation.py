@@ -28,7 +28,7 @@ class Reading:
 
 
 def rotates(stage: Stage) -> list[Proof]:
-    secrets = stage.here.client("secretsmanager")
+    secrets = stage.ctx.client("secretsmanager")
     rotating = [each for each in _secrets(stage) if each.get("RotationEnabled")]
     require(rotating, "no secret has a rotation")
     before = {each["ARN"]: _version(stage, each["ARN"]) for each in rotating}
@@ -45,13 +45,13 @@ def rotates(stage: Stage) -> list[Proof]:
 
 
 def _secrets(stage: Stage) -> list[dict[str, Any]]:
-    pages = stage.here.client("secretsmanager").get_paginator("list_secrets").paginate()
-    prefix = f"{stage.here.deployment.prefix}/"
+    pages = stage.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
+    prefix = f"{stage.ctx.deployment.prefix}/"
     return [each for page in pages for each in page["SecretList"] if each["Name"].startswith(prefix)]
 
 
 def _version(stage: Stage, arn: str) -> str:
-    held: dict[str, list[str]] = stage.here.client("secretsmanager").describe_secret(SecretId=arn)["VersionIdsToStages"]
+    held: dict[str, list[str]] = stage.ctx.client("secretsmanager").describe_secret(SecretId=arn)["VersionIdsToStages"]
     return next(version for version, stages in held.items() if "AWSCURRENT" in stages)
 
 

@@ -7,21 +7,22 @@ from typing import Final
 
 from lakeferry import inventory
 from lakeferry.inventory import Item
-from rehearsal.check import Proof, Tell, require
+from lakeferry.output import Reporter
+from rehearsal.check import Proof, require
 from rehearsal.harness import Stage
 
 #: What an organization and an account have before anybody deploys.
 _OF_CONFLUENT: Final = {"environments": 1, "api_keys": 1}
 
 
-def destroyed(stage: Stage, tell: Tell) -> list[Proof]:
-    stage.cdk.destroy(tell)
+def destroyed(stage: Stage, report: Reporter) -> list[Proof]:
+    stage.cdk.destroy(report)
     return nothing_left(stage)
 
 
 def nothing_left(stage: Stage) -> list[Proof]:
     """By our own inventory, and by what the simulators say that they hold."""
-    items = inventory.take(stage.here)
+    items = inventory.take(stage.ctx)
     require_nothing_left(items)
     held = {kind: len(ids) for kind, ids in stage.worlds.confluent_objects().items() if ids}
     require(held == _OF_CONFLUENT, f"Confluent still holds {held}")

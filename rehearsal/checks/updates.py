@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.cdk_runs import Cdk, CliFailed
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.inventory import stacks
 from lakeferry.local.bootstrap import ROOT
-from rehearsal.check import NotProven, Proof, Tell, require
+from lakeferry.output import Reporter
+from rehearsal.check import NotProven, Proof, require
 from rehearsal.harness import Stage
 
 _INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
@@ -63,10 +64,10 @@ def synthesised(stage: Stage) -> Iterator[Changes]:
             pool.shutdown(cancel_futures=True)
 
 
-def changes_only_that(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
+def changes_only_that(stage: Stage, changes: Changes, report: Reporter) -> list[Proof]:
     """One more topic, another export, a changed interval."""
     before = _objects(stage)
-    changes.wanted.result().deploy(tell)
+    changes.wanted.result().deploy(report)
     after = _objects(stage)
     gone = {kind: sorted(set(ids) - set(after[kind])) for kind, ids in before.items() if set(ids) - set(after[kind])}
     require(not gone, f"the update took away {gone}")
@@ -74,17 +75,17 @@ def changes_only_that(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]
     strange = set(new) - {"topics", "connectors", "tableflow_topics", "acls", "subjects"}
     require(not strange, f"the update made {', '.join(sorted(strange))} too")
     require(any(_NEW_TOPIC in one for one in new.get("topics", [])), f"no topic {_NEW_TOPIC} was made")
-    jobs = [job["Name"] for job in stage.here.client("glue").get_jobs()["Jobs"]]
+    jobs = [job["Name"] for job in stage.ctx.client("glue").get_jobs()["Jobs"]]
     require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
     told = ", ".join(f"{len(ids)} {kind}" for kind, ids in sorted(new.items()))
     return [Proof("an update changes what the file says and nothing else", f"made {told} and a job; nothing went", {"new": new})]
 
 
-def rolls_back(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
+def rolls_back(stage: Stage, changes: Changes, report: Reporter) -> list[Proof]:
     """To what was before: the same objects under the same ids."""
     before = _objects(stage)
     try:
-        changes.refused.result().deploy(tell)
+        changes.refused.result().deploy(report)
     except CliFailed as failed:
         told = "\n".join(failed.lines)
     else:
@@ -92,8 +93,8 @@ def rolls_back(stage: Stage, changes: Changes, tell: Tell) -> list[Proof]:
     require("compression.type" in told, "the command line does not tell what was refused")
     after = _objects(stage)
     require(after == before, f"the rollback left {_difference(before, after)}")
-    stack = f"{stage.here.deployment.prefix}-confluent"
-    found = stacks.one(stage.here, stack, resources=False)
+    stack = f"{stage.ctx.deployment.prefix}-confluent"
+    found = stacks.one(stage.ctx, stack, resources=False)
     require(found and found.status == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {found.status if found else 'gone'}")
     seen = f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in Confluent"
     return [Proof("a change that fails rolls back to what was", seen)]
@@ -105,15 +106,15 @@ def changed(text: str) -> str:
 
 
 def original(stage: Stage) -> str:
-    return (ROOT / "deployments" / f"{stage.here.stage}.toml").read_text(encoding="utf-8")
+    return (ROOT / "deployments" / f"{stage.ctx.stage}.toml").read_text(encoding="utf-8")
 
 
 def synth(stage: Stage, name: str, text: str) -> Cdk:
     """With templates of its own, from another deployment file of the stage."""
     folder = stage.out / "deployments" / name
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{stage.here.stage}.toml").write_text(text, encoding="utf-8")
-    cdk = Cdk(stage.here, stage.cdk.folder / name, stage.cdk.log)
+    (folder / f"{stage.ctx.stage}.toml").write_text(text, encoding="utf-8")
+    cdk = Cdk(stage.ctx, stage.cdk.folder / name, stage.cdk.log)
     cdk.synth(lambda _: None, deployments=folder)
     return cdk
 

@@ -15,7 +15,7 @@ import attrs
 from canary import AWS_SECRET
 from waiting import PATIENCE
 
-from lakeferry.local.target import World
+from lakeferry.local.target import ExportTarget
 
 PARTS = (
     "app.py",
@@ -26,6 +26,7 @@ PARTS = (
     "glue_jobs",
     "lakeferry",
     "lambdas",
+    "rehearsal",
     "simulators",
     "stacks",
     "topics",
@@ -58,7 +59,7 @@ class Clone:
     def start(
         self,
         *words: str,
-        world: World | None = None,
+        world: ExportTarget | None = None,
         changes: Mapping[str, str | None] = {},
         limits: Callable[[], None] | None = None,
     ) -> subprocess.Popen[bytes]:
@@ -87,7 +88,7 @@ class Clone:
         return Said(process.returncode, out.decode(), (before + err).decode())
 
 
-def naming(world: World) -> dict[str, str]:
+def naming(world: ExportTarget) -> dict[str, str]:
     """The environment that leads to it."""
     assert world.embedded is not None
     return world.embedded.environment() | {

@@ -9,8 +9,8 @@ from canary import Canary
 from command import PARTS, Clone
 from lake import ROOT
 
-from lakeferry.cli.output import Voice
 from lakeferry.deployment import cdk, node
+from lakeferry.output import Output
 from stacks.assets import glue_zip
 
 
@@ -49,5 +49,5 @@ def deployable(clone) -> Clone:
 
 
 @pytest.fixture
-def voice() -> Voice:
-    return Voice(quiet=True)
+def voice() -> Output:
+    return Output(quiet=True)

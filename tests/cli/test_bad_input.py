@@ -10,7 +10,7 @@ from lake import ROOT, column, contract, topic_of
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
-from lakeferry.local import target as world
+from lakeferry.local import target
 
 SCHEMA = json.dumps(topic_of(("n", "int")).schema)
 GOOD = '{"id": "a", "at": "2024-03-04T00:00:00Z", "n": 1}\n'
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(files, out
 
 
 def test_a_folder_that_is_missing_can_be_written_and_is_not_made_yet(files):
-    world.require_writable(files / "one" / "two")
+    target.require_writable(files / "one" / "two")
     assert not (files / "one").exists()
 
 

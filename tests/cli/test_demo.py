@@ -173,13 +173,13 @@ import os, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
 from lakeferry.local import export as exporting
-from lakeferry.cli.output import Voice
+from lakeferry.output import Output
 def interrupt():
     with open(sys.argv[1], "w"):
         os.kill(os.getpid(), signal.SIGINT)
         at_end.wait(60)
 at_end = threading.Event()
-with exporting.spark(Voice()):
+with exporting.spark(Output()):
     with ThreadPoolExecutor(1) as beside:  # as the job does it: in the main thread, PySpark would take over SIGINT
         jvm = beside.submit(SparkSession.builder.getOrCreate).result()._jvm
     threading.Thread(target=interrupt, daemon=True).start()

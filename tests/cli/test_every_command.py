@@ -14,14 +14,11 @@ from lake import ROOT, column, contract, topic_of
 from promises import leaf, promised
 from typer.testing import CliRunner
 
-from lakeferry import errors
+from lakeferry import errors, output
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.cli import output as console
-from lakeferry.cli.output import CommandFailed
-from lakeferry.local import iceberg_catalog as tableflow_catalog
-from lakeferry.local import query
-from lakeferry.local import target as world
+from lakeferry.errors import CommandFailed
+from lakeferry.local import iceberg_catalog, query, target
 from lakeferry.local.iceberg_catalog import TableflowKey
 from tools.docs.commands import leaves
 
@@ -75,7 +72,7 @@ def place(tmp_path, monkeypatch):
     """A folder that commands may read from and write to."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
-    monkeypatch.setenv(world._VARIABLES["bucket"], "half-a-world")
+    monkeypatch.setenv(target._VARIABLES["bucket"], "half-a-world")
     (tmp_path / "mine.toml").write_text(CONTRACT)
     (tmp_path / "things.avsc").write_text(json.dumps(topic_of(("n", "int")).schema))
     return tmp_path
@@ -103,7 +100,7 @@ def test_a_command_that_fails_says_so_in_one_document(words):
     answer = lakeferry(*words.split(), *_split(row.bad), "--json")
     document = json.loads(answer.stdout)
     assert answer.stdout.count("\n") == 1
-    assert document.keys() == {*console.DOCUMENT, *console.FAILURE}
+    assert document.keys() == {*output.DOCUMENT, *output.FAILURE}
     assert (document["ok"], document["code"], document["exit_code"], answer.exit_code) == (
         False, row.code, row.exit_code, row.exit_code,
     )  # fmt: skip
@@ -161,7 +158,7 @@ def test_an_option_that_would_be_ignored_is_refused(words):
 
 @pytest.mark.usefixtures("place")
 def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
-    monkeypatch.delenv(tableflow_catalog.VARIABLE, raising=False)
+    monkeypatch.delenv(iceberg_catalog.VARIABLE, raising=False)
     answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
     assert json.loads(answer.stdout)["code"] == "QUERY-TABLEFLOW-SECRET"
 
@@ -191,8 +188,8 @@ def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
 @pytest.mark.parametrize("words", ROWS)
 def test_what_a_command_says_and_its_exit_codes_are_explained(words):
     declared = leaf(words).callback.declared
-    assert declared.says
-    assert all(declared.says.values())
+    assert declared.json_keys
+    assert all(declared.json_keys.values())
     assert set(frame.EXITS) <= set(declared.exits) <= set(range(8))
     page = (
         (ROOT / "docs" / "reference" / "command-line.md")
@@ -200,7 +197,7 @@ def test_what_a_command_says_and_its_exit_codes_are_explained(words):
         .partition(f"## lakeferry {words}\n")[2]
         .partition("\n## ")[0]
     )
-    assert [key for key in declared.says if f"| `{key}` |" not in page] == []
+    assert [key for key in declared.json_keys if f"| `{key}` |" not in page] == []
     assert f"Exit codes: {', '.join(map(str, declared.exits))} " in page
 
 

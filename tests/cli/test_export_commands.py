@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from glue_jobs import errors
 from lakeferry.__main__ import app
-from lakeferry.cli.output import CommandFailed, Voice
-from lakeferry.local import export as exporting
+from lakeferry.errors import CommandFailed
+from lakeferry.local import export
+from lakeferry.output import Output
 from simulators.nemesis import NemesisClient
 
 TOPIC = topic_of(("n", "int"))
@@ -76,7 +77,7 @@ def test_a_full_disk_under_out_loses_nothing(stocked, outdated):
     record = stocked.export(CONTRACT).record
     published = {key: stocked.read(key) for key in stocked.keys("exports/things/")}
     with files_of_at_most(1000), pytest.raises(CommandFailed) as refused:
-        exporting.download(stocked.world, record, outdated)
+        export.download(stocked.world, record, outdated)
     assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
     assert "File too large" in refused.value.message
     assert "stays published" in refused.value.hint
@@ -98,7 +99,7 @@ def files_of_at_most(size):
 def test_an_out_that_is_a_file_is_told(stocked, tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(CommandFailed) as refused:
-        exporting.download(stocked.world, stocked.export(CONTRACT).record, tmp_path / "taken")
+        export.download(stocked.world, stocked.export(CONTRACT).record, tmp_path / "taken")
     assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
     assert str(tmp_path / "taken") in refused.value.message
 
@@ -131,7 +132,7 @@ def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsy
     try:
         raise LookupError(value)
     except LookupError as error:
-        with exporting.logged(Voice(verbose=verbose)):
+        with export.logged(Output(verbose=verbose)):
             errors.log_cause(error)
         failure = errors.translated(error)
     shown = capsys.readouterr()

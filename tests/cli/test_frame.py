@@ -16,16 +16,16 @@ from lake import ROOT
 from typer.testing import CliRunner
 
 from glue_jobs.errors import Blocked
+from lakeferry import error_translation
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.cli import troubles
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import Secret
 
 KEY = Secret("cflt-a-secret-that-nobody-may-see")
-planted = frame.commands()
+planted = frame.command_group()
 
 
 class Unforeseen(Exception):
@@ -47,24 +47,24 @@ MET = {
 }
 
 
-@frame.command(planted, says={"asked": "What it was asked."}, stage=True, yes=True)
-def meet(call: frame.Call, *, what: str = "") -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."}, stage=True, yes=True)
+def meet(call: frame.CommandContext, *, what: str = "") -> dict:
     if what in MET:
         raise MET[what][0]
-    return {"asked": [call.stage, call.yes, call.voice.quiet, call.voice.verbose, what]}
+    return {"asked": [call.stage, call.yes, call.output.quiet, call.output.verbose, what]}
 
 
 def reading(text: str) -> str:
     raise MET[text][0]
 
 
-@frame.command(planted, says={"asked": "What it was asked."})
-def read(call: frame.Call, *, what: Annotated[str, typer.Option(callback=reading)]) -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."})
+def read(call: frame.CommandContext, *, what: Annotated[str, typer.Option(callback=reading)]) -> dict:
     return {"asked": what}
 
 
-@frame.command(planted, says={"asked": "What it was asked."})
-def plain(call: frame.Call) -> dict:
+@frame.command(planted, json_keys={"asked": "What it was asked."})
+def plain(call: frame.CommandContext) -> dict:
     return {"asked": call.stage}
 
 
@@ -89,10 +89,10 @@ def test_whatever_ends_a_command_or_the_reading_of_its_words_becomes_one_message
 
 
 def test_a_mistake_of_ours_is_written_down_without_secrets(command):
-    troubles.TRACE.unlink(missing_ok=True)
+    error_translation.TRACE.unlink(missing_ok=True)
     document = json.loads(command("meet", "--what", "a mistake of ours", "--json").stdout)
     assert document["details"] == {"trace": ".lakeferry/last-error.txt"}
-    kept = troubles.TRACE.read_text()
+    kept = error_translation.TRACE.read_text()
     assert "Unforeseen: in row 7, ‹secret›" in kept
     assert KEY.reveal() not in kept
 
@@ -212,12 +212,12 @@ def test_colours_can_be_turned_off(words, variables):
     assert "EXP-CONTRACT" in coloured, coloured
 
 
-@frame.command(planted, says={"rows": "What was asked for."})
-def answers(call: frame.Call) -> dict:
-    call.voice.say("working")
-    call.voice.result("✗ the result")
-    call.voice.table(["a", "b"], [["one", "two"]])
-    call.voice.warn("beware")
+@frame.command(planted, json_keys={"rows": "What was asked for."})
+def answers(call: frame.CommandContext) -> dict:
+    call.output.info("working")
+    call.output.print("✗ the result")
+    call.output.table(["a", "b"], [["one", "two"]])
+    call.output.warn("beware")
     return {"rows": []}
 
 

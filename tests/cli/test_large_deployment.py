@@ -10,11 +10,11 @@ import pytest
 from command import Clone, Said
 
 from deployments import check
-from lakeferry.deployment import context as ground
-from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Addresses, Ground
-from lakeferry.local import target as world
-from rehearsal import environments as worlds
+from lakeferry.deployment import context
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.context import Addresses, DeploymentContext
+from lakeferry.local import target
+from rehearsal import environments
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(5400)]
 STAGE = "large"
@@ -23,8 +23,8 @@ STAGE = "large"
 @attrs.frozen
 class Operator:
     clone: Clone
-    worlds: worlds.Worlds
-    here: Ground
+    environments: environments.Worlds
+    here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:
         said = self.clone.run(*words, "--stage", STAGE, "--json", changes=self.worlds.environment, patience=5000)
@@ -39,18 +39,18 @@ def operator(deployable):
     plan = check.load(file, deployable.root)
     account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
     with (
-        worlds.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
-        world.in_environment(opened.environment),
+        environments.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
+        target.in_environment(opened.environment),
     ):
-        here = Ground(plan, Addresses.read(opened.environment))
-        worlds.prepare(here, opened)
+        here = DeploymentContext(plan, Addresses.read(opened.environment))
+        environments.prepare(here, opened)
         bootstrap(deployable)
         yield Operator(deployable, opened, here)
 
 
 def bootstrap(clone):
     """CDK's bootstrap is the same for every stage of an account and region; dev.toml has the quickest templates."""
-    with ground.of("dev") as dev:
+    with context.open_context("dev") as dev:
         line = Cdk(dev, clone.root / "cdk.out", clone.root / "cdk.log")
         line.synth(print)
         line.bootstrap(print)

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 from deployments import check
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
-from lakeferry.credentials import confluent, snowflake
-from lakeferry.credentials import store as keeping
-from lakeferry.deployment.context import Addresses, Ground
+from lakeferry.credentials import confluent, snowflake, store
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lambdas import contract
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.http import Session
@@ -163,7 +162,7 @@ def test_a_cloud_key_is_proved_and_kept_as_the_functions_read_it(confluent_world
     described = secrets.describe_secret(SecretId=CLOUD_KEY)
     assert (document["arn"], document["changed"], document["secret"]) == (described["ARN"], True, CLOUD_KEY)
     assert key.secret.reveal() not in answer.output
-    assert Ground(check.load_stage("dev"), Addresses(confluent=confluent_world.cloud.url)).confluent().organization_id
+    assert DeploymentContext(check.load_stage("dev"), Addresses(confluent=confluent_world.cloud.url)).confluent().organization_id
 
 
 def test_the_document_is_the_documented_one(confluent_world):
@@ -313,7 +312,7 @@ def test_a_key_that_was_made_just_now_is_waited_for(confluent_world, secrets, vo
     owner = confluent_world.account("deployer")
     key = confluent_world.key(owner, old=False)
     url = confluent_world.cloud.url
-    here = Ground(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
+    here = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
     assert confluent.prove(voice, here, key, wait=1200).id == owner
     assert here.clock.ahead > 0
 
@@ -365,7 +364,7 @@ def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(sn
     assert (now["privateKey"], now["user"], now["account"]) == (pair.private_pem.reveal(), "LAKEFERRY", DEV.snowflake.account)
     assert "PRIVATE KEY" not in answer.output
     addresses = Addresses(snowflake=os.environ[contract.SNOWFLAKE_URL])
-    who = Ground(check.load_stage("dev"), addresses).snowflake().login.user
+    who = DeploymentContext(check.load_stage("dev"), addresses).snowflake().login.user
     assert who == "LAKEFERRY"
 
 
@@ -447,7 +446,7 @@ def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_world, sec
     assert (done["ok"], done["key"]["state"], done["key"]["fingerprint"]) == (True, "current", made["key"]["fingerprint"])
     assert held(secrets, DEPLOYER)["fingerprint"] == made["key"]["fingerprint"]
     stages = secrets.describe_secret(SecretId=DEPLOYER)["VersionIdsToStages"].values()
-    assert keeping.GENERATED not in {label for labels in stages for label in labels}
+    assert store.GENERATED not in {label for labels in stages for label in labels}
 
 
 def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_works_itself(snowflake_world, secrets, pair):
@@ -481,6 +480,6 @@ def test_a_stage_without_snowflake_has_no_key_for_it(secrets, voice):
     import attrs
 
     plan = check.load_stage("dev")
-    here = Ground(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
+    here = DeploymentContext(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
     with pytest.raises(Exception, match="has no"):
         snowflake.store(voice, here)

@@ -24,12 +24,12 @@ from promises import promised
 from waiting import PATIENCE, until
 
 from lakeferry import inventory
-from lakeferry.deployment import context as ground
-from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment import context
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import Verdict
-from lakeferry.local import target as world
-from rehearsal import environments as worlds
+from lakeferry.local import target
+from rehearsal import environments
 from simulators import generators
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
@@ -44,8 +44,8 @@ class Operator:
     """Calls `lakeferry` as a user of these stand-ins."""
 
     clone: Clone
-    worlds: worlds.Worlds
-    here: Ground
+    environments: environments.Worlds
+    here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:
         said = self.clone.run(*words, "--stage", self.here.stage, "--json", changes=self.worlds.environment, patience=1500)
@@ -88,13 +88,13 @@ class Operator:
 
 @pytest.fixture(scope="module", params=STAGES)
 def operator(request, deployable):
-    with ground.of(request.param) as file:
+    with context.open_context(request.param) as file:
         account, region = file.deployment.snowflake.account, file.deployment.aws.region
     with (
-        worlds.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
-        world.in_environment(opened.environment),
+        environments.open_worlds(account, time.time() - 3600, region=region, flink=False) as opened,
+        target.in_environment(opened.environment),
     ):
-        here = Ground(file.plan, ground.Addresses.read(opened.environment))
+        here = DeploymentContext(file.plan, context.Addresses.read(opened.environment))
         yield Operator(deployable, opened, here)
 
 
@@ -103,7 +103,7 @@ def test_what_is_missing_is_listed_before_anything_is_created(operator):
     assert said.document["code"] == "DEPLOY-NOT-READY"
     assert len(said.document["details"]) == 3
     assert operator.stacks() == {}
-    worlds.prepare(operator.here, operator.worlds)
+    environments.prepare(operator.here, operator.worlds)
     line = Cdk(operator.here, operator.clone.root / "cdk.out", operator.clone.root / "cdk.log")
     line.synth(print)
     line.bootstrap(print)

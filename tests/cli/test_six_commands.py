@@ -22,14 +22,13 @@ from promises import promised
 from terminal import talk
 from waiting import PATIENCE, until
 
-from lakeferry.cli import output as console
+from lakeferry import output
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk
-from lakeferry.deployment.context import Addresses, Ground
-from lakeferry.deployment.deployment_file import plan_of
-from lakeferry.local import target as world
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
+from lakeferry.local import target
 from lambdas.snowflake import sql
-from rehearsal import environments as worlds
+from rehearsal import environments
 from rehearsal.checks import exports
 from rehearsal.harness import Stage
 
@@ -96,7 +95,7 @@ def steady(text: str) -> str:
 def day(deployable):
     """What each command said, in the order in which the README has them."""
     begins = exports.first_window().end.timestamp() - 900
-    with worlds.open_worlds("myorganization-myaccount", begins) as three, world.in_environment(three.environment):
+    with environments.open_worlds("myorganization-myaccount", begins) as three, target.in_environment(three.environment):
         yield Day(deployable.root, three).lived()
 
 
@@ -106,15 +105,15 @@ class Day:
         self.said: dict[str, Said] = {}
 
     def lived(self):
-        worlds.make_deployer(self.three)
+        environments.make_deployer(self.three)
         self.lakeferry("init", *INIT)
         key = {"apiKey": self.three.confluent["cloud_api_key"], "apiSecret": self.three.confluent["cloud_api_secret"]}
         self.lakeferry("secrets set confluent", stdin=json.dumps(key))
         made = self.lakeferry("secrets set snowflake", "--generate")
         (statement,) = re.findall(r"ALTER USER [^;\n]+", made.out)
-        worlds.admin(self.three).run(sql.Sql(statement))
+        environments.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
-        here = Ground(plan_of("dev"), Addresses.read(os.environ))
+        here = DeploymentContext(load_deployment("dev"), Addresses.read(os.environ))
         line = Cdk(here, self.root / "cdk.out", self.root / "cdk.log")
         line.synth(print)
         line.bootstrap(print)
@@ -234,7 +233,7 @@ def test_permissions_that_grow_are_shown_whole_and_a_refusal_leaves_everything_a
 def updated(day):
     """Of each stack, its status and when it was changed last."""
     client = boto3.client("cloudformation")
-    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.here.stacks]
+    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.ctx.stacks]
     return {one["StackName"]: (one["StackStatus"], one.get("LastUpdatedTime")) for one in stacks}
 
 
@@ -249,7 +248,7 @@ def test_status_looks_at_every_hop(day):
     """Trades of long ago are all that is wrong."""
     said = day.document("status", code=1)
     status = said["details"]
-    assert {*status, *console.DOCUMENT} == promised("status")
+    assert {*status, *output.DOCUMENT} == promised("status")
     wrong = {hop for table in status["tables"] for hop, seen in table.items() if isinstance(seen, dict) and seen["state"] != "ok"}
     assert wrong == {"topic"}
     assert [one["vendor"] for one in status["secrets"] if one["place"] == "RSA_PUBLIC_KEY"] == ["snowflake"]
@@ -295,7 +294,7 @@ def test_logs_are_listed_by_what_wrote_them(day):
 
 
 def test_what_somebody_deleted_at_confluent_is_created_again(day):
-    here = day.stage.here
+    here = day.stage.ctx
     outputs = deployed.part(here, "confluent").outputs
     tableflow = here.confluent().tableflow(here.secrets.read_key("lakeferry-dev/confluent/tableflow"))
     of_cluster = {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
@@ -320,7 +319,7 @@ def test_what_somebody_deleted_at_confluent_is_created_again(day):
 
 def test_the_day_ends_with_nothing_left(day):
     done = day.document("destroy --confirm dev")
-    assert sorted(done["stacks"]) == sorted(day.stage.here.stacks)
+    assert sorted(done["stacks"]) == sorted(day.stage.ctx.stacks)
     assert done["removed"] == []
     assert day.document("status", code=2)["code"] == "NOT-DEPLOYED"
 

@@ -238,7 +238,7 @@ def keeps_a_label_on_one_version(aws):
 
 
 def runs_functions_with_the_packages_that_ship(aws):
-    return invoked(aws, "def handler(event, context):\n    import attrs, tenacity\n    return 'well'\n") == "well"
+    return invoked(aws, "def handler(event, context):\n    import attrs, cattrs\n    return 'well'\n") == "well"
 
 
 #: Modules with probes of their own.

@@ -181,7 +181,7 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
         for body in template["Resources"].values():
             if body["Type"].startswith("Custom::") and body["Type"] != contract.PURGE_TYPE:
                 given = body["Properties"]
-                fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].kind.PROPERTIES)
+                fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].handler.PROPERTIES)
                 seen.add(given["kind"])
                 assert body["Type"] == contract.resource_type(given["kind"])
                 assert {name for name, field in fields.items() if field.default is attrs.NOTHING} <= set(given)

@@ -63,7 +63,7 @@ def test_each_kind_accepts_what_it_is_given(assembly):
     seen = 0
     for where, kind, properties in given(assembly):
         try:
-            parse(registry.find(kind).kind.PROPERTIES, properties, strict=True)
+            parse(registry.find(kind).handler.PROPERTIES, properties, strict=True)
         except BadProperties as bad:
             pytest.fail(f"{where}: {bad}")
         seen += 1
@@ -75,7 +75,7 @@ def test_a_wrong_value_is_seen(dev):
     wrong = copy.deepcopy(properties)
     wrong["retention_ms"] = "1"
     with pytest.raises(BadProperties, match="less than 1 days"):
-        parse(registry.find(kind).kind.PROPERTIES, wrong, strict=True)
+        parse(registry.find(kind).handler.PROPERTIES, wrong, strict=True)
 
 
 def test_one_update_makes_nothing_anew_that_holds_data(dev):
@@ -87,7 +87,7 @@ def test_one_update_makes_nothing_anew_that_holds_data(dev):
         "connector": {"max_interval_ms"},
     }
     for kind, changes in harmless.items():
-        assert not changes & set(registry.find(kind).kind.PROPERTIES.CREATE_ONLY)
+        assert not changes & set(registry.find(kind).handler.PROPERTIES.CREATE_ONLY)
 
 
 def released():
@@ -97,11 +97,11 @@ def released():
             yield file.stem, one["logical_id"], one["kind"], one["properties"]
 
 
-def refused(kinds):
+def refused(types):
     """What of the releases' properties can no longer be updated or deleted, with why."""
-    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), kinds=kinds, said=io.StringIO())
+    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), types=types, said=io.StringIO())
     for release, logical_id, name, properties in released():
-        kind = kinds[name].kind
+        kind = types[name].handler
         try:
             spec = parse(kind.PROPERTIES, properties, strict=False)
             known = {one: value for one, value in properties.items() if hasattr(spec, one)}
@@ -155,10 +155,10 @@ def test_what_a_release_has_declared_can_be_updated_and_deleted_by_every_later_o
 
 def test_a_property_that_a_later_release_requires_is_seen():
     @attrs.frozen
-    class Spec(RESOURCE_TYPES["topic"].kind.PROPERTIES):
+    class Spec(RESOURCE_TYPES["topic"].handler.PROPERTIES):
         owner: str = prop("Who asked for it.")
 
-    later = ResourceType(SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].kind), "PROPERTIES": Spec}), registry.CONFLUENT)
+    later = ResourceType(SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].handler), "PROPERTIES": Spec}), registry.CONFLUENT)
     found = list(refused({**RESOURCE_TYPES, "topic": later}))
     assert len(found) == 2
     assert all("owner: is missing" in one for one in found)

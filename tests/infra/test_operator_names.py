@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import destroy_aws, vendor_names
 from lakeferry.inventory.aws import all_kinds
 from lakeferry.inventory.aws_stores import purposes_of_keys
@@ -20,7 +20,7 @@ _PARTS = {
 
 
 def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
-    here = Ground(assembly.plan)
+    here = DeploymentContext(assembly.plan)
     assert here.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
     assert {name.removeprefix(f"{assembly.prefix}-") for name in here.stacks} == set(assembly.templates)
 
@@ -28,7 +28,7 @@ def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
 def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):
     plan = assembly.plan
     without = attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None))
-    assert [name for name in Ground(without).stacks if "snowflake" in name] == []
+    assert [name for name in DeploymentContext(without).stacks if "snowflake" in name] == []
 
 
 def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assembly):
@@ -46,7 +46,7 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
 
 
 def test_every_type_in_the_templates_has_a_row(assembly):
-    listed = {kind.type for kind in all_kinds(Ground(assembly.plan))}
+    listed = {kind.type for kind in all_kinds(DeploymentContext(assembly.plan))}
     types = {
         resource["Type"]
         for template in assembly.templates.values()
@@ -57,7 +57,7 @@ def test_every_type_in_the_templates_has_a_row(assembly):
 
 
 def test_every_kind_of_aws_can_be_removed(assembly):
-    kinds = {kind.name for kind in all_kinds(Ground(assembly.plan))}
+    kinds = {kind.name for kind in all_kinds(DeploymentContext(assembly.plan))}
     assert kinds - set(destroy_aws.ORDER) == set()
 
 

@@ -7,7 +7,7 @@ from handshake_world import Deployed, opened
 from operator_worlds import Planter, Stacks, Worlds
 from resource_world import START
 
-from lakeferry.deployment import context as ground
+from lakeferry.deployment import context
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent_cloud.server import ConfluentCloud
@@ -66,6 +66,6 @@ def dev(worlds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAKEFERRY_CONFLUENT_URL", worlds.cloud.url)
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", worlds.snow.url)
-        with ground.of("dev") as here:
+        with context.open_context("dev") as here:
             worlds.prepare(here)
-            yield ground.Ground(here.plan, here.addresses, clock=worlds.clock)
+            yield context.DeploymentContext(here.plan, here.addresses, clock=worlds.clock)

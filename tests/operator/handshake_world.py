@@ -120,7 +120,7 @@ class Deployed:
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        spec = registered.kind.PROPERTIES(**properties)
+        spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=Planter(self.here).name(kind, logical_id, **properties),
@@ -129,10 +129,10 @@ class Deployed:
             notes={},
             origin=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
-        made, outputs = registered.kind.create(context, spec), None
+        made, outputs = registered.handler.create(context, spec), None
         while outputs is None:
             self.pass_time()
-            outputs = registered.kind.is_ready(context, spec, made)
+            outputs = registered.handler.is_ready(context, spec, made)
         self.made[logical_id], self.given[logical_id] = outputs, properties
         return outputs
 
@@ -165,7 +165,7 @@ class Deployed:
         self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackId"]
 
     def _identity(self, kind, logical_id, properties):
-        module = registry.RESOURCE_TYPES[kind].kind
+        module = registry.RESOURCE_TYPES[kind].handler
         return Identity(kind, logical_id, request.generation_of(module, module.PROPERTIES(**properties)))
 
     def _streams(self):

@@ -13,7 +13,7 @@ from waiting import PATIENCE, until
 
 from deployments import check
 from lakeferry.deployment import snowflake_admin
-from lakeferry.deployment.context import Addresses, Ground
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 from lambdas.shared.clock import Deadline
@@ -73,7 +73,9 @@ class Worlds:
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
-        here = Ground(check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock)
+        here = DeploymentContext(
+            check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock
+        )
         if prepared:
             self.prepare(here)
         return here
@@ -111,12 +113,12 @@ def _secret(name, **fields):
 class Planter:
     """Makes a deployment's objects at the vendors as its functions do: the same verbs, the same names."""
 
-    here: Ground
+    here: DeploymentContext
 
     def name(self, kind, logical_id, **properties):
         told = self.here.deployment.deployment
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
-        module = registry.RESOURCE_TYPES[kind].kind
+        module = registry.RESOURCE_TYPES[kind].handler
         return contract.object_name(
             project=told.name,
             stage=told.stage,
@@ -131,7 +133,7 @@ class Planter:
         """The object's id, once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
-        spec = registered.kind.PROPERTIES(**properties)
+        spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=name or self.name(kind, logical_id, **properties),
@@ -140,7 +142,7 @@ class Planter:
             notes={},
             origin="planted",
         )
-        made = registered.kind.create(context, spec)
+        made = registered.handler.create(context, spec)
         self.here.clock.sleep(900)
         return made
 
@@ -167,7 +169,7 @@ _TRUST = {
 class Stacks:
     """Stacks of a deployment's names, with what a test puts into them."""
 
-    here: Ground
+    here: DeploymentContext
 
     @property
     def client(self):

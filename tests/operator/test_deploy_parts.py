@@ -13,16 +13,15 @@ import pytest
 from leftovers import QUEUE
 from operator_worlds import Planter
 
-from lakeferry.cli.output import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed, Voice
-from lakeferry.deploy import checks as preflight
-from lakeferry.deploy import events
-from lakeferry.deploy import failure_causes as causes
+from lakeferry.deploy import checks, events, failure_causes
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk_runs import Cdk
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift, status
 from lakeferry.inventory import CONFLUENT
-from lakeferry.plan import build as taking
+from lakeferry.output import Output
+from lakeferry.plan import build
 from lakeferry.plan.difference import Action
 from lambdas import contract
 from lambdas.custom_resources import registry, request
@@ -54,7 +53,7 @@ def assembly(here, tmp_path):
 
 
 def plan(here, cdk):
-    return taking.take(here, cdk, lambda _: None)
+    return build.build_plan(here, cdk, lambda _: None)
 
 
 def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
@@ -85,7 +84,7 @@ def test_a_stack_that_the_file_no_longer_wants_stays_and_is_told(here, stacks, a
 
 def refused(here):
     with pytest.raises(CommandFailed) as failure:
-        preflight.require(here)
+        checks.require(here)
     return failure.value
 
 
@@ -99,7 +98,7 @@ def bootstrapped():
 
 @pytest.mark.usefixtures("bootstrapped")
 def test_where_all_is_there_nothing_is_said(here):
-    preflight.require(here)
+    checks.require(here)
 
 
 def test_all_that_is_missing_is_told_at_once(worlds):
@@ -187,7 +186,7 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
     stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template))
     await_end(stacks.client, name)
-    cause = causes.find(watch.new())
+    cause = failure_causes.find(watch.new())
     assert cause is not None
     assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
 
@@ -206,14 +205,14 @@ def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
     (found,) = [one for one in drift.detect(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    status.show_drift(Voice(), [found])
+    status.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
     assert [one for one in drift.detect(here) if one.world == "Snowflake"] == []
 
 
 def _generation():
-    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].kind
+    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].handler
     return request.generation_of(warehouse, warehouse.PROPERTIES())
 
 

@@ -10,15 +10,16 @@ from operator_worlds import Planter, Stacks
 from resource_world import TurnedClock
 
 from lakeferry import inventory
-from lakeferry.cli import destroy_commands
-from lakeferry.cli.output import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed, Voice
+from lakeferry.cli import destroy as destroy_command
+from lakeferry.errors import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, destroy
+from lakeferry.output import Output
 from lambdas.snowflake import sql
 
 
 def run(here):
     said = []
-    return destroy.destroy(here, destroy.plan(here, inventory.take(here)), say=said.append, tell=lambda _: None)
+    return destroy.destroy(here, destroy.plan(here, inventory.take(here)), say=said.append, report=lambda _: None)
 
 
 def left(here):
@@ -27,7 +28,7 @@ def left(here):
 
 def told(here, **given):
     options = {"confirmed": "test", "plan_only": False} | given
-    return destroy_commands.run(Voice(quiet=True), here, **options)
+    return destroy_command.run(Output(quiet=True), here, **options)
 
 
 def test_where_nothing_is_there_nothing_happens_and_that_is_well(here):
@@ -174,7 +175,7 @@ def test_what_appears_after_the_list_was_shown_is_left_alone_and_told(here, stac
     later = plant_in_aws(here)
     second = f"{here.deployment.prefix}-operations"
     stacks.make("operations", {"Queue": QUEUE})
-    done = destroy.destroy(here, planned, say=lambda _: None, tell=lambda _: None)
+    done = destroy.destroy(here, planned, say=lambda _: None, report=lambda _: None)
     assert list(done.seconds) == [stack]
     assert done.removed == []
     assert {(item.kind, item.name) for item in inventory.problems(done.items)} == later
@@ -186,7 +187,7 @@ def test_a_stack_that_took_a_name_meanwhile_is_left_alone(here, stacks):
     planned = destroy.plan(here, inventory.take(here))
     stacks.delete(stack)
     stacks.make("data", {"Queue": QUEUE})
-    done = destroy.destroy(here, planned, say=lambda _: None, tell=lambda _: None)
+    done = destroy.destroy(here, planned, say=lambda _: None, report=lambda _: None)
     assert done.seconds == {}
     assert stack in [item.name for item in done.items if item.verdict is Verdict.BELONGS]
 

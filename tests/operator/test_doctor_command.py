@@ -12,7 +12,7 @@ from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
-from lakeferry.deployment import context as ground
+from lakeferry.deployment import context
 from lakeferry.health import aws, confluent, doctor, runner, snowflake, storage
 from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
@@ -27,17 +27,17 @@ def of(checks):
 
 def with_aws(here, **changed):
     told = attrs.evolve(here.deployment, aws=attrs.evolve(here.deployment.aws, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_confluent(here, **changed):
     told = attrs.evolve(here.deployment, confluent=attrs.evolve(here.deployment.confluent, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def with_snowflake(here, **changed):
     told = attrs.evolve(here.deployment, snowflake=attrs.evolve(here.deployment.snowflake, **changed))
-    return ground.Ground(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(here):
@@ -75,7 +75,7 @@ def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
 def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    fresh = ground.Ground(here.plan, here.addresses, here.clock)
+    fresh = context.DeploymentContext(here.plan, here.addresses, here.clock)
     checks = of(runner.run(doctor.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
@@ -144,7 +144,7 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = aws.glue_quotas(ground.Ground(many, here.addresses, here.clock))
+    checks = aws.glue_quotas(context.DeploymentContext(many, here.addresses, here.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 

@@ -6,9 +6,9 @@ import attrs
 import boto3
 import pytest
 
-from lakeferry.cli.output import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
-from lakeferry.deployment import context as ground
+from lakeferry.deployment import context
 from lakeferry.deployment.context import Addresses
+from lakeferry.errors import FAILED, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.inventory import AWS, CONFLUENT
 from lambdas.shared.errors import LakeferryError
 
@@ -20,7 +20,7 @@ def refusal(call):
 
 
 def test_a_stage_without_a_file_is_told():
-    with pytest.raises(CommandFailed) as refused, ground.of("nosuch"):
+    with pytest.raises(CommandFailed) as refused, context.open_context("nosuch"):
         pass
     assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "DEPLOYMENT-FILE")
 
@@ -28,13 +28,13 @@ def test_a_stage_without_a_file_is_told():
 def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
     monkeypatch.setenv("LAKEFERRY_CONFLUENT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "here")
-    with ground.of("dev") as here:
+    with context.open_context("dev") as here:
         assert here.addresses == Addresses("http://127.0.0.1:1", "", "", "here")
         assert here.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=here"]
 
 
 def test_without_addresses_cdk_is_told_the_stage_only():
-    with ground.of("dev") as here:
+    with context.open_context("dev") as here:
         assert here.context() == ["-c", "stage=dev"]
         assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == []
 

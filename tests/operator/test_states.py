@@ -17,16 +17,16 @@ from lake import ROOT
 from leftovers import plant_in_aws
 
 from lakeferry import inventory
-from lakeferry.cli.output import LATER, CommandFailed, Voice
-from lakeferry.credentials import rotating_secrets as secrets
-from lakeferry.credentials import rotation as rotation_flow
+from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
-from lakeferry.deployment.context import Ground
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import LATER, CommandFailed
 from lakeferry.health import doctor, exports, freshness, runner, status, tableflow, tools
 from lakeferry.health.freshness import Readers, TableStatus
 from lakeferry.health.model import Observation, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict, aws
+from lakeferry.output import Output
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.measurements import Connection, TableflowTables
@@ -252,7 +252,7 @@ def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
 def test_nobody_waits_for_longer_than_was_said(looking):
     before = looking.ctx.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        status.wait(Voice(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
+        status.wait(Output(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
     assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
     assert 300 <= looking.ctx.clock.time() - before < 320
 
@@ -305,7 +305,7 @@ def age(**more):
     ],
 )
 def test_what_is_wrong_with_a_key_is_told(stands, of, told):
-    found = list(rotation_flow.troubles(stands.here.deployment, of))
+    found = list(rotation.troubles(stands.here.deployment, of))
     assert len(found) == len(told)
     assert all(words in line for words, line in zip(told, found, strict=True))
 
@@ -316,7 +316,7 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
         {"id": "SHA256:b", "place": "RSA_PUBLIC_KEY_2", "since": ""},
     )
     found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
-    rotation_flow.show(Voice(), stands.here.deployment, found)
+    rotation.show(Output(), stands.here.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said
@@ -353,7 +353,7 @@ def deployer(looking, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, ctx=Ground(here.plan, here.addresses, here.clock))
+        return attrs.evolve(looking, ctx=DeploymentContext(here.plan, here.addresses, here.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
@@ -362,14 +362,14 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    here, other = places.ctx, Ground(other.plan, other.addresses, other.clock)
+    here, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
     probes = [probe for probe in doctor.probes(here) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
     yield {(kind.name, found.name, *sorted(found.tags().items())) for kind in aws.all_kinds(other) for found in kind.find(other)}
     yield {(hop, one.state) for table in freshness.read_tables(places, STALE_HOURS) for hop, one in table.hops.items()}
     yield {(one.export, seen.state) for one in exports.read_exports(places) for seen in one.observations}
-    yield {(one.secret, one.trouble) for one in secrets.by_hand(here)}
+    yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(here)}
 
 
 @pytest.mark.usefixtures("job")

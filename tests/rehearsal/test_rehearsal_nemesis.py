@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import nemesis
-from lakeferry.cli.output import Voice
+from lakeferry.output import Output
 from rehearsal import faults, run
 from simulators.nemesis import read_rules
 
@@ -33,7 +33,7 @@ def test_each_vendor_is_down_in_some_lives():
 @pytest.mark.deep
 @pytest.mark.timeout(4 * 3600)
 def test_thirty_lives_come_through_and_leave_nothing(tmp_path):
-    document = run.under_faults(Voice(), "dev", range(30), out=tmp_path)
+    document = run.under_faults(Output(), "dev", range(30), out=tmp_path)
     assert len(document["lives"]) == 30
     assert all(count > 30 for count in document["hits"].values())
     assert "0 orphans" in nemesis.page(document)

@@ -88,7 +88,7 @@ def test_a_key_whose_secret_was_lost_is_deleted_and_another_is_made(server):
     making(server, listed("LOST"), listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"))
     server.answers[f"DELETE {KEYS}/LOST"] = (204, None)
     told = context(server, filled=None)
-    assert api_key.adopt(told, key_spec(), None) == []
+    assert api_key.find_existing(told, key_spec(), None) == []
     assert api_key.create(told, key_spec()) == "NEW"
     assert [route for route, _ in wrote(server)] == [f"DELETE {KEYS}/LOST", f"POST {KEYS}"]
 
@@ -101,7 +101,7 @@ def test_a_secret_that_can_not_be_stored_is_told_and_the_key_is_found_again(serv
         api_key.create(told, key_spec())
     assert "canary" not in str(failed.value)
     making(server, listed("NEW"))
-    assert api_key.adopt(told, key_spec(), None) == []
+    assert api_key.find_existing(told, key_spec(), None) == []
     with pytest.raises(NotFound):
         api_key.create(context(server), key_spec())
 
@@ -109,13 +109,13 @@ def test_a_secret_that_can_not_be_stored_is_told_and_the_key_is_found_again(serv
 def test_the_key_that_the_secret_holds_is_kept_whoever_made_it(server):
     server.answers[f"GET {KEYS}"] = listing(listed("OLD"), listed("KEY", "named by hand"))
     told = context(server, filled=json.dumps(KEY))
-    assert api_key.adopt(told, key_spec(), "OLD") == ["KEY"]
+    assert api_key.find_existing(told, key_spec(), "OLD") == ["KEY"]
 
 
 @pytest.mark.parametrize("resource", ["lkc-2", "cloud", ""])
 def test_a_key_for_something_else_is_not_kept(server, resource):
     server.answers[f"GET {KEYS}"] = listing(listed("KEY", resource=resource))
-    assert api_key.adopt(context(server, filled=json.dumps(KEY)), key_spec(), None) == []
+    assert api_key.find_existing(context(server, filled=json.dumps(KEY)), key_spec(), None) == []
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_all_that_bear_the_name_go_when_the_resource_goes(server):
     server.answers[f"GET {KEYS}"] = listing(*keys)
     server.answers[f"GET {KEYS}/D"] = (200, keys[3])
     told = context(server, deleting=True, filled=json.dumps({**KEY, "apiKey": "D"}))
-    assert api_key.adopt(told, key_spec(), "D") == ["A", "B", "D"]
-    assert api_key.adopt(told, key_spec(), "GONE") == ["A", "B"]
+    assert api_key.find_existing(told, key_spec(), "D") == ["A", "B", "D"]
+    assert api_key.find_existing(told, key_spec(), "GONE") == ["A", "B"]
 
 
 def test_keys_of_an_account_that_is_gone_are_gone(server):
@@ -148,9 +148,9 @@ def test_keys_of_an_account_that_is_gone_are_gone(server):
     server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (200, {})
     told = context(server, deleting=True, filled=None)
     with pytest.raises(Denied):
-        api_key.adopt(told, key_spec(), "K")
+        api_key.find_existing(told, key_spec(), "K")
     server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (404, {})
-    assert api_key.adopt(told, key_spec(), "K") == []
+    assert api_key.find_existing(told, key_spec(), "K") == []
 
 
 @pytest.mark.parametrize("service", SERVICES)

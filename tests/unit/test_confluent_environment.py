@@ -53,10 +53,10 @@ def test_environment_update(server, changed, package, sent):
 def test_environment_adopts_by_its_whole_name_and_by_what_is_known(server):
     others = [{"id": "env-2", "display_name": NAME + "x"}, {"id": "env-3", "display_name": NAME}, ENVIRONMENT]
     server.answers["GET /org/v2/environments"] = listing(*others)
-    assert environment.adopt(context(server), spec(environment), None) == ["env-3", ENV]
+    assert environment.find_existing(context(server), spec(environment), None) == ["env-3", ENV]
     server.answers["GET /org/v2/environments/env-9"] = (200, {"id": "env-9"})
-    assert environment.adopt(context(server), spec(environment), "env-9") == ["env-9", "env-3", ENV]
-    assert environment.adopt(context(server), spec(environment), "env-gone") == ["env-3", ENV]
+    assert environment.find_existing(context(server), spec(environment), "env-9") == ["env-9", "env-3", ENV]
+    assert environment.find_existing(context(server), spec(environment), "env-gone") == ["env-3", ENV]
 
 
 def test_what_is_gone_is_told_as_vanished_and_deleted_quietly(server):
@@ -139,9 +139,9 @@ def test_a_protected_cluster_is_not_deleted(server):
 
 def test_what_was_in_an_environment_that_is_gone_is_gone(server):
     server.answers["GET /cmk/v2/clusters"] = (403, {"message": "no"})
-    assert kafka_cluster.adopt(context(server, deleting=True), cluster_spec(), None) == []
+    assert kafka_cluster.find_existing(context(server, deleting=True), cluster_spec(), None) == []
     with pytest.raises(Denied):
-        kafka_cluster.adopt(context(server), cluster_spec(), None)
+        kafka_cluster.find_existing(context(server), cluster_spec(), None)
     server.answers[f"GET /org/v2/environments/{ENV}"] = (200, ENVIRONMENT)
     with pytest.raises(Denied):
-        kafka_cluster.adopt(context(server, deleting=True), cluster_spec(), None)
+        kafka_cluster.find_existing(context(server, deleting=True), cluster_spec(), None)

@@ -108,7 +108,7 @@ def test_nothing_is_written_where_only_blanks_and_comments_differ(server):
     there(server, NOW, "RUNNING")
     same = statement_spec(sql="-- why\nCREATE  TABLE t\n AS SELECT 1 ;\n")
     flink_statement.update(context(server), same, NOW)
-    assert flink_statement.adopt(context(server), same, None) == [NOW]
+    assert flink_statement.find_existing(context(server), same, None) == [NOW]
     assert wrote(server) == []
 
 
@@ -203,13 +203,13 @@ def test_an_undo_that_fails_is_told_and_tried_again(server):
 def test_what_is_to_be_deleted_is_there_until_its_undo_has_run(server):
     server.answers[f"GET {STATEMENTS}"] = listing({"name": OLD}, {"name": f"{NOW}-undo"}, {"name": NAME}, {"name": NOW + "x"})
     there(server, NOW, "RUNNING")
-    assert flink_statement.adopt(context(server, deleting=True), statement_spec(), None) == sorted([OLD, NOW])
+    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), None) == sorted([OLD, NOW])
     server.answers[f"GET {STATEMENTS}"] = listing()
     gone(server, NOW)
-    assert flink_statement.adopt(context(server, deleting=True), statement_spec(), OLD) == [OLD]
-    assert flink_statement.adopt(context(server, deleting=True, notes={"undone": OLD}), statement_spec(), OLD) == []
-    assert flink_statement.adopt(context(server, deleting=True), statement_spec(undo_sql=""), OLD) == []
-    assert flink_statement.adopt(context(server), statement_spec(), OLD) == []
+    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), OLD) == [OLD]
+    assert flink_statement.find_existing(context(server, deleting=True, notes={"undone": OLD}), statement_spec(), OLD) == []
+    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(undo_sql=""), OLD) == []
+    assert flink_statement.find_existing(context(server), statement_spec(), OLD) == []
 
 
 def test_an_undo_that_is_left_goes_before_the_statement_is_made_again(server):

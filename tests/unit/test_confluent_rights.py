@@ -33,7 +33,7 @@ def test_service_account(server):
     server.answers[f"PATCH {route}/{SA}"] = (200, {})
     wanted = spec(service_account, description="for tests")
     assert service_account.create(context(server), wanted) == SA
-    assert service_account.adopt(context(server), wanted, None) == [SA]
+    assert service_account.find_existing(context(server), wanted, None) == [SA]
     assert service_account.is_ready(context(server), wanted, SA)["principal"] == f"User:{SA}"
     service_account.update(context(server), wanted, SA)
     service_account.update(context(server), spec(service_account, description="other"), SA)
@@ -56,7 +56,7 @@ def test_role_binding(server):
     encoded = {**body, "crn_pattern": crn.replace("*", "%2A")}
     near = [{"id": "rb-2", **body, "role_name": "Other"}, {"id": "rb-3", **body, "crn_pattern": crn + "b"}]
     server.answers["GET /iam/v2/role-bindings"] = listing(*near, {"id": "rb-1", **encoded})
-    assert role_binding.adopt(context(server), binding_spec(), None) == ["rb-1"]
+    assert role_binding.find_existing(context(server), binding_spec(), None) == ["rb-1"]
     assert server.sent[-1].query == {**body, "page_size": "99"}
 
 
@@ -67,14 +67,14 @@ def test_acls_of_several_names_follow_the_names(server):
     server.answers[f"POST {KAFKA}/acls"] = (201, None)
     server.answers[f"DELETE {KAFKA}/acls"] = (200, {"data": []})
     server.answers[f"GET {KAFKA}/acls"] = listing(foreign)
-    assert acl.adopt(context(server), both, None) == []
+    assert acl.find_existing(context(server), both, None) == []
     object_id = acl.create(context(server), both)
     assert [entry["resource_name"] for entry in server.writes()[-1].body["data"]] == ["a", "b"]
     with pytest.raises(ResourceMissing):
         acl.is_ready(context(server), both, object_id)
     one = {**ACL, "resource_name": "a"}
     server.answers[f"GET {KAFKA}/acls"] = listing(foreign, one)
-    assert acl.adopt(context(server), both, None) == [object_id]
+    assert acl.find_existing(context(server), both, None) == [object_id]
     assert acl.is_ready(context(server), both, object_id) is None
     assert server.writes()[-1].body["resource_name"] == "b"
     server.answers[f"GET {KAFKA}/acls"] = listing(foreign, one, {**ACL, "resource_name": "b"})
@@ -92,9 +92,9 @@ def test_role_binding_of_an_account_or_in_an_environment_that_is_gone(server, go
     server.answers["GET /iam/v2/role-bindings"] = (403, {"error_code": 40301, "message": "no"})
     server.answers |= {f"GET /iam/v2/service-accounts/{SA}": (200, {}), f"GET /org/v2/environments/{ENV}": (200, {})}
     with pytest.raises(Denied):
-        role_binding.adopt(context(server, deleting=True), binding_spec(), None)
+        role_binding.find_existing(context(server, deleting=True), binding_spec(), None)
     server.answers[f"GET {gone}"] = (404, {})
-    assert role_binding.adopt(context(server, deleting=True), binding_spec(), None) == []
+    assert role_binding.find_existing(context(server, deleting=True), binding_spec(), None) == []
 
 
 @pytest.mark.parametrize(("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})])
@@ -124,10 +124,10 @@ def test_acl(server):
     server.answers[f"POST {KAFKA}/acls"] = (201, None)
     server.answers[f"DELETE {KAFKA}/acls"] = (200, {"data": []})
     server.answers[f"GET {KAFKA}/acls"] = listing({**ACL, "operation": "WRITE"})
-    assert acl.adopt(context(server), acl_spec(), None) == []
+    assert acl.find_existing(context(server), acl_spec(), None) == []
     object_id = acl.create(context(server), acl_spec())
     server.answers[f"GET {KAFKA}/acls"] = listing({**ACL, "operation": "WRITE"}, ACL)
-    assert acl.adopt(context(server), acl_spec(), None) == [object_id]
+    assert acl.find_existing(context(server), acl_spec(), None) == [object_id]
     assert acl.is_ready(context(server), acl_spec(), object_id) == {"id": object_id}
     acl.update(context(server), acl_spec(), object_id)
     acl.delete(context(server), acl_spec(), object_id)

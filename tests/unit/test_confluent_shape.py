@@ -13,23 +13,23 @@ from lambdas import contract
 from lambdas.confluent.resources import acl, role_binding
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 
-VERBS = ["create", "is_ready", "update", "delete", "adopt"]
+VERBS = ["create", "is_ready", "update", "delete", "find_existing"]
 
 
 @pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_every_kind_has_the_same_verbs_in_the_same_order(name):
-    source = Path(inspect.getfile(RESOURCE_TYPES[name].kind)).read_text()
-    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|adopt)\b(?=\()", source, re.MULTILINE)
+    source = Path(inspect.getfile(RESOURCE_TYPES[name].handler)).read_text()
+    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|find_existing)\b(?=\()", source, re.MULTILINE)
     assert defined == VERBS
 
 
 @pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_every_resource_type_is_registered_by_its_own_name(name):
-    handler = RESOURCE_TYPES[name].kind
+    handler = RESOURCE_TYPES[name].handler
     assert name == handler.PROPERTIES.TYPE
     assert handler.PROPERTIES.OUTPUTS
     assert set(handler.PROPERTIES.CREATE_ONLY) <= {field.name for field in attrs.fields(handler.PROPERTIES)}
-    assert handler.PATIENCE < contract.TOTAL_TIMEOUT_SECONDS
+    assert handler.TIMEOUT_SECONDS < contract.TOTAL_TIMEOUT_SECONDS
 
 
 def test_the_least_privileges_name_known_accounts_roles_and_scopes():

@@ -218,16 +218,16 @@ def test_gone(server):
         tableflow_topic.update(context(server), tableflow_spec(), "trades")
     tableflow_topic.delete(context(server), tableflow_spec(), "trades")
     assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}
-    assert tableflow_topic.adopt(context(server), tableflow_spec(), None) == []
+    assert tableflow_topic.find_existing(context(server), tableflow_spec(), None) == []
 
 
 def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
     told = context(server, deleting=True)
     server.answers[f"GET {TOPIC}"] = (401, b"<html>")
     with pytest.raises(Exception, match="401"):
-        tableflow_topic.adopt(told, tableflow_spec(), "trades")
+        tableflow_topic.find_existing(told, tableflow_spec(), "trades")
     server.answers[f"GET {CLUSTER}"] = (404, {})
-    assert tableflow_topic.adopt(told, tableflow_spec(), "trades") == []
+    assert tableflow_topic.find_existing(told, tableflow_spec(), "trades") == []
 
 
 @pytest.mark.parametrize(

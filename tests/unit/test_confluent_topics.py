@@ -59,7 +59,7 @@ def test_topic_update(server):
 def test_topic_of_a_cluster_that_is_gone(server):
     told = context(server, deleting=True)
     server.answers[f"GET {CLUSTER}"] = (404, {})
-    assert topic.adopt(told, topic_spec(), "trades") == []
+    assert topic.find_existing(told, topic_spec(), "trades") == []
     with pytest.raises(ParentMissing):
         topic.is_ready(context(server), topic_spec(), "trades")
 
@@ -118,9 +118,9 @@ def test_a_subject_of_which_only_the_soft_delete_came_through_is_still_to_be_del
         ["orders-value", "orders-value-2"] if sent.query["deleted"] == "true" else [],
     )
     told = context(server, deleting=True, notes={"subject": "new"})
-    assert schema.adopt(told, schema_spec(delete_permanently="true"), None) == ["orders-value"]
-    assert schema.adopt(told, schema_spec(), None) == []
-    assert schema.adopt(context(server), schema_spec(), None) == []
+    assert schema.find_existing(told, schema_spec(delete_permanently="true"), None) == ["orders-value"]
+    assert schema.find_existing(told, schema_spec(), None) == []
+    assert schema.find_existing(context(server), schema_spec(), None) == []
 
 
 def test_a_schema_that_is_no_json_is_refused_before_anything_is_made():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakeferry import errors
-from lakeferry.deploy import failure_causes as causes
+from lakeferry.deploy import failure_causes
 from lakeferry.deploy.events import Event, read
 from lakeferry.deploy.progress import Progress
 from lakeferry.plan.durations import Phase
@@ -131,7 +131,7 @@ def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
 
 
 def test_the_cause_of_a_real_failure_is_told_in_our_words(recorded):
-    cause = causes.find(recorded)
+    cause = failure_causes.find(recorded)
     assert (cause.code, cause.where) == ("CFL-INVALID", f"topic RehearsalRefusedTopic in {STACK}")
     assert "'compression.type' is read-only" in cause.what
     assert cause.why == "A value is outside of what Confluent allows."
@@ -150,7 +150,7 @@ OURS = (
 
 
 def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
-    found = causes.find(
+    found = failure_causes.find(
         [
             event("Later", "CREATE_FAILED", 9, AWS_SAYS, type="AWS::Glue::Job"),
             event("Cancelled", "CREATE_FAILED", 1, "Resource creation cancelled", type="AWS::IAM::Role"),
@@ -163,32 +163,32 @@ def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
 
 
 def test_what_aws_refuses_is_told_with_its_own_words_and_our_advice():
-    found = causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
+    found = failure_causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
     assert found.code == ""
     assert "lakeferry-dev already exists" in found.what
     assert "lakeferry inventory" in found.fix
 
 
 def test_without_a_failed_resource_there_is_no_cause():
-    assert causes.find([event(STACK, "UPDATE_FAILED", 1, "why"), event("A", "CREATE_COMPLETE", 1)]) is None
-    assert causes.find([event("A", "CREATE_FAILED", 1, "Resource update cancelled")]) is None
+    assert failure_causes.find([event(STACK, "UPDATE_FAILED", 1, "why"), event("A", "CREATE_COMPLETE", 1)]) is None
+    assert failure_causes.find([event("A", "CREATE_FAILED", 1, "Resource update cancelled")]) is None
 
 
 def test_a_code_that_only_looks_like_ours_is_no_code_of_ours():
-    found = causes.find([event("A", "CREATE_FAILED", 1, "NOT-OURS  x. What to do: z.")])
+    found = failure_causes.find([event("A", "CREATE_FAILED", 1, "NOT-OURS  x. What to do: z.")])
     assert (found.code, found.what.partition("  ")[0]) == ("", "NOT-OURS")
 
 
 def test_a_secret_in_a_reason_is_not_told():
     secret = "cflt" + "A1b2C3d4" * 8
-    assert secret not in str(causes.find([event("A", "CREATE_FAILED", 1, f"refused {secret}")]))
+    assert secret not in str(failure_causes.find([event("A", "CREATE_FAILED", 1, f"refused {secret}")]))
 
 
-@pytest.mark.parametrize("status", sorted(causes.STATES))
+@pytest.mark.parametrize("status", sorted(failure_causes.STATES))
 def test_every_state_is_told_in_words(status):
-    assert causes.state("s", status)[0].islower()
+    assert failure_causes.state("s", status)[0].islower()
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
 def test_a_stack_that_is_worked_at_is_told_so(status):
-    assert "still working" in causes.state("s", status)
+    assert "still working" in failure_causes.state("s", status)

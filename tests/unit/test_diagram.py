@@ -12,9 +12,9 @@ from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
-from lakeferry.cli import diagram_commands
-from lakeferry.cli.output import CommandFailed
+from lakeferry.cli import diagram as diagram_command
 from lakeferry.deployment import diagram
+from lakeferry.errors import CommandFailed
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def templates():
 
 def test_the_page_shows_the_templates_of_now(templates):
     """If not: `make synth`, `lakeferry diagram --write`, and look at the difference."""
-    diagram_commands.require_fresh(templates)
+    diagram_command.require_fresh(templates)
 
 
 @pytest.mark.parametrize("change", ["another resource", "another reference", "another stack", "a resource less"])
@@ -43,7 +43,7 @@ def test_a_page_that_shows_something_else_is_found(templates, change):
     else:
         del resources[next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")]
     with pytest.raises(CommandFailed) as failed:
-        diagram_commands.require_fresh(changed)
+        diagram_command.require_fresh(changed)
     assert failed.value.code == "DIAGRAM-STALE"
 
 

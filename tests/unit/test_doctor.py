@@ -11,14 +11,15 @@ from snowflake_context import MISSING, result, script, vendor
 
 from deployments import check
 from deployments.model import Snowflake
-from lakeferry.cli import doctor_commands
-from lakeferry.cli.output import CommandFailed, Voice
+from lakeferry.cli import doctor
 from lakeferry.deployment.node import Node, NoNode
+from lakeferry.errors import CommandFailed
 from lakeferry.health import runner, snowflake, storage, tools, trust
 from lakeferry.health.model import Check, Group, Result, mark_consequences
 from lakeferry.health.runner import Probe
 from lakeferry.health.trust import Principal, Role
 from lakeferry.local.java import FoundJava
+from lakeferry.output import Output
 from lambdas import contract
 
 G = Group("group")
@@ -286,9 +287,9 @@ CHECKS = [
 
 
 def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
-    assert doctor_commands.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
-    assert [doctor_commands.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
-    doctor_commands.show(Voice(), CHECKS)
+    assert doctor.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
+    assert [doctor.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
+    doctor.show(Output(), CHECKS)
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "tools", "  ok   Python: 3.11.9",
@@ -301,7 +302,7 @@ def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
 
 def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
     with pytest.raises(CommandFailed) as failed:
-        doctor_commands.require_well(CHECKS, {"checks": []})
+        doctor.require_well(CHECKS, {"checks": []})
     assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")
     assert failed.value.message == "1 to correct: AWS: bootstrap"
-    doctor_commands.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})
+    doctor.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})

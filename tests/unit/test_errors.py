@@ -10,7 +10,7 @@ import pytest
 
 from glue_jobs import errors as job_errors
 from lakeferry import errors
-from lakeferry.cli.output import CommandFailed
+from lakeferry.errors import CommandFailed
 from lambdas.rotation import errors as rotation_errors
 from lambdas.shared import errors as shared_errors
 from lambdas.shared.errors import ErrorRow, LakeferryError

@@ -9,8 +9,7 @@ import pytest
 import samples
 
 from glue_jobs.runs import RunRecord
-from lakeferry.local import demo
-from lakeferry.local import export as exporting
+from lakeferry.local import demo, export
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -24,14 +23,14 @@ def window(rows, label="2026-W46"):
 
 
 def test_windows_are_shown_in_order_of_time_whatever_order_they_were_published_in():
-    rows = exporting.summary(record(*(window(samples.books(1), label) for label in ("2026-W46", "2026-W44", "2026-W45"))))
+    rows = export.summary(record(*(window(samples.counts(1), label) for label in ("2026-W46", "2026-W44", "2026-W45"))))
     assert [row[1] for row in rows] == ["2026-W44", "2026-W45", "2026-W46"]
 
 
 def test_every_count_of_what_is_not_in_the_file_is_shown():
-    rows = samples.books(20, duplicates=1_061, filtered=23, undated=2, unkeyed=1, outside_window=500)
+    rows = samples.counts(20, duplicates=1_061, filtered=23, undated=2, unkeyed=1, outside_window=500)
     rows |= {"lines": rows["lines"] | {"filtered": 4, "suppressed": 38}, "groups": {"shown": 5, "suppressed": 2}}
-    assert exporting.left_out(record(window(rows), window(samples.books(3), "2026-W45"))) == [
+    assert export.left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
         "weekly_sales 2026-W46 left out: duplicates 1,061 · filtered events 23 · events without a valid time 2 · "
         "events without a key 1 · filtered lines 4 · lines of groups too small to be shown 38"
     ]
@@ -40,20 +39,20 @@ def test_every_count_of_what_is_not_in_the_file_is_shown():
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (samples.books(0, outside_window=500), "events of other windows 500"),
+        (samples.counts(0, outside_window=500), "events of other windows 500"),
         (
-            samples.books(0) | {"events": None, "lines": None, "withheld": "…"},
+            samples.counts(0) | {"events": None, "lines": None, "withheld": "…"},
             "the only group, which is too small to be shown",
         ),
     ],
 )
 def test_an_empty_file_has_a_reason(rows, why):
-    assert exporting.left_out(record(window(rows))) == [f"weekly_sales 2026-W46 left out: {why}"]
+    assert export.left_out(record(window(rows))) == [f"weekly_sales 2026-W46 left out: {why}"]
 
 
 def test_a_window_that_failed_has_no_counts():
     failed = {"window": "2026-W46", "state": "failed", "reason": "x", "exit_code": 1}
-    assert exporting.left_out(record(failed)) == []
+    assert export.left_out(record(failed)) == []
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,9 @@ import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry.cli.output import Voice
 from lakeferry.deployment.stacks import Deployed
-from lakeferry.plan import build as taking
-from lakeferry.plan import cost, durations, permissions, references, rules
-from lakeferry.plan import render as telling
+from lakeferry.output import Output
+from lakeferry.plan import build, cost, durations, permissions, references, render, rules
 from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
 from lakeferry.plan.resources import Resource
@@ -208,7 +206,7 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
     found = list(permitted(templates, more).values())
     new = permissions.compare([Wanted(name, template) for name, template in templates.items()], {})
     plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
-    telling.show(Voice(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
+    render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
     said = capsys.readouterr().out
     assert all(f"LongAction{number}" in said for number in range(30))
     assert "policies in new stacks" in said
@@ -309,21 +307,21 @@ def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
     renewing = {
         name
         for name, each in registry.RESOURCE_TYPES.items()
-        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.kind.update))
+        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.handler.update))
     }
     assert set(rules.RENEWED_ON) == renewing
 
 
 def test_a_kind_that_makes_its_object_anew_is_noticed():
-    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].kind.update)
-    assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].kind)
+    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].handler.update)
+    assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].handler)
 
 
 @pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
 def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
     resource = Resource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
     rule = rules.of(resource, "eu-west-1")
-    known = set(inspect.signature(registry.RESOURCE_TYPES[kind].kind.PROPERTIES).parameters)
+    known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
     assert {path[0] for path in (*rule.replaced, *rule.renewed)} <= known
     assert resource.kind == kind
 
@@ -338,7 +336,7 @@ def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
 
     (only,) = changed(templates, leaked).values()
     assert only.why
-    assert SECRET not in json.dumps(telling._as_document(only))
+    assert SECRET not in json.dumps(render._as_document(only))
 
 
 @pytest.mark.parametrize(
@@ -392,7 +390,7 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
         del resources["confluent"]["StockTradesTopic"]
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
-    telling.show(Voice(), plan_of(list(changed(templates, less).values())))
+    render.show(Output(), plan_of(list(changed(templates, less).values())))
     said = capsys.readouterr().out
     assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
     assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
@@ -401,9 +399,9 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
 
 def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
     plan = plan_of(compared({}, templates))
-    telling.show(Voice(), plan)
+    render.show(Output(), plan)
     short = capsys.readouterr().out
-    telling.show(Voice(verbose=True), plan)
+    render.show(Output(verbose=True), plan)
     whole = capsys.readouterr().out
     assert "and 3 more" in short
     assert "SchemaRegistryAccount" not in short
@@ -416,7 +414,7 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     other = copy.deepcopy(template)
     other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
     before = Deployed("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
-    found = list(taking._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
+    found = list(build._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
     assert [(one.what, one.before, one.after) for one in found] == [
         ("tag owner", "me", "you"),
         ("output Another", "nothing", "LakeBucket9CD7BBD2"),
@@ -437,7 +435,7 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
 def test_durations_are_told_as_people_say_them(seconds, told):
-    assert durations.spoken(seconds) == told
+    assert durations.format_duration(seconds) == told
 
 
 def events(*told):

@@ -38,11 +38,11 @@ def put(ledger, request, stacks):
 def test_a_row_survives_being_written_and_read(ledger, stacks):
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", ledger.clock.time() + 100)
-    lease.row.facts.notes["a"] = "b"
-    lease.row.facts.object_id = "thing-1"
-    lease.row.progress.refused_since["CODE"] = 7.5
+    lease.state.facts.notes["a"] = "b"
+    lease.state.facts.object_id = "thing-1"
+    lease.state.progress.refused_since["CODE"] = 7.5
     lease.save()
-    assert ledger.read("key") == lease.row
+    assert ledger.read("key") == lease.state
     assert ledger.read("other") is None
 
 
@@ -100,7 +100,7 @@ def test_who_has_lost_the_lease_writes_nothing_more(ledger, clock, stacks):
     lost = ledger.lease("key", "r1", "me", clock.now + 100)
     clock.now += 101
     ledger.lease("key", "r1", "other", clock.now + 100)
-    lost.row.facts.object_id = "thing-of-the-dead"
+    lost.state.facts.object_id = "thing-of-the-dead"
     for keep in (lost.save, lost.release):
         with pytest.raises(StaleRequest):
             keep()
@@ -120,8 +120,8 @@ def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     put(ledger, asked("r2", "Delete"), stacks)
-    lease.row.facts.object_id = "thing-1"
-    lease.row.progress.settled = True
+    lease.state.facts.object_id = "thing-1"
+    lease.state.progress.settled = True
     with pytest.raises(StaleRequest):
         lease.save()
     row = ledger.read("key")
@@ -139,7 +139,7 @@ def test_the_row_of_what_is_gone_expires_and_no_other(ledger, clock, stacks):
     ledger.documents.write = lambda key, document, over, expires: kept.append(expires) or right(key, document, over, expires)
     put(ledger, asked("r1", "Delete"), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
-    lease.row.progress.done = True
+    lease.state.progress.done = True
     lease.release()
     assert kept == [None, None, clock.now + TOMBSTONE_SECONDS]
 

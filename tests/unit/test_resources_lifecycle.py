@@ -500,7 +500,7 @@ def test_what_aws_refuses_for_good_ends_the_request_soon(toys, code, seconds):
     begun = toys.clock.time()
 
     def read(key):
-        with aws.told("reading table"):
+        with aws.aws_call("reading table"):
             raise ClientError({"Error": {"Code": code}}, "GetItem")
 
     toys.invocations.documents.read = read

@@ -63,14 +63,14 @@ def test_one_that_is_as_wanted_is_left_alone(server, thing):
     held = context(script(server, **{show: result(found)}))
     kind.update(held, spec(kind, **given), object_id(kind))
     assert kind.is_ready(held, spec(kind, **given), object_id(kind))["name"] == OWN
-    assert kind.adopt(held, spec(kind, **given), None) == [object_id(kind)]
+    assert kind.find_existing(held, spec(kind, **given), None) == [object_id(kind)]
     assert written(server) == []
 
 
 def test_one_that_is_gone_is_told(server, thing):
     kind, given, *_ = thing
     held = context(script(server))
-    assert kind.adopt(held, spec(kind, **given), object_id(kind)) == []
+    assert kind.find_existing(held, spec(kind, **given), object_id(kind)) == []
     for verb in (kind.is_ready, kind.update):
         with pytest.raises(ResourceMissing):
             verb(held, spec(kind, **given), object_id(kind))
@@ -80,7 +80,7 @@ def test_one_of_somebody_else_is_refused_and_never_dropped(server, thing):
     kind, given, show, found, _, _ = thing
     script(server, **{show: result({**found, **FOREIGN})})
     for verb in (
-        lambda held: kind.adopt(held, spec(kind, **given), None),
+        lambda held: kind.find_existing(held, spec(kind, **given), None),
         lambda held: kind.update(held, spec(kind, **given), OWN),
     ):
         with pytest.raises(Refused) as refused:
@@ -88,7 +88,7 @@ def test_one_of_somebody_else_is_refused_and_never_dropped(server, thing):
         assert refused.value.row.code == "SNF-FOREIGN"
         assert MARK in refused.value.what
     deleting = context(server, deleting=True)
-    assert kind.adopt(deleting, spec(kind, **given), object_id(kind)) == []
+    assert kind.find_existing(deleting, spec(kind, **given), object_id(kind)) == []
     kind.delete(deleting, spec(kind, **given), object_id(kind))
     assert written(server) == []
 
@@ -97,7 +97,7 @@ def test_a_name_that_merely_looks_alike_is_not_ours(server, thing):
     """`_` in a pattern of SHOW stands for any sign, and case doesn't count."""
     kind, given, show, found, _, _ = thing
     script(server, **{show: result({**found, "name": OWN.replace("_", "X")}, {**found, "name": OWN.lower()})})
-    assert kind.adopt(context(server), spec(kind, **given), None) == []
+    assert kind.find_existing(context(server), spec(kind, **given), None) == []
 
 
 def test_it_is_dropped_and_a_second_time_quietly(server, thing):
@@ -132,7 +132,7 @@ def test_a_name_that_would_need_quotes_is_refused(name):
 
 def test_words_added_to_the_comment_don_t_make_it_somebody_else_s(server):
     script(server, **{"SHOW ROLES": result(row(comment=f"ask the data team; {MARK}"))})
-    assert role.adopt(context(server), spec(role), None) == [OWN]
+    assert role.find_existing(context(server), spec(role), None) == [OWN]
 
 
 @pytest.mark.parametrize("differs", [{"size": "Large"}, {"auto_suspend": "600"}, {"auto_suspend": ""}, {"auto_resume": "false"}])
@@ -156,12 +156,12 @@ def test_a_schema_gets_managed_access_back(server):
 def test_a_schema_is_gone_with_its_database_and_only_then(server):
     given = spec(schema, database="SALES")
     script(server, **{"SHOW SCHEMAS": MISSING})
-    assert schema.adopt(context(server, deleting=True), given, f"SALES.{OWN}") == []
+    assert schema.find_existing(context(server, deleting=True), given, f"SALES.{OWN}") == []
     with pytest.raises(NotFound):
-        schema.adopt(context(server), given, None)
+        schema.find_existing(context(server), given, None)
     script(server, **{"SHOW SCHEMAS": MISSING, "SHOW DATABASES": result(row("SALES", ""))})
     with pytest.raises(NotFound):
-        schema.adopt(context(server, deleting=True), given, f"SALES.{OWN}")
+        schema.find_existing(context(server, deleting=True), given, f"SALES.{OWN}")
 
 
 def test_names_fit_into_snowflake_s_unquoted_form():

@@ -59,7 +59,7 @@ def test_what_is_granted_is_not_granted_again(server, wanted, rows, words):
         object_id = grant.create(held, wanted)
         grant.update(held, wanted, object_id)
         assert grant.is_ready(held, wanted, object_id) == {"id": object_id}
-        assert grant.adopt(held, wanted, None) == [object_id]
+        assert grant.find_existing(held, wanted, None) == [object_id]
     assert written(server) == []
     assert set(sent(server)) == {'SHOW GRANTS TO ROLE "READER"'}
 
@@ -80,7 +80,7 @@ def test_a_role_of_a_role_or_a_user(server, grantee):
     grant.create(context(server), wanted)
     assert written(server) == [f'GRANT ROLE "READER" TO {grantee} "SOMEBODY"']
     script(server, **{"SHOW GRANTS OF ROLE": result({"granted_to": grantee, "grantee_name": "SOMEBODY"})})
-    assert grant.adopt(context(server), wanted, None) == [f"USAGE ON ROLE READER TO {grantee} SOMEBODY"]
+    assert grant.find_existing(context(server), wanted, None) == [f"USAGE ON ROLE READER TO {grantee} SOMEBODY"]
     grant.create(context(server), wanted)
     grant.delete(context(server, deleting=True), wanted, "x")
     assert written(server)[1:] == [f'REVOKE ROLE "READER" FROM {grantee} "SOMEBODY"']
@@ -127,7 +127,7 @@ def test_tables_of_a_schema_and_those_to_come(server, coming, tables, granted, s
 def test_tables_of_a_schema_are_taken_back_whole(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
     deleting = context(server, deleting=True)
-    assert grant.adopt(deleting, TABLES, None), "one half is left over"
+    assert grant.find_existing(deleting, TABLES, None), "one half is left over"
     grant.delete(deleting, TABLES, "x")
     assert written(server) == [
         'REVOKE SELECT ON FUTURE ICEBERG TABLES IN SCHEMA "SALES"."PUBLIC" FROM ROLE "READER"',
@@ -137,7 +137,7 @@ def test_tables_of_a_schema_are_taken_back_whole(server):
 
 def test_half_a_grant_is_completed_not_taken_for_a_whole_one(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
-    assert grant.adopt(context(server), TABLES, None) == []
+    assert grant.find_existing(context(server), TABLES, None) == []
     with pytest.raises(ResourceMissing):
         grant.is_ready(context(server), TABLES, "x")
 
@@ -158,17 +158,17 @@ def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
 def test_a_grant_is_gone_with_its_role_and_only_then(server):
     wanted = to_role("WAREHOUSE", "W")
     script(server, **{"SHOW GRANTS": MISSING})
-    assert grant.adopt(context(server, deleting=True), wanted, "x") == []
+    assert grant.find_existing(context(server, deleting=True), wanted, "x") == []
     with pytest.raises(NotFound):
-        grant.adopt(context(server), wanted, None)
+        grant.find_existing(context(server), wanted, None)
     script(server, **{"SHOW GRANTS": MISSING, "SHOW ROLES": result(row("READER", ""))})
     with pytest.raises(NotFound):
-        grant.adopt(context(server, deleting=True), wanted, "x")
+        grant.find_existing(context(server, deleting=True), wanted, "x")
 
 
 def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
     script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW FUTURE GRANTS": result(columns=tuple(COMING))})
-    assert grant.adopt(context(server, deleting=True), TABLES, "x") == []
+    assert grant.find_existing(context(server, deleting=True), TABLES, "x") == []
     with pytest.raises(NotFound):
         grant.update(context(server), TABLES, "x")
 

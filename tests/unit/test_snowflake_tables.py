@@ -43,7 +43,7 @@ def test_a_table_is_made_to_follow_its_source(server):
 def test_one_that_follows_is_ready_and_left_alone(server):
     held = context(table(server))
     given = spec(iceberg_table, **TABLE, namespace="lkc-1")
-    assert iceberg_table.adopt(held, given, None) == [FULL]
+    assert iceberg_table.find_existing(held, given, None) == [FULL]
     iceberg_table.update(held, given, FULL)
     assert iceberg_table.is_ready(held, given, FULL) == {"name": "STOCK_TRADES", "full_name": FULL}
     assert written(server) == []
@@ -125,7 +125,7 @@ def test_a_table_is_dropped_in_snowflake_only(server):
 def test_a_table_of_somebody_else_is_neither_taken_nor_dropped(server):
     table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, "comment": ""})})
     with pytest.raises(Refused, match="comment doesn't hold"):
-        iceberg_table.adopt(context(server), spec(iceberg_table, **TABLE), None)
+        iceberg_table.find_existing(context(server), spec(iceberg_table, **TABLE), None)
     iceberg_table.delete(context(server, deleting=True), spec(iceberg_table, **TABLE), FULL)
     assert written(server) == []
 
@@ -134,13 +134,13 @@ def test_a_table_is_gone_with_its_schema_or_database(server):
     given = spec(iceberg_table, **TABLE)
     deleting = context(server, deleting=True)
     script(server, **{"SHOW ICEBERG TABLES": MISSING})
-    assert iceberg_table.adopt(deleting, given, FULL) == []
+    assert iceberg_table.find_existing(deleting, given, FULL) == []
     script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW DATABASES": result(row("SALES", ""))})
-    assert iceberg_table.adopt(deleting, given, FULL) == []
+    assert iceberg_table.find_existing(deleting, given, FULL) == []
     schema = result(row("PUBLIC", ""))
     script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW DATABASES": result(row("SALES", "")), "SHOW SCHEMAS": schema})
     with pytest.raises(NotFound):
-        iceberg_table.adopt(deleting, given, FULL)
+        iceberg_table.find_existing(deleting, given, FULL)
 
 
 @pytest.mark.parametrize("mode", ["UPSERT", "UPSERT_HISTORY", "upsert", "SOMETHING_NEW"])
@@ -240,7 +240,7 @@ def test_a_linked_database_that_doesn_t_follow_is_told_and_waited_for(server, st
 
 def test_a_linked_database_is_dropped_and_found_by_its_name(server):
     deleting = context(answers(server), deleting=True)
-    assert linked_database.adopt(deleting, spec(linked_database, **LINKED), None) == [OWN]
+    assert linked_database.find_existing(deleting, spec(linked_database, **LINKED), None) == [OWN]
     linked_database.delete(deleting, spec(linked_database, **LINKED), OWN)
     assert written(server) == [f'DROP DATABASE IF EXISTS "{OWN}"']
     with pytest.raises(ResourceMissing):

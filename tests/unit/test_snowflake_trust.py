@@ -149,7 +149,7 @@ def test_a_hundred_updates_neither_make_nor_change_anything(server):
     held = context(there(server))
     for _ in range(100):
         for kind, given in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
-            assert kind.adopt(held, spec(kind, **given), None) == [OWN]
+            assert kind.find_existing(held, spec(kind, **given), None) == [OWN]
             kind.update(held, spec(kind, **given), OWN)
             assert kind.is_ready(held, spec(kind, **given), OWN)["external_id"] == EXTERNAL_ID
     assert written(server) == []
@@ -255,11 +255,11 @@ def test_the_proof_is_given_once_snowflake_is_let_in(server):
 def test_the_proof_makes_nothing_and_leaves_nothing(server):
     held = context(there(server))
     assert trust.create(held, proof()) == "V/C"
-    assert trust.adopt(held, proof(), None) == ["V/C"]
+    assert trust.find_existing(held, proof(), None) == ["V/C"]
     trust.update(held, proof(), "V/C")
     deleting = context(server, deleting=True)
     trust.delete(deleting, proof(), "V/C")
-    assert trust.adopt(deleting, proof(), "V/C") == []
+    assert trust.find_existing(deleting, proof(), "V/C") == []
     assert sent(server) == []
 
 

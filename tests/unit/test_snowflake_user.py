@@ -214,7 +214,7 @@ def test_it_is_dropped_and_its_secret_stays(server):
 def test_a_user_whose_comment_snowflake_hides_is_not_ours(server):
     """Of others' users it shows the names only."""
     script(server, **{"SHOW USERS": result(row(comment=None))})
-    assert user.adopt(context(server, deleting=True), spec(user, **GIVEN), OWN) == []
+    assert user.find_existing(context(server, deleting=True), spec(user, **GIVEN), OWN) == []
 
 
 @pytest.mark.parametrize("namespace", ["a.b.c", "a..b", "."])

@@ -9,16 +9,16 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from lakeferry.cli import tables
-from lakeferry.cli.output import Voice
+from lakeferry import output
 from lakeferry.local import query
+from lakeferry.output import Output
 
 COLUMNS = ["export", "rows", "totals"]
 ROWS = [["weekly_sales_by_region", "25", "sales 1,040,793.48 · pieces 42,073"], ["daily_trades", "336", "value 1.00"]]
 
 
 def test_columns_are_aligned_and_numbers_stand_at_the_right():
-    assert tables.told(COLUMNS, ROWS, None) == [
+    assert output.format_table(COLUMNS, ROWS, None) == [
         "export                  rows  totals",
         "weekly_sales_by_region    25  sales 1,040,793.48 · pieces 42,073",
         "daily_trades             336  value 1.00",
@@ -26,7 +26,7 @@ def test_columns_are_aligned_and_numbers_stand_at_the_right():
 
 
 def test_a_narrow_terminal_gets_the_last_column_below():
-    lines = tables.told(COLUMNS, ROWS, 50)
+    lines = output.format_table(COLUMNS, ROWS, 50)
     assert lines == [
         "export                  rows",
         "  totals",
@@ -40,7 +40,7 @@ def test_a_narrow_terminal_gets_the_last_column_below():
 def test_a_terminal_of_80_columns_gets_the_last_column_wrapped_between_totals():
     totals = "value 273,215,661.61 · shares 54,072,444 · order line total EUR 1,040,793.48"
     row = ["weekly_sales_by_region", "2026-11-13", "published", "336", totals]
-    lines = tables.told(["export", "window", "state", "rows", "totals"], [row], 80)
+    lines = output.format_table(["export", "window", "state", "rows", "totals"], [row], 80)
     assert lines == [
         "export                  window      state      rows  totals",
         "weekly_sales_by_region  2026-11-13  published   336  value 273,215,661.61 ·",
@@ -52,22 +52,22 @@ def test_a_terminal_of_80_columns_gets_the_last_column_wrapped_between_totals():
 
 
 def test_a_word_too_long_to_wrap_stands_below_its_row_whole():
-    lines = tables.told(["what", "where"], [["bucket", "s3://" + "x" * 40]], 40)
+    lines = output.format_table(["what", "where"], [["bucket", "s3://" + "x" * 40]], 40)
     assert lines == ["what", "  where", "bucket", "  s3://" + "x" * 40]
 
 
 def test_a_row_without_a_last_value_has_no_line_for_it():
-    assert tables.told(["a", "b"], [["one", ""]], 3) == ["a", "  b", "one"]
+    assert output.format_table(["a", "b"], [["one", ""]], 3) == ["a", "  b", "one"]
 
 
 @pytest.mark.parametrize("width", [None, 20, 60, 200])
 def test_no_text_is_lost_at_any_width(width):
-    for shown in (" ".join(tables.told(COLUMNS, ROWS, width)), " ".join(tables.answered(COLUMNS, ROWS, width))):
+    for shown in (" ".join(output.format_table(COLUMNS, ROWS, width)), " ".join(output.format_answer(COLUMNS, ROWS, width))):
         assert [word for row in ROWS for cell in row for word in cell.split() if word not in shown.split()] == []
 
 
 def test_an_answer_too_wide_has_a_line_for_each_value():
-    assert tables.answered(["id", "long"], [(1, "x" * 30), (2, None)], 20) == [
+    assert output.format_answer(["id", "long"], [(1, "x" * 30), (2, None)], 20) == [
         "-- row 1",
         "id    1",
         f"long  {'x' * 30}",
@@ -78,11 +78,11 @@ def test_an_answer_too_wide_has_a_line_for_each_value():
 
 
 def test_an_empty_answer_shows_its_columns():
-    assert tables.answered(["id", "name"], [], 80) == ["id  name"]
+    assert output.format_answer(["id", "name"], [], 80) == ["id  name"]
 
 
 def test_wide_characters_keep_columns_aligned():
-    first, second = tables.aligned(["a", "b"], [["値段", "x"]])
+    first, second = output.aligned(["a", "b"], [["値段", "x"]])
     assert first.index("b") == 6
     assert cell_len(second[: second.index("x")]) == 6
 
@@ -101,17 +101,17 @@ def test_wide_characters_keep_columns_aligned():
     ],
 )
 def test_values_are_shown_as_they_are(value, shown):
-    assert tables.text(value) == shown
+    assert output.text(value) == shown
 
 
 def test_an_answer_in_a_file_is_whole(capsys):
-    query.show(Voice(), query.Answer(["name", "note"], [("n" * 100, "[red]:smile:" + "v" * 100)]))
+    query.show(Output(), query.Answer(["name", "note"], [("n" * 100, "[red]:smile:" + "v" * 100)]))
     assert capsys.readouterr().out.splitlines()[1] == f"{'n' * 100}  [red]:smile:{'v' * 100}"
 
 
 @pytest.mark.parametrize(("terminal", "lines"), [(False, 3), (True, 6)])
 def test_a_table_is_as_wide_as_it_is_unless_a_terminal_is_narrow(terminal, lines):
-    voice, out = Voice(), io.StringIO()
+    voice, out = Output(), io.StringIO()
     voice.out = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
     voice.table(COLUMNS, ROWS)
     assert out.getvalue().count("\n") == lines

@@ -149,7 +149,7 @@ def test_an_unknown_key_is_one_to_both(path):
 def test_the_schema_tells_what_a_key_means_and_what_it_is_without_it():
     window = SCHEMA["properties"]["window"]["properties"]
     assert window["restate_for_days"] == {
-        "description": "How long after its end a window is published anew when late events change it.",
+        "description": "How long after its end a window is published again when late events change it.",
         "type": "integer",
         "minimum": 0,
         "maximum": 366,

@@ -23,7 +23,7 @@ from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed, client
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements, metrics
-from lambdas.monitoring.checks import Check, CheckResults, run_checks
+from lambdas.monitoring.checks import Check, CheckResults, checks_of, run_checks
 from lambdas.monitoring.measurements import remembered
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock
@@ -261,7 +261,7 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
         ["log"],
     )
     places = monitoring.clients(_settings(parsed), SystemClock(), 0)
-    assert {sight.metric for sight in monitoring.sights(parsed, places)} == set(contract.METRIC_DIMENSIONS)
+    assert {check.metric for check in checks_of(parsed, places)} == set(contract.METRIC_DIMENSIONS)
 
 
 def _settings(parsed):

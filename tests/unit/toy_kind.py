@@ -95,7 +95,7 @@ class ToyKind:
     """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work."""
 
     PROPERTIES = Spec
-    PATIENCE = 3000.0
+    TIMEOUT_SECONDS = 3000.0
 
     def __init__(self):
         self.broken = lambda thing: False
@@ -125,7 +125,7 @@ class ToyKind:
     def delete(self, context, spec, object_id):
         context.vendor.remove(context.clock.time(), object_id)
 
-    def adopt(self, context, spec, known):
+    def find_existing(self, context, spec, known):
         now = context.clock.time()
         found = [known] if known and context.vendor.read(now, known) else []
         return found + [one for one in context.vendor.listed(now, context.name) if one not in found]
@@ -143,7 +143,7 @@ class Toys:
     def __init__(self, **shop):
         self.shop = Shop(**shop)
         self.kind = ToyKind()
-        self.invocations = Invocations(lambda *given: self.shop, kinds={"toy": ResourceType(self.kind, "confluent")})
+        self.invocations = Invocations(lambda *given: self.shop, types={"toy": ResourceType(self.kind, "confluent")})
         self.clock = self.invocations.clock
         self.stacks = self.invocations.stacks
 

@@ -29,11 +29,11 @@ class Organization(World):
     url = ADDRESSES[Plane.CLOUD]
     SECRET_FIELD = "apiSecret"
 
-    def __init__(self, seed=1, kinds=RESOURCE_TYPES):
+    def __init__(self, seed=1, types=RESOURCE_TYPES):
         self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed)
         application = Application(self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)})
         self.checked = Checked(application)
-        super().__init__(self.checked, kinds)
+        super().__init__(self.checked, types)
 
     def connect(self, deadline, clock, store):
         key = self.simulation.cloud_key

@@ -230,7 +230,7 @@ class RotationWorld:
                 return SnowflakeKeyPair(vendor, lambda: next(self._pairs), _load)
             return built.connect(kind)
 
-        return rotation.Engine(self.secrets, connect, self.policy, deadline, built.log)
+        return rotation.Rotation(self.secrets, connect, self.policy, deadline, built.log)
 
     def ask(self, **event):
         """What the function answers. Raises what it would fail with, or Killed."""

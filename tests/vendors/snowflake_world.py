@@ -36,11 +36,11 @@ class Account(World):
     url = "http://127.0.0.1:7011"
     SECRET_FIELD = "privateKey"
 
-    def __init__(self, seed=1, kinds=RESOURCE_TYPES, lake=None):
+    def __init__(self, seed=1, types=RESOURCE_TYPES, lake=None):
         self._folder = tempfile.TemporaryDirectory()
         self.simulation = Simulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake)
         self.lake = lake
-        super().__init__(Application(self.simulation), kinds)
+        super().__init__(Application(self.simulation), types)
         self._prepare()
 
     @property

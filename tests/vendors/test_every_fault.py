@@ -89,7 +89,7 @@ class Doubling:
 
 
 def test_an_object_that_nobody_wanted_would_be_seen():
-    before = past("service_account", kinds={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
+    before = past("service_account", types={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
     with pytest.raises(AssertionError, match="there is"):
         live(before, "service_account")
     before.org.close()

@@ -26,14 +26,14 @@ class World:
     checked = None
     settles = LONG
 
-    def __init__(self, application, kinds=RESOURCE_TYPES):
+    def __init__(self, application, types=RESOURCE_TYPES):
         self.clock = TurnedClock(self.pass_time)
         self.wire = InProcessWire(Nemesis(application), self.clock.sleep)
         self._controls = requests.Session()
         self._controls.mount("http://", self.wire)
         self.secrets = MemorySecrets()
         self.said = io.StringIO()
-        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, kinds=kinds, said=self.said)
+        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, said=self.said)
         self.made = {}
 
     def close(self):

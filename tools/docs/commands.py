@@ -10,11 +10,10 @@ import attrs
 import typer
 
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
-from lakeferry import __main__ as command_line
-from lakeferry.cli import app as frame
+from lakeferry import __main__
+from lakeferry.cli import app
 from lakeferry.cli.app import Declared
-from lakeferry.local import iceberg_catalog as tableflow_catalog
-from lakeferry.local import target as world
+from lakeferry.local import iceberg_catalog, target
 from tools.docs import markdown
 from tools.docs.markdown import code
 
@@ -66,7 +65,7 @@ option or a [variable](command-line.md#environment-variables) for."""
 
 
 def text() -> str:
-    group = typer.main.get_command(command_line.app)
+    group = typer.main.get_command(__main__.app)
     sections = [_section(path, command) for path, command in leaves(group)]
     environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
     return markdown.page(TITLE, _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
@@ -87,14 +86,14 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _shared(group: Any) -> str:
-    names = [one.name for one in frame.shared_options()]
+    names = [one.name for one in app.shared_options()]
     rows = [(_written(one), one.help) for one in group.params if one.name in names]
     return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
 
 
 def _section(path: str, command: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    shared = {one.name for one in frame.shared_options()}
+    shared = {one.name for one in app.shared_options()}
     takes = [code(one.opts[0]) for one in command.params if one.name in _SOMETIMES]
     options = [one for one in command.params if one.param_type_name == "option" and one.name not in shared]
     words = [f"lakeferry {path}", *[one.name.upper() for one in arguments]]
@@ -111,7 +110,7 @@ def _section(path: str, command: Any) -> str:
 def _promised(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
     yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside what all commands say:"
-    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.says.items()])
+    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()])
 
 
 def _written(option: Any) -> str:
@@ -132,14 +131,14 @@ def _default(option: Any) -> str:
 
 
 def _variables() -> str:
-    defaults = {field.name: field.default for field in attrs.fields(world.World)}
+    defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
     rows = [
         (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
-        for name, variable in world._VARIABLES.items()
+        for name, variable in target._VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
-    stage = (code(frame.STAGE_VARIABLE), code(frame.STAGE), "The stage, where no `--stage` is given.")
-    return markdown.table(["variable", "default", "meaning"], [*rows, (code(tableflow_catalog.VARIABLE), "", key), stage])
+    stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, where no `--stage` is given.")
+    return markdown.table(["variable", "default", "meaning"], [*rows, (code(iceberg_catalog.VARIABLE), "", key), stage])
 
 
 def _job_default(name: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from lakeferry import errors
-from lakeferry.cli import output as console
 from lakeferry.errors import Entry
 from tools.docs import markdown
 from tools.docs.markdown import code
@@ -31,14 +30,14 @@ code of a command that ends with it, where that is not 1. An unknown option or a
 ends with 0 or 3."""
 #: Of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS: Final = (
-    (console.DONE, "done", "done; also where a window waits for data"),
-    (console.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
-    (console.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
-    (console.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
-    (console.CHANGES, "there are changes: `lakeferry plan --check`", ""),
-    (console.LATER, "not yet: every window waits for newer data; try again later", ""),
-    (console.STOPPED, "stopped by Ctrl-C", ""),
-    (console.KEPT_BACK, "blocked: a check or the scan for personal data blocked a window", "the same"),
+    (errors.DONE, "done", "done; also where a window waits for data"),
+    (errors.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
+    (errors.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
+    (errors.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
+    (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
+    (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
+    (errors.STOPPED, "stopped by Ctrl-C", ""),
+    (errors.KEPT_BACK, "blocked: a check or the scan for personal data blocked a window", "the same"),
 )
 _INTROS: Final = {
     "resources": """\
@@ -71,6 +70,6 @@ def _part(part: str, title: str) -> str:
 
 def _lines(entry: Entry) -> Iterator[str]:
     yield f"### {entry.code}"
-    ends = f" Exit code {entry.exit_code}." if entry.exit_code != console.FAILED else ""
+    ends = f" Exit code {entry.exit_code}." if entry.exit_code != errors.FAILED else ""
     yield f"**{entry.title}.** {entry.cause}{ends}"
     yield f"→ {entry.remedy}"

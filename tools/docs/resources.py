@@ -23,7 +23,7 @@ Every resource also has the property `kind`."""
 
 
 def text() -> str:
-    return markdown.page(TITLE, _INTRO, *(_kind(name, each.kind) for name, each in RESOURCE_TYPES.items()))
+    return markdown.page(TITLE, _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:
@@ -34,7 +34,7 @@ def _kind(name: str, kind: ResourceHandler) -> str:
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
         markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
         f"Another object is made when these change: {replace}." if replace else "It is never made anew.",
-        f"Outputs: {outputs}. CloudFormation waits {kind.PATIENCE / 60:.0f} minutes at most.",
+        f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
     ]
     return "\n\n".join(parts)
 

@@ -11,7 +11,7 @@ from lambdas.confluent.properties import AclProps
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = AclProps
-PATIENCE: Final = 1800.0
+TIMEOUT_SECONDS: Final = 1800.0
 
 
 def create(context: Ctx, spec: AclProps) -> str:
@@ -42,7 +42,7 @@ def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
     _remove(context, spec, _names(spec))
 
 
-def adopt(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,

@@ -24,7 +24,7 @@ from lambdas.shared.resource import Outputs
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 PROPERTIES: Final = ApiKeyProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 #: Successes in a row, each in a call of its own, before a key counts as known to all of Confluent's servers.
 SUCCESSES: Final = 2
 #: Between the resource's name and rotation's token in a display name.
@@ -75,7 +75,7 @@ def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id))
 
 
-def adopt(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
     """To keep: the key that the secret holds, if it lives. To delete: all that bear our name."""
 
     def look() -> list[str]:

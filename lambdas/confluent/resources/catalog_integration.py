@@ -38,18 +38,18 @@ def _resume(context: Ctx, plane: RestClient, integration_id: str, place: dict[st
 
 
 PROPERTIES: Final = CatalogIntegrationProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
-    body = {"spec": {"display_name": context.name, **_place(spec), "config": _config(spec)}}
+    body = {"spec": {"display_name": context.name, **_cluster_ref(spec), "config": _config(spec)}}
     return require_text(_plane(context, spec).post(ROUTE, body), "id")
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
     """PENDING will do: it may stay so until the first table is written."""
     found = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    require_working(context, _plane(context, spec), found, _place(spec))
+    require_working(context, _plane(context, spec), found, _cluster_ref(spec))
     return {"id": object_id, "name": text(found, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
@@ -67,7 +67,7 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     if database != spec.database:
         changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}
     if changes:
-        _plane(context, spec).patch(ROUTE + path(object_id), {"spec": {**_place(spec), **changes}})
+        _plane(context, spec).patch(ROUTE + path(object_id), {"spec": {**_cluster_ref(spec), **changes}})
 
 
 def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
@@ -75,7 +75,7 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     _plane(context, spec).delete(ROUTE + path(object_id), **_query(spec))
 
 
-def adopt(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = _plane(context, spec).pages(ROUTE, **_query(spec))
         read = lambda one: _read(context, spec, one)  # noqa: E731
@@ -89,7 +89,7 @@ def _config(spec: CatalogIntegrationProps) -> dict[str, str]:
     return {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id, **custom}
 
 
-def _place(spec: CatalogIntegrationProps) -> dict[str, dict[str, str]]:
+def _cluster_ref(spec: CatalogIntegrationProps) -> dict[str, dict[str, str]]:
     return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
 
 

@@ -14,7 +14,7 @@ from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ConnectorProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 #: ACLs reach the connector late; after so many seconds a failure is its own.
 _FAULT_PATIENCE: Final = 900.0
 DATAGEN: Final = "DatagenSource"
@@ -66,7 +66,7 @@ def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
         raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
 
 
-def adopt(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,

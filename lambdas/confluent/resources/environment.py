@@ -10,7 +10,7 @@ from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = EnvironmentProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/org/v2/environments"
 
 
@@ -47,7 +47,7 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     context.vendor.cloud.delete(_route(object_id))
 
 
-def adopt(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
     """There is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
     return known_and_named(known, lambda one: cloud.read(_route(one)), cloud.pages(_ROUTE), context.name, "display_name")

@@ -12,7 +12,7 @@ from lambdas.shared.errors import ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = FlinkComputePoolProps
-PATIENCE: Final = 2400.0
+TIMEOUT_SECONDS: Final = 2400.0
 _ROUTE: Final = "/fcpm/v2/compute-pools"
 
 
@@ -59,7 +59,7 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-def adopt(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: _read(context, spec, one)  # noqa: E731

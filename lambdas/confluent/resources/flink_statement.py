@@ -29,7 +29,7 @@ def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
 
 
 PROPERTIES: Final = FlinkStatementProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 #: Roles and the tables of new topics reach Flink late: seconds after which a failure is the statement's own.
 _FAULT_PATIENCE: Final = 600.0
 _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
@@ -92,7 +92,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         plane.delete(_route(context, spec, object_id))
 
 
-def adopt(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
     """Confluent forgets statements that have ended after 30 days; one that shall go is there until its undo has run."""
 
     def look() -> list[str]:

@@ -14,7 +14,7 @@ from lambdas.shared.resource import Outputs
 
 #: A cluster takes minutes, and Confluent up to half an hour to remove one; CDK waits for an hour at most.
 PROPERTIES: Final = KafkaClusterProps
-PATIENCE: Final = 3300.0
+TIMEOUT_SECONDS: Final = 3300.0
 _ROUTE: Final = "/cmk/v2/clusters"
 
 
@@ -84,7 +84,7 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-def adopt(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: context.vendor.cluster(spec.environment_id, one)  # noqa: E731

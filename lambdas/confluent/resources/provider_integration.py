@@ -16,7 +16,7 @@ from lambdas.shared.errors import InProgress
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ProviderIntegrationProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 _ROUTE: Final = "/pim/v1/integrations"
 
 
@@ -52,7 +52,7 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
-def adopt(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda one: _read(context, spec, one)  # noqa: E731

@@ -11,7 +11,7 @@ from lambdas.confluent.properties import RoleBindingProps
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = RoleBindingProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/role-bindings"
 
 
@@ -33,7 +33,7 @@ def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
     context.vendor.cloud.delete(_route(object_id))
 
 
-def adopt(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
     """Confluent's filters match parts of names too, so what they find is compared once more."""
 
     def look() -> list[str]:

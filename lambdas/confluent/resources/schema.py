@@ -17,7 +17,7 @@ from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
-PATIENCE: Final = 1800.0
+TIMEOUT_SECONDS: Final = 1800.0
 #: A note, set when the subject was looked for before the create: "new", or "restored" where the registry still has versions of a
 #: subject that was deleted before. Those may be somebody else's, so they are never removed for good.
 _OURS: Final = "subject"
@@ -55,7 +55,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
         plane.delete(path("config", spec.subject))
 
 
-def adopt(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     """Raises Refused where the subject exists and the resource didn't create it."""
 
     def look() -> list[str]:

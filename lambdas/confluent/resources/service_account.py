@@ -10,7 +10,7 @@ from lambdas.confluent.properties import ServiceAccountProps
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/service-accounts"
 
 
@@ -42,7 +42,7 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     context.vendor.cloud.delete(_route(object_id))
 
 
-def adopt(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
     cloud = context.vendor.cloud
     listed = cloud.pages(_ROUTE, display_name=context.name)
     return known_and_named(known, lambda one: cloud.read(_route(one)), listed, context.name, "display_name")

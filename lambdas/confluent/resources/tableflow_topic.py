@@ -15,7 +15,7 @@ from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, Reso
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TableflowTopicProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 #: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
 _FAULT_PATIENCE: Final = 900.0
 _RESUME_EVERY: Final = 60.0
@@ -26,7 +26,7 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
     """Tableflow sees a topic, its schema and a new role late: refusals for these pass."""
     body = {
         "display_name": spec.topic,
-        **_place(spec),
+        **_cluster_ref(spec),
         "storage": _storage(spec),
         "table_formats": _formats(spec),
         "config": _config(spec),
@@ -79,7 +79,7 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     if set(get_path(found, "spec", "table_formats") or []) != set(_formats(spec)):
         changes["table_formats"] = _formats(spec)
     if changes:
-        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), **changes}})
+        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_cluster_ref(spec), **changes}})
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
@@ -87,7 +87,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     _plane(context, spec).delete(_ROUTE + path(spec.topic), **_query(spec))
 
 
-def adopt(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
@@ -99,7 +99,7 @@ def _resume(context: Ctx, spec: TableflowTopicProps) -> None:
     last = float(context.notes.get("resumed", "0"))
     if context.clock.time() - last >= _RESUME_EVERY:
         context.notes["resumed"] = str(context.clock.time())
-        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_place(spec), "suspended": False}})
+        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_cluster_ref(spec), "suspended": False}})
 
 
 def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
@@ -117,7 +117,7 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, An
     plane = _plane(context, spec)
     integrations = plane.pages(catalog_integration.ROUTE, **_query(spec))
     for one in integrations:
-        catalog_integration.require_working(context, plane, one, _place(spec))
+        catalog_integration.require_working(context, plane, one, _cluster_ref(spec))
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
@@ -154,7 +154,7 @@ def _config(spec: TableflowTopicProps) -> dict[str, Any]:
     }
 
 
-def _place(spec: TableflowTopicProps) -> dict[str, dict[str, str]]:
+def _cluster_ref(spec: TableflowTopicProps) -> dict[str, dict[str, str]]:
     return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
 
 

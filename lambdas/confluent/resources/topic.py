@@ -14,7 +14,7 @@ from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TopicProps
-PATIENCE: Final = 2400.0
+TIMEOUT_SECONDS: Final = 2400.0
 
 
 def create(context: Ctx, spec: TopicProps) -> str:
@@ -55,7 +55,7 @@ def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
     _plane(context, spec).delete(_route(spec))
 
 
-def adopt(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,

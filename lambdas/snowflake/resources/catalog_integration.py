@@ -17,7 +17,7 @@ from lambdas.snowflake.properties import CatalogIntegrationProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = CatalogIntegrationProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 _CREATE: Final = (
     "CREATE CATALOG INTEGRATION {name} CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE={namespace} "
     "REST_CONFIG=(CATALOG_URI={uri} CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME={account} "
@@ -78,7 +78,7 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     name = sql.object_name(context)
     return lookup.ids(context, _show(name), name)
 

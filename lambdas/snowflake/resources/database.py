@@ -11,7 +11,7 @@ from lambdas.snowflake.properties import DatabaseProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = DatabaseProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _CREATE: Final = "CREATE DATABASE {name} COMMENT={comment}"
 _SHOW: Final = "SHOW DATABASES LIKE {pattern}"
 _DROP: Final = "DROP DATABASE IF EXISTS {name}"
@@ -36,7 +36,7 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
     lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, show(name), name)
 

@@ -18,7 +18,7 @@ from lambdas.snowflake.properties import ExternalVolumeProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = ExternalVolumeProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 _CREATE: Final = (
     "CREATE EXTERNAL VOLUME {name} STORAGE_LOCATIONS=((NAME={location} STORAGE_PROVIDER='S3' STORAGE_BASE_URL={url} "
     "STORAGE_AWS_ROLE_ARN={role} STORAGE_AWS_EXTERNAL_ID={external_id})) ALLOW_WRITES=FALSE COMMENT={comment}"
@@ -66,7 +66,7 @@ def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
     name = sql.object_name(context)
     return lookup.ids(context, _show(name), name)
 

@@ -98,7 +98,7 @@ def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[
 
 
 PROPERTIES: Final = GrantProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _GRANT: Final = "GRANT {what} TO {grantee}"
 _REVOKE: Final = "REVOKE {what} FROM {grantee}"
 
@@ -125,7 +125,7 @@ def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
             context.vendor.run(sql.statement(_REVOKE, what=what, grantee=_grantee(spec)))
 
 
-def adopt(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return [_id(spec)] if _is_there(context, spec) else []
 

@@ -15,7 +15,7 @@ from lambdas.snowflake.properties import IcebergTableProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = IcebergTableProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 #: Tableflow shows a new topic's table in Glue within some ten minutes.
 _SOURCE_PATIENCE: Final = 1800.0
 _ACCESS_PATIENCE: Final = 600.0
@@ -83,7 +83,7 @@ def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
 
 
-def adopt(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return lookup.ids(context, _show(spec), spec.names[-1], sql.dotted(spec.names))
 

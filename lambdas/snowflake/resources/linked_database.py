@@ -15,7 +15,7 @@ from lambdas.snowflake.properties import LinkedDatabaseProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = LinkedDatabaseProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 _FAULT_PATIENCE: Final = 900.0
 #: Tableflow makes the Glue database with its first table.
 _NAMESPACE_PATIENCE: Final = 1800.0
@@ -80,7 +80,7 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 

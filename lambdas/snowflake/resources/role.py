@@ -11,7 +11,7 @@ from lambdas.snowflake.properties import RoleProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = RoleProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _CREATE: Final = "CREATE ROLE {name} COMMENT={comment}"
 _SHOW: Final = "SHOW ROLES LIKE {pattern}"
 _DROP: Final = "DROP ROLE IF EXISTS {name}"
@@ -37,7 +37,7 @@ def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
     lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, show(name), name)
 

@@ -12,7 +12,7 @@ from lambdas.snowflake.properties import SchemaProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = SchemaProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _MANAGED: Final = "MANAGED ACCESS"
 _CREATE: Final = "CREATE SCHEMA {path} WITH MANAGED ACCESS COMMENT={comment}"
 _ALTER: Final = "ALTER SCHEMA {path} ENABLE MANAGED ACCESS"
@@ -40,7 +40,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_path(context, spec)))
 
 
-def adopt(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return lookup.ids(context, _show(context, spec), sql.object_name(context, spec.name), _id(context, spec))
 

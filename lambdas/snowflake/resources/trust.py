@@ -14,7 +14,7 @@ from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import TrustProps
 
 PROPERTIES: Final = TrustProps
-PATIENCE: Final = 3000.0
+TIMEOUT_SECONDS: Final = 3000.0
 
 
 def create(context: Ctx, spec: TrustProps) -> str:
@@ -43,7 +43,7 @@ def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
     """There is nothing to remove."""
 
 
-def adopt(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
     return [] if context.deleting else [_id(spec)]
 
 

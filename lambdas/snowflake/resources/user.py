@@ -20,7 +20,7 @@ from lambdas.snowflake.secret_fields import Connection
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = UserProps
-PATIENCE: Final = 1800.0
+TIMEOUT_SECONDS: Final = 1800.0
 _CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
 _ALTER: Final = "ALTER USER {name} SET {settings}"
 _SHOW: Final = "SHOW USERS LIKE {pattern}"
@@ -84,7 +84,7 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
 
 
-def adopt(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
     name = sql.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 

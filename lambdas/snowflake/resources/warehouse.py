@@ -11,7 +11,7 @@ from lambdas.snowflake.properties import WAREHOUSE_SIZES, WarehouseProps
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = WarehouseProps
-PATIENCE: Final = 1200.0
+TIMEOUT_SECONDS: Final = 1200.0
 _CREATE: Final = (
     "CREATE WAREHOUSE {name} WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE INITIALLY_SUSPENDED=TRUE "
     "COMMENT={comment}"
@@ -43,7 +43,7 @@ def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
     lookup.drop(context, _show(object_id), object_id, drop)
 
 
-def adopt(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
     name = _name(context, spec)
     return lookup.ids(context, _show(name), name)
 

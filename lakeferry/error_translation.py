@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
 from glue_jobs.errors import ExportError
 from lakeferry import errors
-from lakeferry.cli.output import CommandFailed
-from lakeferry.deployment import context as ground
+from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
+from lambdas.shared import errors as lambda_errors
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import redact
 
+#: What boto3 raises where nobody is logged in, or no longer.
+_LOGGED_OUT: Final = (
+    boto.NoCredentialsError,
+    boto.PartialCredentialsError,
+    boto.CredentialRetrievalError,
+    boto.ProfileNotFound,
+    boto.SSOError,
+    boto.TokenRetrievalError,
+    boto.UnauthorizedSSOTokenError,
+)
 TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 
 
@@ -37,7 +50,7 @@ def trace_of(error: Exception) -> str:
 
 def _of_aws(error: BotoCoreError | ClientError) -> CommandFailed:
     try:
-        with ground.aws_told(f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"):
+        with translate_aws_errors(f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"):
             raise error
     except CommandFailed as failure:
         failure.trace = trace_of(error)
@@ -63,3 +76,24 @@ def _where(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
     return f" in {Path(ours[-1].filename).relative_to(ROOT)}, line {ours[-1].lineno}" if ours else ""
+
+
+@contextmanager
+def translate_aws_errors(doing: str) -> Iterator[None]:
+    """Turns what boto3 raises into CommandFailed."""
+    try:
+        yield
+    except _LOGGED_OUT as error:
+        told = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
+        raise CommandFailed("AWS-CREDENTIALS", told) from None
+    except ClientError as error:
+        raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
+    except BotoCoreError as error:
+        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}") from None
+
+
+def _refused(doing: str, code: str) -> CommandFailed:
+    if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
+        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
+    hint = "Check what the role that you are logged in with may do"
+    return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {code}", hint)

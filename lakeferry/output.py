@@ -1,0 +1,210 @@
+"""Output of commands: results go to stdout, as text or with `--json` as one document; progress and errors go to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+#: Called with how far a piece of work is.
+Reporter = Callable[[str], object]
+_GAP = "  "
+#: A last column narrower than this is not wrapped.
+_NARROWEST = 24
+_TOTALS = " · "
+#: A number, perhaps with its unit, stands at the right edge of its column.
+_NUMBER = re.compile(r"-?[\d,]*\.?\d+( \w+)?")
+#: Keys of every document. A command's own keys stand beside the first group, those of what failed are the second.
+DOCUMENT: Final = ("ok", "code", "request_id")
+FAILURE_SIGN: Final = "✗"
+FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
+
+
+class Output:
+    """One command's output. `as_json` prints the document in place of results; `quiet` prints only results and errors."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+        self.request_id = uuid.uuid4().hex[:12]
+        # Rich itself looks at NO_COLOR, and at whether this is a terminal.
+        self.out, self.err = (
+            Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
+            for stderr in (False, True)
+        )
+        self._spins = False
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether moving progress makes sense."""
+        return self.err.is_terminal and not self.quiet
+
+    @property
+    def can_prompt(self) -> bool:
+        """Whether somebody is there to answer."""
+        return not self.as_json and self.err.is_terminal and sys.stdin.isatty()
+
+    def info(self, text: str) -> None:
+        if not self.quiet:
+            self.err.print(text, markup=False)
+
+    def debug(self, text: str) -> None:
+        """Told with --verbose only."""
+        if self.verbose:
+            self.err.print(text, markup=False, style="dim")
+
+    def print(self, text: str, *, alarm: bool = False) -> None:
+        """What the user asked for. The words of an alarm have to say it too: red is not seen everywhere."""
+        if self.as_json:
+            return
+        shown = Text(text, style="bold red" if alarm else "")
+        shown.highlight_words([FAILURE_SIGN], "bold red")
+        # Rich erases a spinner's line only for what its own console prints.
+        (self.err if self._spins and self.out.is_terminal else self.out).print(shown)
+
+    def warn(self, text: str) -> None:
+        """Also when quiet or with --json: what the user should know beside the result."""
+        self.err.print(text, markup=False, style="bold red")
+
+    @property
+    def width(self) -> int | None:
+        """Of the terminal that shows results; None where they go into a file, which is never too narrow."""
+        return self.out.width if self.out.is_terminal else None
+
+    def table(self, columns: list[str], rows: list[list[str]]) -> None:
+        for line in format_table(columns, rows, self.width):
+            self.print(line)
+
+    def ask(self, question: str, default: str = "") -> str:
+        """What somebody types; `default` where that is nothing. Only where `may_ask`."""
+        shown = f" [{default}]" if default else ""
+        self.err.print(f"{question}{shown}: ", markup=False, end="")
+        return sys.stdin.readline().strip() or default
+
+    def document(self, ok: bool, **fields: Any) -> None:
+        if self.as_json:
+            own = {"ok": ok, "code": "DONE", "request_id": self.request_id} | fields
+            sys.stdout.write(json.dumps(own, ensure_ascii=False, default=to_json_value) + "\n")
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Callable[[str], None]]:
+        """A piece of work that takes a while. Yields a function that tells how far it is."""
+        if not self.is_interactive:
+            yield lambda _: None
+            return
+        with self.err.status(title) as status:
+            self._spins = True
+            try:
+                yield lambda detail: status.update(f"{title}  {detail}")
+            finally:
+                self._spins = False
+
+
+def program_name() -> str:
+    """Return how the user calls us from here: by name, or by path where the virtual environment isn't on PATH."""
+    if shutil.which("lakeferry"):
+        return "lakeferry"
+    place = Path(sys.executable).with_name("lakeferry")
+    return min(str(place), os.path.relpath(place), key=len)
+
+
+def format_duration(seconds: float) -> str:
+    """Return 3m12s, or 12s."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Lines with aligned columns. Where they are wider than `width`, the last column is wrapped, or stands below each row."""
+    whole = aligned(columns, rows)
+    if _fits(whole, width):
+        return whole
+    heads = aligned(columns[:-1], [row[:-1] for row in rows])
+    lasts = [columns[-1], *[row[-1] for row in rows]]
+    left = max(map(cell_len, heads)) + len(_GAP)
+    if width is not None and left + _NARROWEST <= width:
+        beside = [line for head, last in zip(heads, lasts, strict=True) for line in _beside(head, left, last, width - left)]
+        if _fits(beside, width):
+            return beside
+    return [line for head, last in zip(heads, lasts, strict=True) for line in (head, f"{_GAP}{last}") if line.strip()]
+
+
+def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> list[str]:
+    """The answer to a query: aligned columns, or, where they are too wide, a line for each value."""
+    texts = [[text(value) for value in row] for row in rows]
+    whole = aligned(columns, texts)
+    return whole if _fits(whole, width) else list(_records(columns, texts))
+
+
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
+    right = [bool(rows) and all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
+    right = right or [False] * len(columns)
+    return [
+        _GAP.join(_padded(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)).rstrip()
+        for row in (columns, *rows)
+    ]
+
+
+def text(value: Any) -> str:
+    """A value as people read it. What a terminal would act on is written as an escape sequence instead."""
+    if value is None:
+        return "NULL"
+    nested = isinstance(value, dict | list)
+    shown = json.dumps(value, ensure_ascii=False, default=to_json_value) if nested else str(to_json_value(value))
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in shown)
+
+
+def to_json_value(value: Any) -> Any:
+    """What JSON doesn't know, as text."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return f"0x{value.hex()}"
+    return str(value)
+
+
+def _beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
+    """`head`, and `last` in as many lines as it takes, from column `left` on."""
+    *before, end = last.split(_TOTALS)
+    lines: list[str] = []
+    for part in (*(f"{part} ·" for part in before), end):
+        if lines and cell_len(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines += textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False)
+    for number, line in enumerate(lines or [""]):
+        yield f"{_padded(head if number == 0 else '', left, False)}{line}".rstrip()
+
+
+def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    longest = max(map(cell_len, columns))
+    for number, row in enumerate(rows, start=1):
+        yield f"-- row {number}"
+        yield from (f"{_padded(name, longest, False)}{_GAP}{cell}" for name, cell in zip(columns, row, strict=True))
+
+
+def _fits(lines: list[str], width: int | None) -> bool:
+    return width is None or all(cell_len(line) <= width for line in lines)
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if right else cell + blanks
