@@ -146,7 +146,7 @@ def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name
         assert [check.name for check in failed if check.is_root] == [name]
         (follower,) = [check for check in failed if not check.is_root]
         assert (follower.name, follower.follows) == ("Tableflow of stock_trades", name)
-        assert f"“{name}” first" in follower.fix
+        assert f"Caused by “{name}”: fix that first" in follower.fix
     stands.resume()
     assert troubles_of(stands) == []
 
