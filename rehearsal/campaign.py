@@ -13,9 +13,10 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
+from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory import Item, Verdict, destroy, stacks
+from lakeferry.inventory import Item, Verdict, destroy
 from lakeferry.output import Reporter
 from rehearsal import faults
 from rehearsal.check import NotProven, require
@@ -100,7 +101,7 @@ class Life:
 
 def shape(items: list[Item]) -> Shape:
     """Of what belongs and what is left over, how many there are of each kind. What is kept by decision may grow."""
-    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.KEPT)
+    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 
 def baseline(stage: Stage, report: Reporter) -> Before:
@@ -120,7 +121,7 @@ def baseline(stage: Stage, report: Reporter) -> Before:
 
 
 def _stuck(stage: Stage) -> bool:
-    standing = (stacks.one(stage.ctx, name, resources=False) for name in stage.ctx.stacks)
+    standing = (stacks.describe(stage.ctx, name) for name in stage.ctx.stacks)
     return any(stack and stack.status in _STUCK for stack in standing)
 
 

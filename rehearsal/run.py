@@ -14,10 +14,10 @@ from typing import Any, Final
 import attrs
 
 from deployments.check import Plan
+from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory import stacks
 from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
 from lakeferry.output import Output, Reporter, program_name
@@ -201,7 +201,11 @@ def _prepared(on: Stage, tell: Reporter) -> list[Proof]:
 
 def _deployed(on: Stage, tell: Reporter) -> list[Proof]:
     on.cdk.deploy(tell)
-    made = {stack.name: len(stack.resources) for name in on.ctx.stacks if (stack := stacks.one(on.ctx, name))}
+    made = {
+        stack.name: len(stack.resources)
+        for name in on.ctx.stacks
+        if (stack := stacks.describe(on.ctx, name, with_resources=True))
+    }
     seen = f"{len(made)} stacks, {sum(made.values())} resources, IAM enforced"
     return [Proof("the real command line deploys the unmodified templates", seen, made)]
 

@@ -91,14 +91,14 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
 
 def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     """List everything by name, stack and kind: what isn't listed isn't removed."""
-    from lakeferry.inventory import ORPHAN, stacks
+    from lakeferry.inventory import ORPHAN, STACK
 
     where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
     goes = f"To delete, in this order, {len(planned.goes)} of {where}:"
     output.print(goes if planned.goes else f"Nothing to delete of {where}")
     for number, (owner, items) in enumerate(groupby(planned.goes, key=lambda item: item.whose), start=1):
         output.print(f"{number}. {'in no stack' if owner == ORPHAN else f'stack {owner}'}")
-        for line in _counted(item for item in items if item.kind != stacks.KIND):
+        for line in _counted(item for item in items if item.kind != STACK):
             output.print(f"     {line}")
     if planned.stays:
         output.print("To stay:")
@@ -131,13 +131,13 @@ def _stopped(ctx: DeploymentContext) -> CommandFailed:
     """Describe what goes on: CloudFormation continues a deletion that it was asked for."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from lakeferry.inventory import stacks
+    from lakeferry.deployment.stacks import describe, names
 
     try:
-        under_way = [name for name in stacks.names(ctx) if (one := stacks.one(ctx, name, resources=False)) and one.is_under_way]
-        told = f"CloudFormation goes on deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
+        under_way = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
+        going_on = f"CloudFormation goes on deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
     except (ClientError, BotoCoreError):
-        under_way, told = [], "whether CloudFormation goes on deleting is not known: AWS did not answer"
+        under_way, going_on = [], "whether CloudFormation goes on deleting is not known: AWS did not answer"
     hint = f"`lakeferry inventory --stage {ctx.stage}` lists what is there; `lakeferry destroy --stage {ctx.stage}` continues"
-    message = f"stopped watching; {told}. What was deleted so far is gone"
+    message = f"stopped watching; {going_on}. What was deleted so far is gone"
     return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})

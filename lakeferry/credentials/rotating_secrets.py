@@ -13,7 +13,7 @@ import attrs
 from lakeferry import errors
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed, Function
+from lakeferry.deployment.stacks import Function, Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas import contract
@@ -62,7 +62,7 @@ def of(ctx: DeploymentContext, chosen: str | None = None) -> list[Rotating]:
     """All that stand, or those that `chosen` means: a vendor, a secret's name, or its end. Raises CommandFailed."""
     standing = deployed.read(ctx)
     stacks = {name: standing.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
-    found = [each for name, stack in stacks.items() if stack and stack.stands for each in _of_stack(ctx, name, stack)]
+    found = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
     if chosen is None:
         return found
     mine = [each for each in found if chosen in (each.vendor, each.name, each.arn) or each.name.endswith(f"/{chosen}")]
@@ -133,8 +133,8 @@ def refused(secret: Rotating, message: str) -> CommandFailed:
     return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 
-def _of_stack(ctx: DeploymentContext, vendor: str, stack: Deployed) -> Iterator[Rotating]:
-    ids = deployed.physical(ctx, stack)
+def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rotating]:
+    ids = deployed.physical_ids(ctx, stack)
     for function in deployed.functions(ctx, stack, contract.ROTATE):
         for logical_id in stack.logical_ids(_SCHEDULE):
             secret = stack.template["Resources"][logical_id]["Properties"]["SecretId"]["Ref"]

@@ -38,7 +38,7 @@ def require(ctx: DeploymentContext) -> None:
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
         details = [attrs.asdict(one) for one in missing]
         raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
-    if busy := [stack for stack in stacks.read(ctx).values() if stack.is_busy]:
+    if busy := [stack for stack in stacks.read(ctx).values() if stack.is_in_progress]:
         told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", told)
 

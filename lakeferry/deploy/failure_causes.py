@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 
 from lakeferry import errors
-from lakeferry.deploy.events import Event
+from lakeferry.deployment.stacks import Event
+from lakeferry.plan.resources import of_event
 from lambdas.shared.redaction import redact
 
 #: Reasons of resources that only failed because another one had.
@@ -82,7 +83,7 @@ def state(stack: str, status: str) -> str:
 
 
 def _of_event(event: Event) -> Cause:
-    reason, where = _clean(event.reason), f"{event.resource.what} {event.logical_id} in {event.stack}"
+    reason, where = _clean(event.reason), f"{of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)

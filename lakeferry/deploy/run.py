@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deploy import checks, events, failure_causes, summary
+from lakeferry.deploy import checks, failure_causes, summary
 from lakeferry.deploy.progress import Progress
 from lakeferry.deployment import cdk as cdk_line
 from lakeferry.deployment import stacks
@@ -18,6 +19,7 @@ from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
+from lakeferry.health.drift import Drift
 from lakeferry.inventory import Verdict
 from lakeferry.local import target
 from lakeferry.output import Output, format_duration
@@ -73,14 +75,20 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
 def _to_repair(output: Output, ctx: DeploymentContext) -> str:
     """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
     found = drift.missing(ctx)
-    if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
+    if unasked := [one for one in found if one.how == Verdict.UNKNOWN]:
         told = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}")
     for one in found:
         output.info(f"missing: {one.world} {one.what} {one.name}")
     if not found:
         output.info("No object is missing at Confluent or Snowflake")
-    return build.repair_of(ctx, found)
+    return repair_of(ctx, found)
+
+
+def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
+    """As the app takes it: a value that no deployment before had, and the resources whose object is missing."""
+    names = ",".join(f"{one.stack}/{one.name}" for one in missing)
+    return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
 
 def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: bool) -> None:
@@ -106,7 +114,7 @@ def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: 
 def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     phases = {phase.stack: phase for phase in plan.phases}
     with translate_aws_errors("asking for the stacks"):
-        watch = events.Watch(ctx.client("cloudformation"), ctx.stacks)
+        watch = stacks.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     with output.step(f"Deploying {ctx.deployment.prefix}") as report:
         progress = Progress(ctx.stacks, phases, output.info, report, ctx.clock.time)
         try:
@@ -120,7 +128,7 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
         _look(watch, progress)
 
 
-def _look(watch: events.Watch, progress: Progress) -> None:
+def _look(watch: stacks.EventWatch, progress: Progress) -> None:
     """What can't be seen now is seen the next time: it is CDK that deploys."""
     try:
         progress.feed(watch.new())

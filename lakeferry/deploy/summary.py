@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output, program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import a_day
@@ -31,7 +31,7 @@ class Thing:
     value: str
 
 
-def things(standing: Iterable[Deployed]) -> list[Thing]:
+def things(standing: Iterable[Stack]) -> list[Thing]:
     found = {thing.name: thing for stack in standing for thing in _of_stack(stack)}
     files = [name for name in found if name.endswith(_FILES)]
     return [found[name] for name in (*_SHOWN, *files) if name in found]
@@ -59,7 +59,7 @@ def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
     yield "destroy --plan"
 
 
-def _of_stack(stack: Deployed) -> Iterator[Thing]:
+def _of_stack(stack: Stack) -> Iterator[Thing]:
     told: dict[str, Any] = dict(stack.template.get("Outputs", {}))
     for name, value in stack.outputs.items():
         yield Thing(stack.name, name, str(told.get(name, {}).get("Description") or name), value)

@@ -90,7 +90,7 @@ def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Li
 def _of_functions(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
     there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
-    stacks = [deployed.part(ctx, part) for part in there]
+    stacks = [deployed.require_part(ctx, part) for part in there]
     groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(ctx, stack, handler)]
     lines = _in_order(line for group in groups for line in _newest(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
@@ -98,7 +98,7 @@ def _of_functions(ctx: DeploymentContext, name: str) -> Run:
 
 def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
     job, prefix = f"{ctx.deployment.prefix}-{name}", f"/aws-glue/{ctx.deployment.prefix}"
-    deployed.part(ctx, "exports")
+    deployed.require_part(ctx, "exports")
     most = max(last, _RUNS)
     pages = ctx.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
     runs = [run for page in pages for run in page["JobRuns"]]

@@ -1,44 +1,62 @@
-"""What is deployed: each stack's template, outputs and status, and the functions in it by what they are for."""
+"""What CloudFormation knows of a deployment: its stacks with their templates, outputs, resources and events."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
+from botocore.exceptions import ClientError
 
-from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory import stacks
 
+#: CDK's own stack in each account and region.
+TOOLKIT: Final = "CDKToolkit"
+DELETED: Final = "DELETE_COMPLETE"
+#: An update can't begin from one of these, and nobody wants what is still in such a stack.
+_INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
+#: How many deleted stacks of a name are read. CloudFormation remembers them for 90 days.
+_MOST_DELETED: Final = 3
 _FUNCTION: Final = "AWS::Lambda::Function"
+_STACK: Final = "AWS::CloudFormation::Stack"
 
 
 @attrs.frozen
-class Deployed:
-    """One stack as it stands. `template` is empty where nothing of it does."""
+class StackResource:
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+
+
+@attrs.frozen
+class Stack:
+    """`resources` and `template` are empty unless they were asked for; an inactive stack has no template."""
 
     name: str
     id: str
     status: str
     is_protected: bool = False
+    resources: tuple[StackResource, ...] = ()
     template: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     outputs: Mapping[str, str] = attrs.field(factory=dict)
     tags: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
-    def is_busy(self) -> bool:
-        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
+    def is_active(self) -> bool:
+        """Whether an update can begin from it."""
+        return self.status not in _INACTIVE
 
     @property
-    def stands(self) -> bool:
-        """Whether an update can begin from it. One whose first deployment failed is begun anew."""
-        return stacks.Stack(self.name, self.id, self.status).stands
+    def is_in_progress(self) -> bool:
+        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
-        """Of the resources with these properties."""
+        """Return the ids of the template's resources of a type with these properties."""
         for logical_id, body in self.template.get("Resources", {}).items():
             own = body.get("Properties", {})
             if body.get("Type") == type and all(own.get(name) == value for name, value in properties.items()):
@@ -47,74 +65,176 @@ class Deployed:
 
 @attrs.frozen
 class Function:
-    """By the names that AWS knows it and its log by."""
-
     name: str
     log_group: str
 
 
-def read(ctx: DeploymentContext) -> dict[str, Deployed]:
-    """By name, those of the deployment that are there, in the order of deploying. Raises CommandFailed."""
+@attrs.frozen
+class Event:
+    """`at` is in seconds since 1970."""
+
+    id: str
+    stack: str
+    stack_id: str
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+    reason: str
+    at: float
+
+    @property
+    def is_of_stack(self) -> bool:
+        return self.type == _STACK and self.physical_id == self.stack_id
+
+    @property
+    def has_begun(self) -> bool:
+        return self.status.endswith("_IN_PROGRESS")
+
+    @property
+    def has_failed(self) -> bool:
+        return self.status.endswith("_FAILED")
+
+
+def names(ctx: DeploymentContext) -> list[str]:
+    """Return the names of all parts that a deployment can have, in the order of deploying, whether or not its file wants them."""
+    return [f"{ctx.deployment.prefix}-{part}" for part in PARTS]
+
+
+def read(ctx: DeploymentContext) -> dict[str, Stack]:
+    """Return the deployed stacks with their templates, by name, in the order of deploying. Raises CommandFailed."""
     with translate_aws_errors("asking for the stacks"):
-        found = [one(ctx, name) for name in stacks.names(ctx)]
-    return {stack.name: stack for stack in found if stack}
+        return {name: stack for name in names(ctx) if (stack := describe(ctx, name, with_template=True))}
 
 
-def one(ctx: DeploymentContext, name: str) -> Deployed | None:
-    """Raises ClientError, BotoCoreError."""
-    standing = stacks.one(ctx, name, resources=False)
-    if standing is None:
-        return None
+def describe(
+    ctx: DeploymentContext, name_or_id: str, *, with_resources: bool = False, with_template: bool = False
+) -> Stack | None:
+    """Return None where there is no such stack, or it is deleted. Raises ClientError, BotoCoreError."""
     client = ctx.client("cloudformation")
-    told = client.describe_stacks(StackName=standing.id)["Stacks"][0]
-    return Deployed(
-        name=name,
-        id=standing.id,
-        status=standing.status,
-        is_protected=standing.is_protected,
-        template=template(ctx, standing.id) if standing.stands else {},
-        outputs={each["OutputKey"]: each["OutputValue"] for each in told.get("Outputs") or []},
-        tags={each["Key"]: each["Value"] for each in told.get("Tags") or []},
+    try:
+        described = client.describe_stacks(StackName=name_or_id)["Stacks"][0]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError" and "does not exist" in error.response["Error"]["Message"]:
+            return None
+        raise
+    if described["StackStatus"] == DELETED:
+        return None
+    stack = Stack(
+        name=described["StackName"],
+        id=described["StackId"],
+        status=described["StackStatus"],
+        is_protected=bool(described.get("EnableTerminationProtection")),
+        outputs={each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs") or []},
+        tags={each["Key"]: each["Value"] for each in described.get("Tags") or []},
     )
+    if with_resources:
+        stack = attrs.evolve(stack, resources=tuple(_resources(client, stack.id)))
+    if with_template and stack.is_active:
+        stack = attrs.evolve(stack, template=read_template(ctx, stack.id))
+    return stack
 
 
-def template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
-    """As it was deployed last. Raises ClientError, BotoCoreError."""
+def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
+    """Return the latest deleted stacks of each name, with their resources. They can be asked for by their ids only."""
+    client = ctx.client("cloudformation")
+    pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
+    deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]
+    for name in names:
+        mine = sorted((each for each in deleted if each["StackName"] == name), key=lambda each: str(each.get("DeletionTime", "")))
+        for each in mine[-_MOST_DELETED:]:
+            yield Stack(name, each["StackId"], DELETED, resources=tuple(_resources(client, each["StackId"])))
+
+
+def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
+    """Return the template of the last deployment. Raises ClientError, BotoCoreError."""
     body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
-    found: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
-    return found
+    template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
+    return template
 
 
-def part(ctx: DeploymentContext, name: str) -> Deployed:
-    """The stack of a part: data, confluent, … Raises CommandFailed where it isn't deployed."""
+def require_part(ctx: DeploymentContext, part: str) -> Stack:
+    """Return the active stack of a part: data, confluent, … Raises CommandFailed where it isn't deployed."""
+    name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors("asking for the stacks"):
-        found = one(ctx, f"{ctx.deployment.prefix}-{name}")
-    if found is None or not found.stands:
-        raise _absent(ctx, name)
-    return found
+        stack = describe(ctx, name, with_template=True)
+    if stack is None or not stack.is_active:
+        message = f"stack {name} is not deployed in account {ctx.account}, {ctx.region}"
+        raise CommandFailed("NOT-DEPLOYED", message, f"`lakeferry deploy --stage {ctx.stage}` deploys it")
+    return stack
 
 
-def physical(ctx: DeploymentContext, stack: Deployed) -> dict[str, str]:
-    """Physical ids by logical id. Raises CommandFailed."""
+def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
+    """Return physical ids by logical id. Raises CommandFailed."""
     with translate_aws_errors(f"asking what is in stack {stack.name}"):
-        pages = ctx.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack.id)
-        listed = [each for page in pages for each in page["StackResourceSummaries"]]
-    return {each["LogicalResourceId"]: each.get("PhysicalResourceId") or "" for each in listed}
+        return {each.logical_id: each.physical_id for each in _resources(ctx.client("cloudformation"), stack.id)}
 
 
-def functions(ctx: DeploymentContext, stack: Deployed, handler: str) -> list[Function]:
-    """Those of the stack that run this handler of lambdas. Raises CommandFailed."""
+def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
+    """Return the stack's functions that run this handler of lambdas. Raises CommandFailed."""
     wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
-    ids = physical(ctx, stack) if wanted else {}
+    ids = physical_ids(ctx, stack) if wanted else {}
     return [_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
 
 
-def _function(stack: Deployed, ids: Mapping[str, str], logical_id: str) -> Function:
+def newest_events(client: Any, stack: str) -> Iterator[Event]:
+    """Return a stack's events, the newest first, and none of a stack that isn't there. Raises ClientError, BotoCoreError."""
+    try:
+        for page in client.get_paginator("describe_stack_events").paginate(StackName=stack):
+            yield from map(parse_event, page["StackEvents"])
+    except ClientError as error:
+        if "does not exist" not in str(error):
+            raise
+
+
+@attrs.define
+class EventWatch:
+    """Reads new events of stacks, from the moment on at which it is made."""
+
+    client: Any
+    stacks: list[str]
+    _last: dict[str, str] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for stack in self.stacks:
+            for event in itertools.islice(newest_events(self.client, stack), 1):
+                self._last[stack] = event.id
+
+    def new(self) -> list[Event]:
+        """Return them, the oldest first. Raises ClientError, BotoCoreError."""
+        new = [event for stack in self.stacks for event in self._of(stack)]
+        return sorted(new, key=lambda event: event.at)
+
+    def _of(self, stack: str) -> list[Event]:
+        known = self._last.get(stack)
+        events = list(itertools.takewhile(lambda event: event.id != known, newest_events(self.client, stack)))
+        if events:
+            self._last[stack] = events[0].id
+        return events[::-1]
+
+
+def parse_event(event: Mapping[str, Any]) -> Event:
+    return Event(
+        id=event["EventId"],
+        stack=event["StackName"],
+        stack_id=event["StackId"],
+        logical_id=event["LogicalResourceId"],
+        physical_id=event.get("PhysicalResourceId") or "",
+        type=event["ResourceType"],
+        status=event["ResourceStatus"],
+        reason=event.get("ResourceStatusReason") or "",
+        at=event["Timestamp"].timestamp(),
+    )
+
+
+def _resources(client: Any, stack_id: str) -> Iterator[StackResource]:
+    for page in client.get_paginator("list_stack_resources").paginate(StackName=stack_id):
+        for each in page["StackResourceSummaries"]:
+            physical = each.get("PhysicalResourceId") or ""
+            yield StackResource(each["LogicalResourceId"], physical, each["ResourceType"], each["ResourceStatus"])
+
+
+def _function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:
     group = stack.template["Resources"][logical_id]["Properties"].get("LoggingConfig", {}).get("LogGroup")
-    named = ids.get(group.get("Ref", ""), "") if isinstance(group, Mapping) else str(group or "")
-    return Function(ids[logical_id], named or f"/aws/lambda/{ids[logical_id]}")
-
-
-def _absent(ctx: DeploymentContext, name: str) -> CommandFailed:
-    told = f"stack {ctx.deployment.prefix}-{name} is not deployed in account {ctx.account}, {ctx.region}"
-    return CommandFailed("NOT-DEPLOYED", told, f"`lakeferry deploy --stage {ctx.stage}` deploys it")
+    name = ids.get(group.get("Ref", ""), "") if isinstance(group, Mapping) else str(group or "")
+    return Function(ids[logical_id], name or f"/aws/lambda/{ids[logical_id]}")

@@ -9,11 +9,11 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import inventory
-from lakeferry.deployment import stacks as deployed
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
-from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict, stacks
-from lakeferry.inventory.stacks import Stack
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.plan.resources import of_template
 from lambdas import contract
 from lambdas.confluent.client import objects, path, text
@@ -65,7 +65,8 @@ def detect(ctx: DeploymentContext) -> list[Drift]:
 
 def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
     with translate_aws_errors("asking for the stacks"):
-        return [stack for name in stacks.names(ctx) if (stack := stacks.one(ctx, name)) and stack.stands]
+        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+        return [stack for stack in described if stack and stack.is_active]
 
 
 def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
@@ -77,7 +78,7 @@ def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
             how = str(drift["StackResourceDriftStatus"])
             yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], how, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
-        yield Drift(AWS, "stack", stack.name, Verdict.NOT_ASKED, f"CloudFormation can't detect drift: {_short(error)}")
+        yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}")
 
 
 def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
@@ -103,9 +104,9 @@ def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
 
 def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
     items = inventory.take(ctx)
-    unknown = [item for item in items if item.verdict is Verdict.NOT_ASKED]
+    unknown = [item for item in items if item.verdict is Verdict.UNKNOWN]
     for item in unknown:
-        yield Drift(item.world, item.kind, "", Verdict.NOT_ASKED, item.why)
+        yield Drift(item.world, item.kind, "", Verdict.UNKNOWN, item.why)
     unreachable = {item.world for item in unknown if not item.kind}
     for stack in active:
         for identity in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
@@ -120,7 +121,7 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
 def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
     """Topics, their Tableflow tables and the catalog integration. The user chose their names, so the template says which."""
     with translate_aws_errors(f"reading the template of {stack.name}"):
-        active = deployed.one(ctx, stack.name)
+        active = stacks.describe(ctx, stack.name, with_template=True)
     resources = list(of_template(stack.name, active.template)) if active else []
     if active is None or not any(one.kind == "topic" for one in resources):
         return
@@ -130,7 +131,7 @@ def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unk
     try:
         topics = _topics(ctx, active.outputs.get("EnvironmentId", ""), active.outputs.get("KafkaClusterId", ""))
     except LakeferryError as error:
-        yield Drift(CONFLUENT, "topic", "", Verdict.NOT_ASKED, f"can't be asked: {error.what}")
+        yield Drift(CONFLUENT, "topic", "", Verdict.UNKNOWN, f"can't be asked: {error.what}")
         unknown = {*unknown, "topic"}
     tables = {item.name for item in items if item.kind == "tableflow_topic"}
     has_catalog = any(item.kind == "catalog_integration" for item in items)

@@ -80,7 +80,7 @@ class Readers:
 
 def open_readers(ctx: DeploymentContext) -> Readers:
     """Raises CommandFailed where the monitoring function isn't deployed."""
-    stack = stacks.part(ctx, "operations")
+    stack = stacks.require_part(ctx, "operations")
     for function in stacks.functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
             answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)

@@ -8,7 +8,7 @@ import attrs
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lambdas import contract
 from lambdas.custom_resources import request
@@ -20,7 +20,7 @@ class StackOutputs:
     """One stack. `ids` are physical ids by logical id."""
 
     ctx: DeploymentContext
-    stack: Deployed
+    stack: Stack
     ids: Mapping[str, str]
 
     def __getitem__(self, output: str) -> str:
@@ -57,12 +57,12 @@ def read(ctx: DeploymentContext, part: str) -> StackOutputs | str:
     """Return the outputs of a part's stack, or why there are none. Raises CommandFailed."""
     name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors(f"asking for stack {name}"):
-        stack = stacks.one(ctx, name)
+        stack = stacks.describe(ctx, name, with_template=True)
     if stack is None:
         return f"there is no stack {name}"
-    if not stack.stands:
+    if not stack.is_active:
         return f"stack {name} is {stack.status}"
-    return StackOutputs(ctx, stack, stacks.physical(ctx, stack))
+    return StackOutputs(ctx, stack, stacks.physical_ids(ctx, stack))
 
 
 def role_name(ctx: DeploymentContext, vendor: str) -> str:

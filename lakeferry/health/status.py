@@ -14,7 +14,7 @@ from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment import context, stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
@@ -49,7 +49,7 @@ class Problem:
 class Status:
     """`drift` is None where nobody asked for it."""
 
-    stacks: list[Deployed]
+    stacks: list[Stack]
     tables: list[TableStatus]
     secrets: list[Age]
     exports: list[ExportStatus]
@@ -129,7 +129,7 @@ def _runs_without_glue(table: TableStatus) -> bool:
 
 def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
     for stack in status.stacks:
-        if not stack.stands or stack.status.endswith("_FAILED"):
+        if not stack.is_active or stack.status.endswith("_FAILED"):
             yield Problem(State.WRONG, f"stack {stack.name} is {stack.status}")
     yield from table_problems(status.tables)
     yield from _export_problems(status.exports)
@@ -138,7 +138,7 @@ def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
         if age.trouble:
             yield Problem(State.UNKNOWN, f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
-        state = State.UNKNOWN if one.how == Verdict.NOT_ASKED else State.WRONG
+        state = State.UNKNOWN if one.how == Verdict.UNKNOWN else State.WRONG
         yield Problem(state, f"{one.world} {one.what} {one.name}: {one.how} {one.detail}".strip())
 
 
@@ -179,7 +179,7 @@ def _few(problems: Iterable[Problem]) -> str:
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
 
-def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Deployed]) -> None:
+def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
     """First, because all else may be missing where a deployment has failed."""
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     states = ", ".join(f"{stack.name} {stack.status}" for stack in deployed)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
-from lakeferry.inventory import stacks
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("storage")
@@ -29,7 +29,7 @@ _CREATE_AGAIN: Final = (
 def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
     """Buckets that the file names are free before the first deployment, and the deployment's own after it."""
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
-    data = stacks.one(ctx, f"{ctx.deployment.prefix}-data")
+    data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
     return [runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own)) for name, bucket in chosen.items()]
 

@@ -66,7 +66,7 @@ class Tableflow:
 
     @functools.cached_property
     def query(self) -> dict[str, str]:
-        outputs = stacks.part(self.ctx, "confluent").outputs if self.outputs is None else self.outputs
+        outputs = stacks.require_part(self.ctx, "confluent").outputs if self.outputs is None else self.outputs
         return {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
 
 

@@ -39,7 +39,7 @@ class Recognition:
     """How resources of the deployment that no stack has are recognised, by patterns of their names.
 
     `generated` names can only come from CloudFormation. `truncated` ones do, too, but may belong to another deployment: tags or
-    a former stack decide. `custom` names anybody could have given: the `description` or tags decide, with `needs_tags` tags alone.
+    a former stack decide. `custom` names anybody could have given: the `description` or tags decide, with `needs_tags` only tags.
     """
 
     generated: str = ""
@@ -79,7 +79,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def aws_kinds(deployment: Deployment) -> list[AwsKind]:
-    """Return all kinds; a test holds them against the templates. A type that isn't listed here goes with what it is attached to."""
+    """Return all kinds; a test compares them with the templates. A type that isn't listed goes with what it is attached to."""
     d, prefix, regional = deployment.deployment, re.escape(deployment.prefix), re.escape(deployment.regional_prefix)
     stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
     # As CloudFormation generates names: stack, logical id, a dozen characters. Another stack's name never looks so.
@@ -203,7 +203,7 @@ def _rows(ctx: DeploymentContext, service: str, operation: str, key: str, **quer
 
 
 def _tags(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
-    """Return what reads a resource's tags when it is called: none for a resource that is gone meanwhile. It raises ClientError."""
+    """Return a function that reads a resource's tags, none for one that is gone meanwhile. It raises ClientError."""
 
     def read() -> Tags:
         try:

@@ -18,7 +18,9 @@ from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment, in an environment that isn't its own: it stays"
+_REGISTERED: Final = (
+    "Datagen or Flink registers it for a topic of this deployment in an environment of somebody else: it stays"
+)
 _BY_HAND: Final = "created by hand inside a managed resource: it is deleted with that"
 
 
@@ -149,7 +151,9 @@ class _Look:
         organization = crn.organization(crn.CrnScope(self.vendor.organization_id))
         for document in self.vendor.role_bindings(account):
             scope = text(document, "crn_pattern").removeprefix(organization) or "/organization"
-            yield ownership.item(CONFLUENT, "role_binding", f"{text(document, 'role_name')} on {scope}", text(document, "id"), (account,))
+            yield ownership.item(
+                CONFLUENT, "role_binding", f"{text(document, 'role_name')} on {scope}", text(document, "id"), (account,)
+            )
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
         """None for what somebody else has in an environment of his own."""

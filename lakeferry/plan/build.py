@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.health.drift import Drift
 from lakeferry.output import Reporter
 from lakeferry.plan import cost, durations, permissions, references, templates
 from lakeferry.plan.difference import Comparison
@@ -35,19 +34,13 @@ def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repa
         raise CommandFailed("SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
 
 
-def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
-    """As the app takes it: a value that no deployment before had, and the resources whose object is missing."""
-    names = ",".join(f"{one.stack}/{one.name}" for one in missing)
-    return f"{ctx.clock.time():.0f}:{names}" if names else ""
-
-
 def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     """Of templates that are synthesised. Raises CommandFailed."""
     report("what is deployed")
     standing = stacks.read(ctx)
     wanted = templates.read(cdk.folder, ctx.stacks)
     report("what differs")
-    begun = {name: stack for name, stack in standing.items() if stack.stands}
+    begun = {name: stack for name, stack in standing.items() if stack.is_active}
     changes = Comparison(ctx.region, wanted, begun).changes()
     with translate_aws_errors("asking how long the last deployment took"):
         phases = [durations.phase(stack.name, changes, _last(ctx, standing.get(stack.name))) for stack in wanted]
@@ -65,11 +58,11 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     )
 
 
-def _last(ctx: DeploymentContext, standing: Deployed | None) -> float | None:
+def _last(ctx: DeploymentContext, standing: Stack | None) -> float | None:
     return durations.last(ctx.client("cloudformation"), standing.id) if standing else None
 
 
-def _settings(wanted: Wanted, standing: Deployed) -> Iterator[Setting]:
+def _settings(wanted: Wanted, standing: Stack) -> Iterator[Setting]:
     """What of the stack itself differs."""
     yield from _mapped(wanted.name, "tag", standing.tags, wanted.tags)
     before, after = (_outputs(template) for template in (standing.template, wanted.template))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import references, rules
 from lakeferry.plan.references import Exports, Place
 from lakeferry.plan.resources import Resource, of_template
@@ -91,7 +91,7 @@ class Comparison:
 
     region: str
     wanted: Sequence[Wanted]
-    deployed: Mapping[str, Deployed]
+    deployed: Mapping[str, Stack]
 
     def changes(self) -> list[Change]:
         """Of every stack that is wanted, in the order of deploying. What a stack has that nobody wants stays as it is."""

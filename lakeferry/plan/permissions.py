@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import references
 from lakeferry.plan.references import Exports
 from lakeferry.plan.resources import Resource, of_template
@@ -42,13 +42,13 @@ class PermissionChange:
     broadens: bool
 
 
-def compare(wanted: Sequence[Wanted], deployed: Mapping[str, Deployed]) -> list[PermissionChange]:
+def compare(wanted: Sequence[Wanted], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
     """Of all stacks that are wanted, whole: nothing is cut or left out."""
     given = references.exports({stack.name: stack.template for stack in wanted})
     return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
 
 
-def _of_stack(stack: Wanted, standing: Deployed | None, given: Exports) -> Iterator[PermissionChange]:
+def _of_stack(stack: Wanted, standing: Stack | None, given: Exports) -> Iterator[PermissionChange]:
     before = {one.logical_id: one for one in of_template(stack.name, standing.template)} if standing else {}
     after = {one.logical_id: one for one in of_template(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):

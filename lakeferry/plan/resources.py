@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.deployment.stacks import Event
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.plan.references import Place
 from lambdas import contract
 from lambdas.custom_resources import registry
 
-__all__ = ["AWS", "CONFLUENT", "SNOWFLAKE", "Resource", "of_template"]
+__all__ = ["AWS", "CONFLUENT", "SNOWFLAKE", "Resource", "of_event", "of_template"]
 
 _KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
 _WORLDS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
@@ -73,6 +74,11 @@ class Resource:
     @property
     def stays_when_replaced(self) -> bool:
         return self.body.get("UpdateReplacePolicy") == _RETAIN
+
+
+def of_event(event: Event) -> Resource:
+    """Return the resource that an event is about."""
+    return Resource(event.stack, event.logical_id, {"Type": event.type})
 
 
 def of_template(stack: str, template: Mapping[str, Any]) -> Iterator[Resource]:

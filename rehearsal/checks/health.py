@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lakeferry.deployment import stacks
 from lakeferry.health import doctor, runner
 from lakeferry.health.model import Check, Result
-from lakeferry.inventory import stacks
 from lambdas import contract
 from rehearsal.check import Proof, require
 from rehearsal.harness import Stage, until
@@ -64,7 +64,7 @@ def _named(checks: list[Check]) -> str:
 
 def watched(stage: Stage) -> list[Proof]:
     """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
-    stack = stacks.one(stage.ctx, f"{stage.ctx.deployment.prefix}-operations")
+    stack = stacks.describe(stage.ctx, f"{stage.ctx.deployment.prefix}-operations", with_resources=True)
     names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
     require(names, "no stack of operations has a schedule")
     for name in names:

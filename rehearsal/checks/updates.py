@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
-from lakeferry.inventory import stacks
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Reporter
 from rehearsal.check import NotProven, Proof, require
@@ -94,7 +94,7 @@ def rolls_back(stage: Stage, changes: Changes, report: Reporter) -> list[Proof]:
     after = _objects(stage)
     require(after == before, f"the rollback left {_difference(before, after)}")
     stack = f"{stage.ctx.deployment.prefix}-confluent"
-    found = stacks.one(stage.ctx, stack, resources=False)
+    found = stacks.describe(stage.ctx, stack)
     require(found and found.status == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {found.status if found else 'gone'}")
     seen = f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in Confluent"
     return [Proof("a change that fails rolls back to what was", seen)]

@@ -295,7 +295,7 @@ def test_logs_are_listed_by_what_wrote_them(day):
 
 def test_what_somebody_deleted_at_confluent_is_created_again(day):
     here = day.stage.ctx
-    outputs = deployed.part(here, "confluent").outputs
+    outputs = deployed.require_part(here, "confluent").outputs
     tableflow = here.confluent().tableflow(here.secrets.read_key("lakeferry-dev/confluent/tableflow"))
     of_cluster = {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
     path = "/tableflow/v1/tableflow-topics/stock_trades_with_totals"

@@ -13,7 +13,7 @@ import pytest
 from leftovers import QUEUE
 from operator_worlds import Planter
 
-from lakeferry.deploy import checks, events, failure_causes
+from lakeferry.deploy import checks, failure_causes
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import Cdk
@@ -168,7 +168,7 @@ def await_end(client, name):
 
 def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
-    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
     assert watch.new() == []
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}}))
     await_end(stacks.client, name)
@@ -181,7 +181,7 @@ def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
 
 
 def test_a_stack_that_fails_has_a_cause(here, stacks):
-    watch = events.Watch(here.client("cloudformation"), here.stacks)
+    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
     name = f"{here.deployment.prefix}-data"
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
     stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template))
@@ -194,7 +194,7 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
 def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
     assert [one for one in drift.detect(here) if one.how in ("MODIFIED", "DELETED")] == []
-    (queue,) = deployed.physical(here, deployed.part(here, "data")).values()
+    (queue,) = deployed.physical_ids(here, deployed.require_part(here, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
     (found,) = [one for one in drift.detect(here) if one.how == "MODIFIED"]
     assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")

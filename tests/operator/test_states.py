@@ -25,7 +25,8 @@ from lakeferry.health import doctor, exports, freshness, runner, status, tablefl
 from lakeferry.health.freshness import Readers, TableStatus
 from lakeferry.health.model import Observation, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
-from lakeferry.inventory import Verdict, aws
+from lakeferry.inventory import Verdict
+from lakeferry.inventory.aws_kinds import aws_kinds
 from lakeferry.output import Output
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
@@ -366,7 +367,11 @@ def shown(places, other):
     probes = [probe for probe in doctor.probes(here) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
-    yield {(kind.name, found.name, *sorted(found.tags().items())) for kind in aws.all_kinds(other) for found in kind.find(other)}
+    yield {
+        (kind.name, found.name, *sorted(found.tags().items()))
+        for kind in aws_kinds(other.deployment)
+        for found in kind.find(other)
+    }
     yield {(hop, one.state) for table in freshness.read_tables(places, STALE_HOURS) for hop, one in table.hops.items()}
     yield {(one.export, seen.state) for one in exports.read_exports(places) for seen in one.observations}
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(here)}
@@ -376,9 +381,9 @@ def shown(places, other):
 def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
     other = stands.worlds.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
-    assert {kind.name for kind in aws.all_kinds(other) if any(kind.find(other))} >= kinds - {"glue_table"}
+    assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {"glue_table"}
     as_root = list(shown(looking, other))
     for seen_as_root, seen_by_role in zip(as_root, shown(deployer(), other), strict=True):
         assert seen_by_role == seen_as_root
-    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.NOT_ASKED}
+    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
     assert lacking == {"role"}

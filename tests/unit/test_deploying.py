@@ -11,8 +11,8 @@ import pytest
 
 from lakeferry import errors
 from lakeferry.deploy import failure_causes
-from lakeferry.deploy.events import Event, read
 from lakeferry.deploy.progress import Progress
+from lakeferry.deployment.stacks import Event, parse_event
 from lakeferry.plan.durations import Phase
 
 STACK = "lakeferry-dev-confluent"
@@ -25,7 +25,7 @@ _ids = itertools.count(1)
 def recorded():
     """The oldest first. What the functions' runtime adds to a reason is as Lambda's own; places of one machine are not in it."""
     told = json.loads(RECORDED.read_text())
-    return [read({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(told)]
+    return [parse_event({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(told)]
 
 
 def event(logical_id, status, at, reason="", type="Custom::LakeferryKafkaCluster"):

@@ -12,7 +12,7 @@ import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry.deployment.stacks import Deployed
+from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, durations, permissions, references, render, rules
 from lakeferry.plan.difference import Action, Comparison
@@ -30,7 +30,7 @@ def templates():
 
 
 def standing(templates):
-    return {name: Deployed(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
+    return {name: Stack(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
 
 
 def compared(before, after):
@@ -297,8 +297,8 @@ def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
 
 
 def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
-    fallen = Deployed("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
-    assert not fallen.stands
+    fallen = Stack("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
+    assert not fallen.is_active
     changes = Comparison("eu-west-1", [Wanted("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
     assert {change.action for change in changes} == {Action.MADE}
 
@@ -413,7 +413,7 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     template = templates["lakeferry-dev-data"]
     other = copy.deepcopy(template)
     other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
-    before = Deployed("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
+    before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
     found = list(build._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
     assert [(one.what, one.before, one.after) for one in found] == [
         ("tag owner", "me", "you"),
