@@ -14,7 +14,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
-from lakeferry.plan.resources import of_template
+from lakeferry.plan.templates import resources_of
 from lambdas import contract
 from lambdas.confluent.client import objects, path, text
 from lambdas.custom_resources import request
@@ -122,7 +122,7 @@ def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unk
     """Topics, their Tableflow tables and the catalog integration. The user chose their names, so the template says which."""
     with translate_aws_errors(f"reading the template of {stack.name}"):
         active = stacks.describe(ctx, stack.name, with_template=True)
-    resources = list(of_template(stack.name, active.template)) if active else []
+    resources = list(resources_of(stack.name, active.template)) if active else []
     if active is None or not any(one.kind == "topic" for one in resources):
         return
     if "tableflow_topic" in unknown:  # both are read with one key

@@ -16,7 +16,7 @@ from lakeferry.output import Reporter
 from lakeferry.plan import cost, durations, permissions, references, templates
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
-from lakeferry.plan.templates import Wanted
+from lakeferry.plan.templates import SynthesizedStack
 from lambdas.shared.redaction import redact
 
 #: Of the command line, where it fails.
@@ -38,10 +38,10 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     """Of templates that are synthesised. Raises CommandFailed."""
     report("what is deployed")
     standing = stacks.read(ctx)
-    wanted = templates.read(cdk.folder, ctx.stacks)
+    wanted = templates.read_stacks(cdk.folder, ctx.stacks)
     report("what differs")
-    begun = {name: stack for name, stack in standing.items() if stack.is_active}
-    changes = Comparison(ctx.region, wanted, begun).changes()
+    active = {name: stack for name, stack in standing.items() if stack.is_active}
+    changes = Comparison(wanted, active).changes()
     with translate_aws_errors("asking how long the last deployment took"):
         phases = [durations.phase(stack.name, changes, _last(ctx, standing.get(stack.name))) for stack in wanted]
     return Plan(
@@ -49,8 +49,8 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         account=ctx.account,
         region=ctx.region,
         changes=changes,
-        permissions=permissions.compare(wanted, begun),
-        settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
+        permissions=permissions.compare(wanted, active),
+        settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.plan),
         standing=list(standing),
@@ -62,7 +62,7 @@ def _last(ctx: DeploymentContext, standing: Stack | None) -> float | None:
     return durations.last(ctx.client("cloudformation"), standing.id) if standing else None
 
 
-def _settings(wanted: Wanted, standing: Stack) -> Iterator[Setting]:
+def _settings(wanted: SynthesizedStack, standing: Stack) -> Iterator[Setting]:
     """What of the stack itself differs."""
     yield from _mapped(wanted.name, "tag", standing.tags, wanted.tags)
     before, after = (_outputs(template) for template in (standing.template, wanted.template))

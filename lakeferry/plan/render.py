@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
 from lakeferry.plan.cost import HOURS, Estimate
 from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
-from lakeferry.plan.resources import AWS, CONFLUENT, SNOWFLAKE
 
 #: Of things that are made, so many are named; the others are counted.
 _NAMED: Final = 4
@@ -143,11 +143,11 @@ def _of_world(output: Output, plan: Plan, world: str) -> None:
         return
     counts = plan.counts(world)
     output.print(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
-    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.MADE]
+    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.CREATE]
     if shown:
         output.table(["would be", "what", "which", "why"], list(_rows(shown, output.verbose)))
     if len(shown) < len(mine):
-        made = Counter(change.resource.stack for change in mine if change.action is Action.MADE)
+        made = Counter(change.resource.stack for change in mine if change.action is Action.CREATE)
         told = ", ".join(f"{count} in {stack}" for stack, count in made.items())
         output.print(f"made: {told} (each with --verbose)")
 
@@ -159,7 +159,7 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
         why = "; ".join(map(str, change.why))
         groups.setdefault((change.action, change.resource.what, why), []).append(change.resource.name)
     for (action, what, why), names in groups.items():
-        shown = names if verbose or action is not Action.MADE else names[:_NAMED]
+        shown = names if verbose or action is not Action.CREATE else names[:_NAMED]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
         yield [action.upper() if action.loses else str(action), what, ", ".join(shown) + more, why]
 

@@ -60,7 +60,7 @@ def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
     stacks.make("data", {"Queue": QUEUE, "Old": QUEUE})
     found = plan(here, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
     assert {(change.resource.logical_id, change.action) for change in found.changes} == {
-        ("New", Action.MADE), ("Old", Action.DELETED), ("Dead", Action.MADE),
+        ("New", Action.CREATE), ("Old", Action.DELETE), ("Dead", Action.CREATE),
     }  # fmt: skip
     assert [phase.stack for phase in found.phases] == [f"{here.deployment.prefix}-{part}" for part in ("data", "exports")]
     assert found.phases[0].last is not None
