@@ -71,4 +71,4 @@ lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent_cloud/flink_worker/requirements.in --output-file simulators/confluent_cloud/flink_worker/requirements.txt
 
 clean:
-	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build node_modules *.egg-info
+	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build cdk.out node_modules *.egg-info

@@ -18,7 +18,7 @@ GOALS: Final = {"the whole rehearsal": 240.0, "cdk deploy --all": 60.0}
 
 
 def main() -> int:
-    RESULT.write_text(page(run.told(Output(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
+    RESULT.write_text(page(run.run_rehearsal(Output(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
     return 0
 
 

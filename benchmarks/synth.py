@@ -28,7 +28,7 @@ def once(stage: str) -> float:
 
 
 def resources(stage: str) -> int:
-    templates = (ROOT / "build" / "cdk.out").glob(f"*-{stage}-*.template.json")
+    templates = (ROOT / "cdk.out").glob(f"*-{stage}-*.template.json")
     return sum(len(json.loads(file.read_text())["Resources"]) for file in templates)
 
 

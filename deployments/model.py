@@ -10,7 +10,8 @@ from typing import Literal
 
 import attrs
 
-from deployments import cron, forms
+from deployments import forms
+from exports import cron
 from exports.contract import implausible_day, zone_problem
 from exports.toml_model import setting
 

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from deployments.model import Topic
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.topic_schema import BadSchema, TopicSchema

@@ -7,18 +7,14 @@ source that the contract doesn't name never leaves.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zoneinfo
 from datetime import date
-from importlib import resources
-from pathlib import Path
 from typing import Literal
 
 import attrs
 
-from exports import toml_model
-from exports.toml_model import BadFile, Rule, setting
+from exports.toml_model import setting
 
 NAME = r"[a-z][a-z0-9_]{0,62}"
 PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
@@ -260,38 +256,7 @@ class Contract:
         return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
 
 
-def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:
-    """Raises BadFile with every mistake in `text`."""
-    from exports.contract_rules import RULES  # noqa: PLC0415 - the rules need the model
-
-    contract = toml_model.read(Contract, text, (*RULES, *more_rules), name=name)
-    return attrs.evolve(contract, sha256=hashlib.sha256(text.encode()).hexdigest())
-
-
-def load(name_or_path: str) -> Contract:
-    """A shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
-    if not name_or_path.endswith(".toml"):
-        return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
-    return parse(toml_model.read_text(Path(name_or_path), name_or_path), name=name_or_path)
-
-
-def shipped() -> list[str]:
-    """Names of the contracts that ship with Lakeferry."""
-    files = resources.files("exports").iterdir()
-    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
-
-
 def decimal_type(type_: str) -> tuple[int, int] | None:
     """(precision, scale) of decimal(p,s), or None for another type."""
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
     return (int(match[1]), int(match[2])) if match else None
-
-
-def _shipped_text(name: str) -> str:
-    if name not in shipped():
-        known = ", ".join(shipped())
-        raise BadFile(
-            name,
-            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Or give a path ending in .toml")],
-        )
-    return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")

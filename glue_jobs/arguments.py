@@ -13,11 +13,14 @@ from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
 _SWITCHES = ("dry-run", "accept-fewer-events")
+#: Glue adds this argument itself.
+_JOB_RUN_ID = "JOB_RUN_ID"
 
 
 @attrs.frozen
 class Arguments:
-    """`as_of` is in UTC. `table` is empty where the contract's topic names it, `first_day` None where the contract does."""
+    """`as_of` is in UTC. `table` is empty where the contract's topic names it, `first_day` None where the contract does,
+    `job_run_id` None outside Glue."""
 
     export: str
     as_of: datetime
@@ -32,6 +35,7 @@ class Arguments:
     first_day: date | None
     dry_run: bool
     accept_fewer_events: bool
+    job_run_id: str | None = None
 
 
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
@@ -62,6 +66,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         first_day=first_day,
         dry_run=values["dry-run"] == "true",
         accept_fewer_events=values["accept-fewer-events"] == "true",
+        job_run_id=values.get(_JOB_RUN_ID) or None,
     )
 
 
@@ -69,7 +74,7 @@ def _pairs(argv: Sequence[str]) -> dict[str, str]:
     found = {}
     for index, word in enumerate(argv):
         name, equals, value = word.removeprefix("--").partition("=")
-        if word.startswith("--") and name in ARGUMENTS:
+        if word.startswith("--") and (name in ARGUMENTS or name == _JOB_RUN_ID):
             found[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
     return found
 

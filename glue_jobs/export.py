@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import Window, closed_windows
@@ -66,7 +66,7 @@ def run(
         raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` tells the same") from None
     services = connect()
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock)
+    record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
     try:
         get_spark = (lambda: spark) if spark else session.start_in_background(args.warehouse)
         table = pin(services, args.database, args.table or contract.source.topic)

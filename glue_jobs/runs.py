@@ -55,13 +55,15 @@ def _host() -> str:
 @attrs.define
 class RunRecord:
     """`windows` holds a document for each window that was worked on; `phases` seconds by phase over all of them.
-    `working_on` is the window that comes next or is under way, so that one which kills its run can be recognised."""
+    `working_on` is the window that comes next or is under way, so that one which kills its run can be recognised.
+    `job_run_id` is Glue's, None outside Glue: the mail about the run finds its record by it."""
 
     id: str
     export: str
     as_of: datetime
     started_at: datetime
     expires_at: datetime
+    job_run_id: str | None = None
     state: str = "running"
     reason: str | None = None
     ended_at: datetime | None = None
@@ -98,9 +100,11 @@ class RunRecord:
         bucket.write(self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json")
 
 
-def begin(bucket: Bucket, export: str, as_of: datetime, limit: timedelta, clock: Clock) -> RunRecord:
+def begin(
+    bucket: Bucket, export: str, as_of: datetime, limit: timedelta, clock: Clock, *, job_run_id: str | None = None
+) -> RunRecord:
     now = clock()
-    record = RunRecord(new_run_id(now), export, as_of, now, now + limit)
+    record = RunRecord(new_run_id(now), export, as_of, now, now + limit, job_run_id)
     record.save(bucket)
     return record
 

@@ -84,8 +84,8 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except _LOGGED_OUT as error:
-        told = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
-        raise CommandFailed("AWS-CREDENTIALS", told) from None
+        message = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
+        raise CommandFailed("AWS-CREDENTIALS", message) from None
     except ClientError as error:
         raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
     except BotoCoreError as error:

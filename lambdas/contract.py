@@ -8,14 +8,12 @@ from typing import Final, NamedTuple
 
 #: A property that no kind reads. Another value makes CloudFormation send an update for a resource whose object is missing.
 REPAIR: Final = "repair"
-ON_EVENT: Final = "lambdas.handlers.custom_resource.on_event"
-IS_COMPLETE: Final = "lambdas.handlers.custom_resource.is_complete"
+CUSTOM_RESOURCE: Final = "lambdas.handlers.custom_resource.handle"
+CLEANUP: Final = "lambdas.handlers.cleanup.handle"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
 REVOKE_EXPIRED: Final = "revoke_expired"  # what its schedule asks of it
 NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
 WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
-PURGE_ON_EVENT: Final = "lambdas.handlers.cleanup.on_event"
-PURGE_IS_COMPLETE: Final = "lambdas.handlers.cleanup.is_complete"
 
 #: Seconds before the end of an invocation in which nothing is begun any more, and between two invocations for one resource.
 HANDLER_MARGIN_SECONDS: Final = 30
@@ -72,9 +70,11 @@ UNMEASURED: Final = "Unmeasured"
 UNMEASURED_DIMENSION: Final = "Metric"
 WATCH_MINUTES: Final = 15
 
-#: Properties of Custom::LakeferryPurge; each resource has one of them. What it names is emptied when the resource is deleted.
-PURGE_TYPE: Final = "Custom::LakeferryPurge"
-PURGES: Final = ("bucket", "glue_database")
+#: A resource of this type has one of these properties. What it names is emptied when the resource is deleted with its stack.
+CLEANUP_TYPE: Final = "Custom::LakeferryCleanup"
+CLEANUPS: Final = ("bucket", "glue_database")
+#: How its physical id begins; the property's name and value follow: cleanup:bucket:NAME.
+CLEANUP_ID: Final = "cleanup"
 
 #: Rotation: keys of a secret that may live between two rotations, days for which a replaced one works, days between two.
 KEYS_KEPT: Final = 2

@@ -22,7 +22,7 @@ from rehearsal import faults
 from rehearsal.check import NotProven, require
 from rehearsal.checks import teardown, updates
 from rehearsal.faults import Injector
-from rehearsal.harness import Stage
+from rehearsal.harness import Harness
 
 #: How often a user runs it again.
 _TRIES: Final = 4
@@ -55,7 +55,7 @@ class Before:
 
 @attrs.define
 class Life:
-    stage: Stage
+    stage: Harness
     seed: int
     before: Before
     steps: list[Step] = attrs.Factory(list)
@@ -79,7 +79,7 @@ class Life:
         while last and runs <= _TRIES:
             runs, last = runs + 1, _failure(remedy)
         require(not last, f"seed {self.seed}: {name} does not come through: {last[-400:]}")
-        self.steps.append(Step(name, wanted.told, hits, runs, bool(why), time.monotonic() - started, _first(why)))
+        self.steps.append(Step(name, wanted.describe, hits, runs, bool(why), time.monotonic() - started, _first(why)))
         if name in self.before.expected:
             self._compare(name)
 
@@ -104,7 +104,7 @@ def shape(items: list[Item]) -> Shape:
     return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 
-def baseline(stage: Stage, report: Reporter) -> Before:
+def baseline(stage: Harness, report: Reporter) -> Before:
     """From a life without faults, of the stage as it was synthesised."""
     before = Before(stage.cdk, updates.synth(stage, "changed", updates.changed(updates.original(stage))))
     injector = Injector(stage.worlds)
@@ -120,7 +120,7 @@ def baseline(stage: Stage, report: Reporter) -> Before:
     return before
 
 
-def _stuck(stage: Stage) -> bool:
+def _stuck(stage: Harness) -> bool:
     standing = (stacks.describe(stage.ctx, name) for name in stage.ctx.stacks)
     return any(stack and stack.status in _STUCK for stack in standing)
 

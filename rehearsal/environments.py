@@ -33,7 +33,7 @@ _ADMIN_SECONDS: Final = 120.0
 
 
 @attrs.frozen
-class Worlds:
+class SimulatedEnvironment:
     """`environment` is a user's, in these worlds; addresses are those of the vendors' APIs."""
 
     aws: EmbeddedAws
@@ -64,7 +64,7 @@ class Worlds:
     def advance_snowflake(self, seconds: float) -> dict[str, Any]:
         return dict(serving.control(self.snowflake["url"], "POST", "/clock", {"advance": seconds}))
 
-    def told(self) -> dict[str, str]:
+    def addresses(self) -> dict[str, str]:
         return {
             "AWS": self.aws.url,
             "Confluent Cloud": self.confluent["url"],
@@ -74,7 +74,9 @@ class Worlds:
 
 
 @contextmanager
-def open_worlds(account: str, begins: float, *, region: str = settings.REGION, flink: bool = True) -> Iterator[Worlds]:
+def open_worlds(
+    account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
+) -> Iterator[SimulatedEnvironment]:
     """Empty ones; without Flink no row flows. `account` is Snowflake's name for itself.
 
     `begins` is the time at which Confluent's records begin, in seconds since 1970.
@@ -88,7 +90,7 @@ def open_worlds(account: str, begins: float, *, region: str = settings.REGION, f
                 simulator.running("simulators.confluent_cloud", options) as confluent,
                 simulator.running("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
-                yield Worlds(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
+                yield SimulatedEnvironment(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
@@ -105,11 +107,11 @@ def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapp
 def require_embedded(ctx: DeploymentContext) -> None:
     """Raises CommandFailed unless this is the embedded AWS: a rehearsal makes and destroys without asking."""
     if ctx.account != settings.ACCOUNT:
-        told = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
-        raise CommandFailed("NOT-EMBEDDED", told)
+        message = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
+        raise CommandFailed("NOT-EMBEDDED", message)
 
 
-def prepare(ctx: DeploymentContext, worlds: Worlds) -> None:
+def prepare(ctx: DeploymentContext, worlds: SimulatedEnvironment) -> None:
     """What admins do once: the Cloud key, and Snowflake's deployer by the script of prepare-snowflake.md."""
     secrets = ctx.client("secretsmanager")
     key = {"apiKey": worlds.confluent["cloud_api_key"], "apiSecret": worlds.confluent["cloud_api_secret"]}
@@ -122,7 +124,7 @@ def prepare(ctx: DeploymentContext, worlds: Worlds) -> None:
     _store(secrets, wanted.key_secret, fields)
 
 
-def make_deployer(worlds: Worlds) -> KeyPair:
+def make_deployer(worlds: SimulatedEnvironment) -> KeyPair:
     """By the script that an admin runs; the pair that its user has."""
     pair, by = keypair.make(), admin(worlds)
     for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
@@ -130,12 +132,12 @@ def make_deployer(worlds: Worlds) -> KeyPair:
     return pair
 
 
-def admin(worlds: Worlds) -> Snowflake:
-    told = worlds.snowflake
-    pair = keypair.load(Secret(Path(told["private_key_file"]).read_text(encoding="ascii")))
-    login = Login(told["account"], told["user"], told["role"])
+def admin(worlds: SimulatedEnvironment) -> Snowflake:
+    account = worlds.snowflake
+    pair = keypair.load(Secret(Path(account["private_key_file"]).read_text(encoding="ascii")))
+    login = Login(account["account"], account["user"], account["role"])
     clock = SystemClock()
-    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, told["url"])
+    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, account["url"])
 
 
 def _store(secrets: Any, name: str, fields: Mapping[str, str]) -> None:

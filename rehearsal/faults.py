@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from rehearsal.environments import Worlds
+from rehearsal.environments import SimulatedEnvironment
 from simulators.nemesis import NemesisClient
 
 AWS: Final = "AWS"
@@ -33,7 +33,7 @@ class Plan:
     outage: str
 
     @property
-    def told(self) -> str:
+    def describe(self) -> str:
         return f"{sum(map(len, self.rules.values()))} rules" + (f", {self.outage} down for a while" if self.outage else "")
 
 
@@ -67,7 +67,7 @@ def _down(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
 class Injector:
     """Puts rules in place at each vendor, and counts what they hit."""
 
-    worlds: Worlds
+    worlds: SimulatedEnvironment
 
     def inject(self, wanted: Plan) -> None:
         for vendor, client in self._clients():

@@ -15,18 +15,18 @@ from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.clock import Deadline, SystemClock
 from rehearsal.check import NotProven
-from rehearsal.environments import Worlds
+from rehearsal.environments import SimulatedEnvironment
 
 _PATIENCE_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.2
 
 
 @attrs.define
-class Stage:
+class Harness:
     """`out` is where the files go that the rehearsal leaves."""
 
     ctx: DeploymentContext
-    worlds: Worlds
+    worlds: SimulatedEnvironment
     cdk: Cdk
     out: Path
 

@@ -27,8 +27,8 @@ from rehearsal.campaign import Life
 from rehearsal.check import NotProven, Phase, Proof
 from rehearsal.checks import exports, flow, health, readers, rotation, teardown, updates
 from rehearsal.checks.updates import Changes
-from rehearsal.environments import Worlds
-from rehearsal.harness import Stage
+from rehearsal.environments import SimulatedEnvironment
+from rehearsal.harness import Harness
 
 #: How long before the end of the first window the vendors' time begins: trades of the window come first, later ones after.
 _LEAD_SECONDS: Final = 900
@@ -67,7 +67,7 @@ class Rehearsal:
         self.output.info(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
 
 
-def told(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
+def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
     """Raises CommandFailed where something was not proven, with where the report is."""
     plan = _rehearsable(stage)
     target.require_writable(out)
@@ -116,8 +116,8 @@ def _lived(output: Output, life: Life) -> Life:
             hint = f"Look at the log of the command line; the same faults again: {program_name()} rehearse --nemesis {life.seed}"
             raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
     for step in life.steps:
-        told = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
-        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {told}")
+        line = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
+        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
     return life
 
 
@@ -132,13 +132,13 @@ def _rehearsable(stage: str) -> Plan:
     if contracts != [exports.EXPORT]:
         wrong.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
     if wrong:
-        told = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
-        raise CommandFailed("REHEARSAL-FILE", told)
+        line = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
+        raise CommandFailed("REHEARSAL-FILE", line)
     return plan
 
 
 @contextmanager
-def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
+def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
     """Three empty worlds, and this process in them."""
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""
@@ -151,10 +151,10 @@ def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Stage]:
     ):
         ctx = DeploymentContext(plan, Addresses.read(three.environment))
         with templates_of(ctx, folder / "cdk.log") as cdk:
-            yield Stage(ctx, three, cdk, folder)
+            yield Harness(ctx, three, cdk, folder)
 
 
-def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
+def _rehearse(rehearsal: Rehearsal, on: Harness) -> None:
     phase = rehearsal.phase
     phase("what admins prepare; synth; cdk bootstrap", lambda tell: _prepared(on, tell))
     phase("cdk deploy --all", lambda tell: _deployed(on, tell))
@@ -167,7 +167,7 @@ def _rehearse(rehearsal: Rehearsal, on: Stage) -> None:
         phase(name, work)
 
 
-def _last_phases(on: Stage, *, keep: bool) -> list[tuple[str, Work]]:
+def _last_phases(on: Harness, *, keep: bool) -> list[tuple[str, Work]]:
     """Whoever has looked around does not wait for a second deployment."""
     last: list[tuple[str, Work]] = [("cdk destroy --all, and the inventory", lambda tell: teardown.destroyed(on, tell))]
     if keep:
@@ -179,7 +179,7 @@ def _last_phases(on: Stage, *, keep: bool) -> list[tuple[str, Work]]:
     return last + again
 
 
-def _prove(rehearsal: Rehearsal, on: Stage, changes: Changes) -> None:
+def _prove(rehearsal: Rehearsal, on: Harness, changes: Changes) -> None:
     """What can be proven of a deployment that stands."""
     phase, moment = rehearsal.phase, exports.first_window().end
     phase("trades flow into Iceberg tables", lambda _: flow.trades_flow(on, moment))
@@ -191,7 +191,7 @@ def _prove(rehearsal: Rehearsal, on: Stage, changes: Changes) -> None:
     phase("an update that fails", lambda tell: updates.rolls_back(on, changes, tell))
 
 
-def _prepared(on: Stage, tell: Reporter) -> list[Proof]:
+def _prepared(on: Harness, tell: Reporter) -> list[Proof]:
     environments.require_embedded(on.ctx)
     environments.prepare(on.ctx, on.worlds)
     on.cdk.synth(tell)
@@ -199,7 +199,7 @@ def _prepared(on: Stage, tell: Reporter) -> list[Proof]:
     return []
 
 
-def _deployed(on: Stage, tell: Reporter) -> list[Proof]:
+def _deployed(on: Harness, tell: Reporter) -> list[Proof]:
     on.cdk.deploy(tell)
     made = {
         stack.name: len(stack.resources)
@@ -210,16 +210,16 @@ def _deployed(on: Stage, tell: Reporter) -> list[Proof]:
     return [Proof("the real command line deploys the unmodified templates", seen, made)]
 
 
-def _exported(on: Stage) -> list[Proof]:
+def _exported(on: Harness) -> list[Proof]:
     return [*exports.subscriptions(on), *exports.published(on), *exports.not_twice(on), *exports.failure_told(on)]
 
 
-def _held(rehearsal: Rehearsal, opened: Worlds) -> None:
+def _held(rehearsal: Rehearsal, opened: SimulatedEnvironment) -> None:
     """Until the user stops it. What is said is no result: with --json it is wanted, too."""
     output, file = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh"
     mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
     file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
-    for name, address in opened.told().items():
+    for name, address in opened.addresses().items():
         output.info(f"{name:22}{address}")
     output.info(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
     stands = datetime.fromtimestamp(opened.confluent_now(), UTC)

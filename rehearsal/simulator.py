@@ -24,7 +24,7 @@ def running(module: str, options: Sequence[str]) -> Iterator[dict[str, Any]]:
         try:
             yield processes.announcement(process, log)
         except NotStarted as reason:
-            told = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
-            raise CommandFailed("SIMULATOR", told) from None
+            message = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
+            raise CommandFailed("SIMULATOR", message) from None
         finally:
             processes.stop(process, _STOP_SECONDS)

@@ -1,16 +1,17 @@
-"""What every stack of a deployment has: its name, its tags, and where it looks things up."""
+"""What every stack of a deployment has in common: name, tags, and the options of a synthesis."""
 
 from __future__ import annotations
 
 import attrs
-from aws_cdk import App, CfnOutput, Environment, Stack, Tags
+from aws_cdk import CfnOutput, Environment, Stack, Tags
+from constructs import Construct
 
 from deployments.check import Plan
 from deployments.model import Deployment
 
 
 @attrs.frozen
-class Surroundings:
+class SynthOptions:
     """What differs between AWS and a rehearsal: addresses of APIs ("" means the vendor's own), and where functions run.
 
     `repairs` are resources, as stack/logical id, whose missing object shall be created again; `repair` is a value that no
@@ -25,62 +26,62 @@ class Surroundings:
     repairs: frozenset[str] = frozenset()
 
     @classmethod
-    def read(cls, app: App) -> Surroundings:
-        """From the app's context, that is `-c` on the command line."""
+    def of(cls, scope: Construct) -> SynthOptions:
+        """Read the context of the construct tree, that is `-c` on the command line."""
         names = ("confluent_url", "catalog_url", "snowflake_url")
-        given = {name: str(app.node.try_get_context(name) or "") for name in names}
-        repair, _, listed = str(app.node.try_get_context("repair") or "").partition(":")
+        given = {name: str(scope.node.try_get_context(name) or "") for name in names}
+        repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")
         return cls(
             **given,
-            functions_here=app.node.try_get_context("functions") == "here",
+            functions_here=scope.node.try_get_context("functions") == "here",
             repair=repair,
             repairs=frozenset(filter(None, listed.split(","))),
         )
 
 
 class LakeferryStack(Stack):
-    """`part` is the stack's name within the deployment, `purpose` a sentence for CloudFormation's console."""
+    """`part` is the stack's name within the deployment, `purpose` a sentence for CloudFormation's console.
 
-    def __init__(self, app: App, part: str, plan: Plan, surroundings: Surroundings, *, purpose: str) -> None:
+    What another stack takes is exported by `export_value` whether or not one takes it: a stack that stops importing a value is
+    deployed after this one, which until then may not stop exporting it.
+    """
+
+    def __init__(self, scope: Construct, part: str, *, plan: Plan, purpose: str) -> None:
         deployment = plan.deployment
         super().__init__(
-            app,
+            scope,
             f"{deployment.prefix}-{part}",
             description=f"Lakeferry {deployment.prefix}: {purpose}",
             env=Environment(account=deployment.aws.account, region=deployment.aws.region),
             termination_protection=deployment.keeps_data,
         )
         self.plan = plan
-        self.surroundings = surroundings
-        for name, value in {**_own_tags(deployment), **deployment.deployment.tags}.items():
+        identity = deployment.deployment
+        for name, value in {
+            "project": identity.name,
+            "stage": identity.stage,
+            "owner": identity.owner,
+            **identity.tags,
+        }.items():
             Tags.of(self).add(name, value)
 
     @property
     def deployment(self) -> Deployment:
         return self.plan.deployment
 
-    def own_arn(self, service: str, resource: str, *, region: bool = True) -> str:
-        """The ARN of something in this account, and in this region unless the service knows none."""
-        return f"arn:{self.partition}:{service}:{self.region if region else ''}:{self.account}:{resource}"
-
-    def offer(self, value: str) -> str:
-        """What other stacks take instead of `value`. It is exported whether or not one takes it: a stack that gives up taking
-        is deployed after this one, which until then may not stop giving."""
-        offered: str = self.export_value(value)
-        return offered
-
-    def tell(self, name: str, value: str, what: str) -> None:
-        """An id or address that a user needs, among the stack's outputs."""
-        CfnOutput(self, name, value=value, description=what)
+    def output(self, name: str, value: str, description: str) -> None:
+        """Show an id or address that users need."""
+        CfnOutput(self, name, value=value, description=description)
 
 
-def _own_tags(deployment: Deployment) -> dict[str, str]:
-    told = deployment.deployment
-    return {"project": told.name, "stage": told.stage, "owner": told.owner}
+def own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:
+    """Return the ARN of something in this account, and in this region unless the service knows none."""
+    stack = Stack.of(scope)
+    return f"arn:{stack.partition}:{service}:{stack.region if region else ''}:{stack.account}:{resource}"
 
 
-def words(name: str) -> str:
-    """For ids of constructs: stock_trades.v1 is StockTradesV1."""
+def pascal_case(name: str) -> str:
+    """Return an id for a construct: stock_trades.v1 is StockTradesV1."""
     return "".join(
         part[:1].upper() + part[1:] for part in name.replace("-", "_").replace(".", "_").replace("*", "All").split("_")
     )

@@ -6,7 +6,6 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from deployments.check import Plan
-from stacks.base import Surroundings
 from stacks.confluent.stack import ConfluentStack
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
@@ -17,9 +16,8 @@ from stacks.snowflake import SnowflakeStack
 def compose(app: App, plan: Plan) -> None:
     """What the rule pack finds and nobody has acknowledged ends the synthesis."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    surroundings = Surroundings.read(app)
-    data = DataStack(app, plan, surroundings)
-    confluent = ConfluentStack(app, plan, surroundings, data)
-    snowflake = SnowflakeStack(app, plan, surroundings, data, confluent) if plan.deployment.uses_snowflake else None
-    exports = ExportsStack(app, plan, surroundings, data, confluent)
-    OperationsStack(app, plan, surroundings, (data, confluent, snowflake, exports))
+    data = DataStack(app, plan=plan)
+    confluent = ConfluentStack(app, plan=plan, data=data)
+    snowflake = SnowflakeStack(app, plan=plan, data=data, confluent=confluent) if plan.deployment.uses_snowflake else None
+    exports = ExportsStack(app, plan=plan, data=data, confluent=confluent)
+    OperationsStack(app, plan=plan, data=data, confluent=confluent, snowflake=snowflake, exports=exports)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import App, Duration, RemovalPolicy, TimeZone
+from aws_cdk import Duration, RemovalPolicy, TimeZone
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as event_targets
 from aws_cdk import aws_glue as glue
@@ -12,28 +12,24 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as schedule_targets
-from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
+from constructs import Construct
 
 from deployments.check import Plan
 from lambdas import contract
-from stacks import data
-from stacks.base import LakeferryStack, Surroundings, words
+from stacks.base import LakeferryStack, own_arn, pascal_case
 from stacks.confluent.stack import ConfluentStack
-from stacks.constructs.acknowledged import acknowledge
 from stacks.constructs.export_job import ExportJobs
-from stacks.constructs.function import OwnFunction
-from stacks.constructs.mail import alarm_topic, mail_topic
-from stacks.constructs.on_schedule import OnSchedule
-from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, role
+from stacks.constructs.function import PythonFunction
+from stacks.constructs.mail import AlarmTopic, mail_topic
+from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, acknowledge, allow, role
 from stacks.data import DataStack
+from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns, topic_name
 
 #: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-#: What the notification is called with when no event of Glue's came.
-_CATCH_UP: Final = {"operation": "catch_up"}
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
@@ -41,21 +37,20 @@ _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 class ExportsStack(LakeferryStack):
     """Needs the tables' names and the buckets."""
 
-    def __init__(
-        self, app: App, plan: Plan, surroundings: Surroundings, data_stack: DataStack, confluent: ConfluentStack
-    ) -> None:
-        super().__init__(app, "exports", plan, surroundings, purpose="scheduled exports and the mails about them")
+    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "exports", plan=plan, purpose="scheduled exports and the mails about them")
         self.add_stack_dependency(confluent)
-        self.lake, self.glue_database = data_stack.lake, confluent.cluster.glue_database
-        self.alarm_topic, self.alarm_key = alarm_topic(self)
+        self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
+        self.alarms = AlarmTopic(self, "Alarms", deployment=self.deployment)
         self.dead_letters = self._dead_letters()
-        self.topics: dict[str, sns.Topic] = {}
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
-            self._jobs()
+            jobs = ExportJobs(self, "Jobs", plan=plan, lake=self.lake, glue_database=self.glue_database)
+            self.jobs = jobs.jobs
+            self._topics()
             self._schedules()
             self._notify()
-        self._tell()
+        self._outputs()
 
     def _dead_letters(self) -> sqs.Queue:
         """Starts and notices that could not be delivered, for two weeks. An alarm looks at it."""
@@ -70,16 +65,13 @@ class ExportsStack(LakeferryStack):
         acknowledge(queue, "This is the dead-letter queue of the schedules and rules.", "AwsSolutions-SQS3")
         return queue
 
-    def _jobs(self) -> None:
-        jobs = ExportJobs(self, "Jobs", self.lake, self.glue_database)
+    def _topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")
         for export in self.deployment.exports:
-            self.jobs[export.contract] = jobs.job(f"{words(export.contract)}Job", export)
-            title = self.plan.sources.contract(export.contract, None).title
-            self.topics[export.contract] = mail_topic(
+            mail_topic(
                 self,
-                f"{words(export.contract)}Topic",
-                title=title,
+                f"{pascal_case(export.contract)}Topic",
+                title=self.plan.sources.contract(export.contract, None).title,
                 recipients=export.recipients,
                 key=key,
                 topic_name=topic_name(self.deployment, export.contract),
@@ -94,7 +86,7 @@ class ExportsStack(LakeferryStack):
             job = self.jobs[export.contract]
             schedule = scheduler.Schedule(
                 self,
-                f"{words(export.contract)}Schedule",
+                f"{pascal_case(export.contract)}Schedule",
                 schedule_group=group,
                 description=f"Starts export {export.contract}",
                 schedule=scheduler.ScheduleExpression.expression(f"cron({export.cron})", TimeZone.of(export.zone)),
@@ -121,7 +113,7 @@ class ExportsStack(LakeferryStack):
         )
 
     def _may_start(self, jobs: list[glue.CfnJob]) -> Statement:
-        return allow("StartJobs", ["glue:StartJobRun"], [self.own_arn("glue", f"job/{job.name}") for job in jobs])
+        return allow("StartJobs", ["glue:StartJobRun"], [own_arn(self, "glue", f"job/{job.name}") for job in jobs])
 
     def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
         """As of the time that the schedule says, however late it comes."""
@@ -131,39 +123,31 @@ class ExportsStack(LakeferryStack):
             action="startJobRun",
             input=scheduler.ScheduleTargetInput.from_object({"JobName": job.ref, "Arguments": {"--as-of": scheduled}}),
             role=role.without_policy_updates(),
-            policy_statements=[self._may_start([job]).made()],
+            policy_statements=[self._may_start([job]).policy_statement()],
             dead_letter_queue=self.dead_letters,
             max_event_age=Duration.hours(_START_HOURS),
             retry_attempts=_START_TRIES,
         )
 
     def _notify(self) -> None:
-        settings = PublishedSettings(self, "Settings")
-        function = OwnFunction(
+        settings = PublishedSettings(self, "Settings", deployment=self.deployment)
+        function = PythonFunction(
             self,
             "Notify",
+            deployment=self.deployment,
             handler=contract.NOTIFY,
             purpose="Tells the recipients of an export what came of a run",
             environment={
                 contract.PROJECT: self.deployment.deployment.name,
                 contract.STAGE: self.deployment.deployment.stage,
                 contract.LAKE_BUCKET: self.lake.bucket,
-                contract.LAKE_PREFIX: data.EXPORTS,
-                contract.ALARM_TOPIC: self.alarm_topic.topic_arn,
+                contract.LAKE_PREFIX: EXPORTS,
+                contract.ALARM_TOPIC: self.alarms.topic.topic_arn,
                 contract.SETTINGS: settings.url,
-                contract.TOPIC_ARNS: topic_arns(self),
+                contract.TOPIC_ARNS: topic_arns(self, self.deployment),
             },
-            statements=[*self._may_tell(), settings.may_read()],
+            statements=[*self._may_notify(), settings.may_read()],
             dead_letters=self.dead_letters,
-        )
-        OnSchedule(
-            self,
-            "CatchUpSchedule",
-            function,
-            cron="40 * * * ? *",
-            purpose="Tells what no event told",
-            dead_letters=self.dead_letters,
-            event=_CATCH_UP,
         )
         names = [str(job.name) for job in self.jobs.values()]
         for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):
@@ -183,11 +167,11 @@ class ExportsStack(LakeferryStack):
                 )
             )
 
-    def _may_tell(self) -> list[Statement]:
+    def _may_notify(self) -> list[Statement]:
         """It reads records and manifests, never a file of rows."""
         arn = self.lake.arn
-        records = [f"{arn}/{data.EXPORTS}/*/{part}/*" for part in ("runs", "manifests", "skipped")]
-        jobs = [self.own_arn("glue", f"job/{job.name}") for job in self.jobs.values()]
+        records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
+        jobs = [own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
             allow(
@@ -199,13 +183,13 @@ class ExportsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a notice that isn't there yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
             allow("AskForRuns", ["glue:GetJobRun"], jobs),
-            allow("SendMails", ["sns:Publish"], [f"{topic_arns(self)}*"], why=ITS_TOPICS),
-            allow("SendAlarms", ["sns:Publish"], [self.alarm_topic.topic_arn]),
-            allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarm_key.key_arn]),
+            allow("SendMails", ["sns:Publish"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
+            allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
+            allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key.key_arn]),
         ]
 
-    def _tell(self) -> None:
+    def _outputs(self) -> None:
         for export in self.deployment.exports:
-            self.tell(f"{words(export.contract)}JobName", str(self.jobs[export.contract].name), "The export's Glue job")
-        self.tell("DeadLettersUrl", self.dead_letters.queue_url, "Starts and notices that could not be delivered")
-        self.tell("Unconfirmed", "Every recipient has to confirm the mail that SNS sends once", "Mails come only after that")
+            self.output(f"{pascal_case(export.contract)}JobName", str(self.jobs[export.contract].name), "The export's Glue job")
+        self.output("DeadLettersUrl", self.dead_letters.queue_url, "Starts and notices that could not be delivered")
+        self.output("Unconfirmed", "Every recipient has to confirm the mail that SNS sends once", "Mails come only after that")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import App, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from constructs import Construct
 
 from deployments.check import Plan
 from lambdas import contract
-from stacks import data
-from stacks.base import LakeferryStack, Surroundings
+from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
-from stacks.constructs.function import OwnFunction
-from stacks.constructs.on_schedule import OnSchedule
+from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.queries import named_queries
 from stacks.constructs.secrets import named_secret, through
 from stacks.constructs.statements import (
@@ -30,6 +29,7 @@ from stacks.constructs.statements import (
 )
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
+from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns
 from stacks.snowflake import Reader, SnowflakeStack
 
@@ -47,64 +47,73 @@ class OperationsStack(LakeferryStack):
 
     def __init__(
         self,
-        app: App,
+        scope: Construct,
+        *,
         plan: Plan,
-        surroundings: Surroundings,
-        stacks: tuple[DataStack, ConfluentStack, SnowflakeStack | None, ExportsStack],
+        data: DataStack,
+        confluent: ConfluentStack,
+        snowflake: SnowflakeStack | None,
+        exports: ExportsStack,
     ) -> None:
-        super().__init__(app, "operations", plan, surroundings, purpose="watch, alarms, dashboard, budget, queries")
-        self.data, self.confluent, self.snowflake, self.exports = stacks
-        for needed in filter(None, stacks):  # values that are offered bind no stack to their giver by themselves
+        super().__init__(scope, "operations", plan=plan, purpose="watch, alarms, dashboard, budget, queries")
+        self.data, self.confluent, self.snowflake, self.exports = data, confluent, snowflake, exports
+        for needed in filter(None, (data, confluent, snowflake, exports)):  # an exported value alone orders no stacks
             self.add_stack_dependency(needed)
         shown = any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables)
         #: As whom the watch asks about tables in Snowflake. A linked database is not asked about.
         self._shown: Reader | None = self.snowflake.reader if self.snowflake and shown else None
-        self._watch = self._watching()
-        self._alarms = self._alarming()
+        self._watch()
+        self._alarms = self._create_alarms()
         self._dashboard()
         self._budget()
-        named_queries(self, database=self.confluent.cluster.glue_database, workgroup=self.data.lake.workgroup)
-        self.tell("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
+        named_queries(
+            self,
+            deployment=self.deployment,
+            database=confluent.cluster.glue_database,
+            workgroup=data.lake.workgroup,
+        )
+        self.output("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
 
-    def _watching(self) -> OwnFunction:
-        settings = PublishedSettings(self, "Settings", secrets=self._secret_names())
+    def _watch(self) -> None:
+        settings = PublishedSettings(self, "Settings", deployment=self.deployment, secrets=self._secret_names())
+        options = SynthOptions.of(self)
         environment = {
             contract.PROJECT: self.deployment.deployment.name,
             contract.STAGE: self.deployment.deployment.stage,
             contract.LAKE_BUCKET: self.data.lake.bucket,
-            contract.LAKE_PREFIX: data.EXPORTS,
+            contract.LAKE_PREFIX: EXPORTS,
             contract.SETTINGS: settings.url,
             contract.CLUSTER: self.confluent.cluster.glue_database,
-            contract.TOPIC_ARNS: topic_arns(self) if self.deployment.exports else "",
+            contract.TOPIC_ARNS: topic_arns(self, self.deployment) if self.deployment.exports else "",
             contract.SNOWFLAKE_SCHEMA: self.snowflake.reader.schema if self.snowflake else "",
             contract.TABLEFLOW_SECRET: self.confluent.cluster.table_watcher_secret_arn,
-            contract.CONFLUENT_URL: self.surroundings.confluent_url,
-            contract.SNOWFLAKE_URL: self.surroundings.snowflake_url,
+            contract.CONFLUENT_URL: options.confluent_url,
+            contract.SNOWFLAKE_URL: options.snowflake_url,
             contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
             contract.SNOWFLAKE_SECRET: self._shown.secret_arn if self._shown else "",
         }
-        function = OwnFunction(
+        function = PythonFunction(
             self,
             "Watch",
+            deployment=self.deployment,
             handler=contract.WATCH,
             purpose="Emits freshness, lateness and ages of keys",
             environment={name: value for name, value in environment.items() if value},
             statements=[settings.may_read(), *self._may_look()],
             dead_letters=self.exports.dead_letters,
         )
-        OnSchedule(
+        FunctionSchedule(
             self,
             "WatchSchedule",
-            function,
+            function=function,
             cron=f"0/{contract.WATCH_MINUTES} * * * ? *",
             purpose="Looks after the deployment",
             dead_letters=self.exports.dead_letters,
         )
-        return function
 
     def _secret_names(self) -> list[str]:
         held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
-        return [f"{self.deployment.prefix}/{path}" for one in held for path in one.by_path]
+        return [secret.name for one in held for secret in one.filled]
 
     def _secrets(self) -> list[str]:
         return [*self.confluent.cluster.secret_arns, *([self.snowflake.reader.secret_arn] if self.snowflake else [])]
@@ -121,7 +130,7 @@ class OperationsStack(LakeferryStack):
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
             allow("FindMetadata", ["s3:ListBucket"], [lake.tableflow_arn], {"StringLike": {"s3:prefix": ["*/metadata/*"]}}),
             *self._may_see_exports(),
-            allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{data.EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
+            allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
             # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a manifest that isn't there yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
             allow(
@@ -147,13 +156,13 @@ class OperationsStack(LakeferryStack):
     def _may_see_exports(self) -> list[Statement]:
         if not self.deployment.exports:
             return []
-        jobs = self.own_arn("glue", f"job/{self.deployment.prefix}-*")
+        jobs = own_arn(self, "glue", f"job/{self.deployment.prefix}-*")
         return [
-            allow("CountRecipients", ["sns:GetTopicAttributes"], [f"{topic_arns(self)}*"], why=ITS_TOPICS),
+            allow("CountRecipients", ["sns:GetTopicAttributes"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
             allow("SeeJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS),
         ]
 
-    def _alarming(self) -> list[cloudwatch.Alarm]:
+    def _create_alarms(self) -> list[cloudwatch.Alarm]:
         alerts, rotation = self.deployment.alerts, self.deployment.rotation
         limits = {
             **dict.fromkeys(_AGES, alerts.table_stale_hours),
@@ -173,14 +182,14 @@ class OperationsStack(LakeferryStack):
 
     def _emitted(self) -> set[str]:
         """Metrics that the watch has something to say about."""
-        found = set(_WHOLE_METRICS)
+        emitted = set(_WHOLE_METRICS)
         if self.deployment.tables:
-            found |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
+            emitted |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
-            found |= {"IcebergAgeHours", "GlueAgeHours"}
+            emitted |= {"IcebergAgeHours", "GlueAgeHours"}
         if self._shown:
-            found |= {"SnowflakeAgeHours"}
-        return found | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
+            emitted |= {"SnowflakeAgeHours"}
+        return emitted | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
 
     def _metric(
         self, name: str, dimension: str = "", value: str = "", *, minutes: int = contract.WATCH_MINUTES
@@ -211,7 +220,7 @@ class OperationsStack(LakeferryStack):
             datapoints_to_alarm=_RUNS_OVER,
             treat_missing_data=cloudwatch.TreatMissingData.MISSING,
         )
-        alarm.add_insufficient_data_action(actions.SnsAction(self.exports.alarm_topic))
+        alarm.add_insufficient_data_action(actions.SnsAction(self.exports.alarms.topic))
         return self._mails(alarm)
 
     def _on_unconfirmed(self) -> cloudwatch.Alarm:
@@ -245,7 +254,7 @@ class OperationsStack(LakeferryStack):
         return self._mails(alarm)
 
     def _mails(self, alarm: cloudwatch.Alarm) -> cloudwatch.Alarm:
-        action = actions.SnsAction(self.exports.alarm_topic)
+        action = actions.SnsAction(self.exports.alarms.topic)
         alarm.add_alarm_action(action)
         alarm.add_ok_action(action)
         return alarm
@@ -269,7 +278,7 @@ class OperationsStack(LakeferryStack):
 
     def _budget(self) -> None:
         """Counts what carries the deployment's tags, once the account's billing knows them as cost allocation tags."""
-        told = self.deployment.deployment
+        identity = self.deployment.deployment
         subscribers = [
             budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address)
             for address in self.deployment.alerts.engineers[:10]
@@ -282,7 +291,7 @@ class OperationsStack(LakeferryStack):
                 budget_type="COST",
                 time_unit="MONTHLY",
                 budget_limit=budgets.CfnBudget.SpendProperty(amount=self.deployment.alerts.monthly_budget_usd, unit="USD"),
-                cost_filters={"TagKeyValue": [f"user:project${told.name}", f"user:stage${told.stage}"]},
+                cost_filters={"TagKeyValue": [f"user:project${identity.name}", f"user:stage${identity.stage}"]},
             ),
             notifications_with_subscribers=[
                 budgets.CfnBudget.NotificationWithSubscribersProperty(

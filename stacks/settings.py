@@ -11,29 +11,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from aws_cdk import Stack
 from aws_cdk import aws_s3_assets as s3_assets
+from constructs import Construct
 
 from deployments.model import Deployment, Export, Topic
-from stacks.base import LakeferryStack
+from stacks.base import own_arn
 from stacks.constructs.statements import Statement, allow
 
 
-class PublishedSettings:
+class PublishedSettings(Construct):
     """`secrets` are names of secrets that rotate."""
 
-    def __init__(self, stack: LakeferryStack, name: str, *, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, scope: Construct, id: str, *, deployment: Deployment, secrets: Sequence[str] = ()) -> None:
+        super().__init__(scope, id)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "settings.json"
-            file.write_text(json.dumps(_document(stack.deployment, secrets), sort_keys=True), encoding="utf-8")
-            self._asset = s3_assets.Asset(stack, name, path=str(file))
-        self._partition = stack.partition
+            file.write_text(json.dumps(_document(deployment, secrets), sort_keys=True), encoding="utf-8")
+            self._asset = s3_assets.Asset(self, "File", path=str(file))
 
     @property
     def url(self) -> str:
         return self._asset.s3_object_url
 
     def may_read(self) -> Statement:
-        arn = f"arn:{self._partition}:s3:::{self._asset.s3_bucket_name}/{self._asset.s3_object_key}"
+        arn = f"arn:{Stack.of(self).partition}:s3:::{self._asset.s3_bucket_name}/{self._asset.s3_object_key}"
         return allow("ReadSettings", ["s3:GetObject"], [arn])
 
 
@@ -42,9 +44,9 @@ def topic_name(deployment: Deployment, export: str) -> str:
     return f"{deployment.prefix}_{export}"
 
 
-def topic_arns(stack: LakeferryStack) -> str:
-    """How the ARNs of all exports' SNS topics begin."""
-    return stack.own_arn("sns", topic_name(stack.deployment, ""))
+def topic_arns(scope: Construct, deployment: Deployment) -> str:
+    """Return how the ARNs of all exports' SNS topics begin."""
+    return own_arn(scope, "sns", topic_name(deployment, ""))
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
-from aws_cdk import App
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
 from deployments.check import Plan
 from deployments.model import Snowflake
 from lambdas import contract
+from lambdas.shared.properties import Properties
 from lambdas.snowflake.properties import (
+    CatalogIntegrationOutputs,
     CatalogIntegrationProps,
     DatabaseProps,
+    ExternalVolumeOutputs,
     ExternalVolumeProps,
+    GrantOutputs,
     GrantProps,
     IcebergTableProps,
     LinkedDatabaseProps,
     RoleProps,
     SchemaProps,
+    TrustOutputs,
     TrustProps,
     UserProps,
     WarehouseProps,
 )
-from stacks.base import LakeferryStack, Surroundings, words
+from stacks.base import LakeferryStack, SynthOptions, own_arn, pascal_case
 from stacks.confluent.stack import ConfluentStack
-from stacks.constructs.rotation import Rotation
-from stacks.constructs.secrets import SecretsOfStack, named_secret
+from stacks.constructs.rotation import KeyRotation
+from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
-from stacks.constructs.vendor_resources import Made, VendorResources
+from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
 
 _READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
 _ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
+
+
+O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 
 @attrs.frozen
@@ -48,28 +56,31 @@ class Reader:
 class SnowflakeStack(LakeferryStack):
     """Needs the tables of the Confluent stack. Volume and integration come before the role that trusts them by value."""
 
-    def __init__(self, app: App, plan: Plan, surroundings: Surroundings, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(app, "snowflake", plan, surroundings, purpose="tables, reader and their keys in Snowflake")
+    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "snowflake", plan=plan, purpose="tables, reader and their keys in Snowflake")
         assert self.deployment.snowflake is not None
         self.wanted: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
-        self.secrets = SecretsOfStack(self, "Secrets", purpose="Encrypts the keys of Snowflake's users")
-        self.resources = self._resources()
-        self._places()
+        self.secrets = StackSecrets(
+            self, "Secrets", prefix=self.deployment.prefix, purpose="Encrypts the keys of Snowflake's users"
+        )
+        self.provider = self._provider()
+        self._containers()
         self._reader()
         self._tables(data, confluent)
         self.reader = Reader(
-            schema=self.offer(self.schema["full_name"]),
-            secret_arn=self.offer(self.secrets.arns[0]),
-            key_arn=self.offer(self.secrets.key.key_arn),
+            schema=self.export_value(self.schema.full_name),
+            secret_arn=self.export_value(self.reader_secret.arn),
+            key_arn=self.export_value(self.secrets.key.key_arn),
         )
-        self._tell()
+        self._outputs()
 
-    def _resources(self) -> VendorResources:
+    def _provider(self) -> VendorProvider:
         given = self.wanted
-        return VendorResources(
+        return VendorProvider(
             self,
             "Snowflake",
+            deployment=self.deployment,
             environment={
                 contract.SNOWFLAKE_ACCOUNT: given.account,
                 contract.SNOWFLAKE_USER: given.user,
@@ -90,161 +101,155 @@ class SnowflakeStack(LakeferryStack):
             ],
         )
 
-    def _address(self) -> dict[str, str]:
-        return {contract.SNOWFLAKE_URL: self.surroundings.snowflake_url} if self.surroundings.snowflake_url else {}
+    def _create(self, id: str, props: Properties[O]) -> VendorResource[O]:
+        return VendorResource(self, id, provider=self.provider, props=props)
 
-    def _places(self) -> None:
+    def _address(self) -> dict[str, str]:
+        url = SynthOptions.of(self).snowflake_url
+        return {contract.SNOWFLAKE_URL: url} if url else {}
+
+    def _containers(self) -> None:
         given = self.wanted
-        self.warehouse = self.resources.make(
-            WarehouseProps,
-            "Warehouse",
-            name=given.warehouse,
-            size=given.warehouse_size,
-            auto_suspend_seconds=given.auto_suspend_seconds,
+        warehouse = WarehouseProps(
+            name=given.warehouse or "", size=given.warehouse_size, auto_suspend_seconds=given.auto_suspend_seconds
         )
-        self.database = self.resources.make(DatabaseProps, "Database", name=given.database)
-        self.schema = self.resources.make(SchemaProps, "Schema", database=self.database["name"], name=given.schema)
+        self.warehouse = self._create("Warehouse", warehouse).outputs.name
+        self.database = self._create("Database", DatabaseProps(name=given.database or "")).outputs.name
+        self.schema = self._create("Schema", SchemaProps(database=self.database, name=given.schema or "")).outputs
 
     def _reader(self) -> None:
-        """The user reads in one role, and in another, which may nothing else, its keys are replaced."""
-        self.roles = {name: self.resources.make(RoleProps, f"{words(name)}Role") for name in contract.SNOWFLAKE_ROLES}
-        roles = self.roles
-        tags = {contract.ROTATION_ROLE_TAG: roles["rotation"]["name"]}
-        secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
-        self.user = self.resources.make(
-            UserProps,
-            "Reader",
-            secret=secret,
-            name=self.wanted.user_name,
-            role=roles["reader"]["name"],
-            warehouse=self.warehouse["name"],
-            namespace=self.schema["full_name"],
-        )
-        memberships = [
-            self.resources.make(GrantProps, f"{words(name)}RoleOfReader", on="ROLE", name=role["name"], to_user=self.user["name"])
-            for name, role in roles.items()
-        ]
-        self.grants = [self._grant(grant, roles[grant.role]) for grant in contract.SNOWFLAKE_GRANTS]
-        rotation = Rotation(self, "KeyRotation", self.secrets, environment=self._address())
-        rotation.follow("ReaderKeyRotation", secret, self.user, *memberships, *self.grants)
-
-    def _grant(self, grant: contract.SnowflakeGrant, role: Made) -> Made:
-        names = {
-            "WAREHOUSE": self.warehouse["name"],
-            "DATABASE": self.database["name"],
-            "SCHEMA": self.schema["full_name"],
-            "ICEBERG TABLES IN SCHEMA": self.schema["full_name"],
-            "USER": self.user["name"],
+        """The user reads in one role, and in another, which may do nothing else, its keys are replaced."""
+        self.roles = {
+            name: self._create(f"{pascal_case(name)}Role", RoleProps()).outputs.name for name in contract.SNOWFLAKE_ROLES
         }
-        return self.resources.make(
-            GrantProps,
-            f"{words(grant.role)}On{words(grant.on.lower().replace(' ', '_'))}",
-            privilege=grant.privilege,
-            on=grant.on,
-            name=names[grant.on],
-            to_role=role["name"],
+        tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
+        self.reader_secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
+        user = self._create(
+            "Reader",
+            UserProps(
+                secret=self.reader_secret.arn,
+                name=self.wanted.user_name or "",
+                role=self.roles["reader"],
+                warehouse=self.warehouse,
+                namespace=self.schema.full_name,
+            ),
+        )
+        self.user = user.outputs.name
+        memberships = [
+            self._create(f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
+            for name, role in self.roles.items()
+        ]
+        self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
+        rotation = KeyRotation(self, "KeyRotation", deployment=self.deployment, secrets=self.secrets, environment=self._address())
+        rotation.rotate(self.reader_secret, user, *memberships, *self.grants)
+
+    def _grant(self, grant: contract.SnowflakeGrant) -> VendorResource[GrantOutputs]:
+        names = {
+            "WAREHOUSE": self.warehouse,
+            "DATABASE": self.database,
+            "SCHEMA": self.schema.full_name,
+            "ICEBERG TABLES IN SCHEMA": self.schema.full_name,
+            "USER": self.user,
+        }
+        return self._create(
+            f"{pascal_case(grant.role)}On{pascal_case(grant.on.lower().replace(' ', '_'))}",
+            GrantProps(privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]),
         )
 
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
-        role_arn = self.own_arn("iam", f"role/{self._role_name}", region=False)
+        role_arn = own_arn(self, "iam", f"role/{self._role_name}", region=False)
         bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
-        volume = self.resources.make(ExternalVolumeProps, "Volume", base_url=f"s3://{bucket}/", role_arn=role_arn)
-        catalog = self.resources.make(
-            CatalogIntegrationProps,
+        volume = self._create("Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
+        catalog = self._create(
             "Catalog",
-            role_arn=role_arn,
-            region=self.deployment.aws.region,
-            account_id=self.account,
-            namespace=database,
-            refresh_seconds=self.wanted.refresh_seconds,
-        )
-        trust = self._trust(volume, catalog, self._role(volume, catalog, data, database), database)
+            CatalogIntegrationProps(
+                role_arn=role_arn,
+                region=self.deployment.aws.region,
+                account_id=self.account,
+                namespace=database,
+                refresh_seconds=self.wanted.refresh_seconds,
+            ),
+        ).outputs
+        role = self._role(volume, catalog, data.lake.tableflow_arn, database)
+        trust = self._trust(volume, catalog, database).after(role)
         for topic in self.deployment.tables_in_glue:
             if topic.tableflow and topic.tableflow.snowflake_table:
-                self.resources.make(
-                    IcebergTableProps,
-                    f"{words(topic.name)}Table",
-                    database=self.database["name"],
-                    schema=self.schema["name"],
+                table = IcebergTableProps(
+                    database=self.database,
+                    schema=self.schema.name,
                     name=topic.tableflow.snowflake_table,
-                    volume=volume["name"],
-                    integration=catalog["name"],
+                    volume=volume.name,
+                    integration=catalog.name,
                     table=topic.name,
                     write_mode=topic.tableflow.write_mode,
-                ).after(trust, *self.grants)
+                )
+                self._create(f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
         if self.wanted.linked_database:
-            linked = self.resources.make(
-                LinkedDatabaseProps,
-                "LinkedDatabase",
-                volume=volume["name"],
-                integration=catalog["name"],
-                namespaces=[database],
-            ).after(trust)
-            self._let_read(linked)
+            linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
+            self._let_read(self._create("LinkedDatabase", linked).after(trust).outputs.name)
 
-    def _let_read(self, linked: Made) -> None:
+    def _let_read(self, linked: str) -> None:
         """The reader may select from all tables that the linked database has when it is deployed."""
         for privilege, on in _ON_LINKED:
-            self.resources.make(
-                GrantProps,
-                f"ReaderOnLinked{words(on.lower().replace(' ', '_'))}",
-                privilege=privilege,
-                on=on,
-                name=linked["name"],
-                to_role=self.roles["reader"]["name"],
+            self._create(
+                f"ReaderOnLinked{pascal_case(on.lower().replace(' ', '_'))}",
+                GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
 
     @property
     def _role_name(self) -> str:
-        """Known before the role is there, because volume and integration are made with its ARN."""
+        """Known before the role is there, because volume and integration are created with its ARN."""
         return f"{self.deployment.regional_prefix}-snowflake"
 
-    def _role(self, volume: Made, catalog: Made, data: DataStack, database: str) -> iam.Role:
+    def _role(
+        self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, bucket_arn: str, database: str
+    ) -> iam.Role:
         """Two principals, each with the external id of its own object, all four by value. It can only read."""
-        bucket_arn, needs = data.lake.tableflow_arn, contract.SNOWFLAKE_NEEDS
-        made = role(
+        needs = contract.SNOWFLAKE_NEEDS
+        created = role(
             self,
             "SnowflakeRole",
             role_name=self._role_name,
             purpose="Snowflake reads the tables that Tableflow writes",
-            trusts=_comes_as(volume),
+            trusts=iam.ArnPrincipal(volume.iam_user_arn).with_conditions(
+                {"StringEquals": {"sts:ExternalId": volume.external_id}}
+            ),
             statements=[
                 allow("FindBucket", needs["bucket"], [bucket_arn]),
                 allow("ReadTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
                 allow("ReadCatalog", needs["tables"], glue_tables(self, database), why=ONE_DATABASE),
             ],
         )
-        trust = made.assume_role_policy
+        trust = created.assume_role_policy
         assert trust is not None
         trust.add_statements(
             iam.PolicyStatement(
                 actions=["sts:AssumeRole"],
-                principals=[iam.ArnPrincipal(catalog["iam_user_arn"])],
-                conditions={"StringEquals": {"sts:ExternalId": catalog["external_id"]}},
+                principals=[iam.ArnPrincipal(catalog.iam_user_arn)],
+                conditions={"StringEquals": {"sts:ExternalId": catalog.external_id}},
             )
         )
-        return made
+        return created
 
-    def _trust(self, volume: Made, catalog: Made, role: iam.Role, database: str) -> Made:
+    def _trust(
+        self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, database: str
+    ) -> VendorResource[TrustOutputs]:
         """Proves that Snowflake is let in before any table asks for it."""
-        return self.resources.make(
-            TrustProps,
+        return self._create(
             "Trust",
-            volume=volume["name"],
-            integration=catalog["name"],
-            namespace=database,
-            volume_principal=volume["iam_user_arn"],
-            volume_external_id=volume["external_id"],
-            integration_principal=catalog["iam_user_arn"],
-            integration_external_id=catalog["external_id"],
-        ).after(role)
+            TrustProps(
+                volume=volume.name,
+                integration=catalog.name,
+                namespace=database,
+                volume_principal=volume.iam_user_arn,
+                volume_external_id=volume.external_id,
+                integration_principal=catalog.iam_user_arn,
+                integration_external_id=catalog.external_id,
+            ),
+        )
 
-    def _tell(self) -> None:
-        self.tell("WarehouseName", self.warehouse["name"], "The readers' warehouse")
-        self.tell("SchemaName", self.schema["full_name"], "Where the tables are")
-        self.tell("ReaderName", self.user["name"], "The user that reads")
-        self.tell("ReaderSecretArn", self.secrets.arns[0], "Secret with all that the reader needs to connect")
-
-
-def _comes_as(made: Made) -> iam.IPrincipal:
-    return iam.ArnPrincipal(made["iam_user_arn"]).with_conditions({"StringEquals": {"sts:ExternalId": made["external_id"]}})
+    def _outputs(self) -> None:
+        self.output("WarehouseName", self.warehouse, "The readers' warehouse")
+        self.output("SchemaName", self.schema.full_name, "Where the tables are")
+        self.output("ReaderName", self.user, "The user that reads")
+        self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with all that the reader needs to connect")

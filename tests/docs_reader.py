@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deployments.model import Deployment
-from exports import contract as contracts
-from exports import toml_model
+from exports import contracts, toml_model
 from exports.contract import Contract
 from exports.toml_model import BadFile
 

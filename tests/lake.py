@@ -150,7 +150,7 @@ def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     world = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=world.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
-    world = attrs.evolve(world, pseudonym_secret=f"pseudonyms-{number}", embedded=aws)
+    world = attrs.evolve(world, pseudonym_secret=f"pseudonyms-{number}", embedded_url=aws.url)
     secret = json.dumps({"key": base64.b64encode(KEY).decode()})
     boto3.client("secretsmanager").create_secret(Name=world.pseudonym_secret, SecretString=secret)
     catalog = GlueCatalog(

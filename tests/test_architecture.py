@@ -22,6 +22,10 @@ VIOLATIONS = {
         "import simulators.events",
     ),
     "Simulators import nothing of what they stand in for": ("simulators/events.py", "from lambdas.shared import http"),
+    "Commands start no simulator but through the demo, and know no tools; `lakeferry rehearse` opens the rehearsal": (
+        "lakeferry/output.py",
+        "import simulators.kafka",
+    ),
     "Exports are pure: they ship in every asset": ("exports/windows.py", "import boto3"),
     "Only the checks of what authors write need a parser of SQL or of Avro, which don't ship": (
         "exports/contract.py",

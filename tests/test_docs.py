@@ -17,8 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from deployments.check import load_stage
-from exports import check, topic_schema
-from exports import contract as contracts
+from exports import check, contracts, topic_schema
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
 from lakeferry import errors
@@ -191,7 +190,7 @@ def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
-        *target._VARIABLES.values(),
+        *target.VARIABLES.values(),
         iceberg_catalog.VARIABLE,
         context.FUNCTIONS,
         app.STAGE_VARIABLE,

@@ -226,7 +226,7 @@ def fail(output: Output, failure: CommandFailed) -> NoReturn:
 
 
 class Root(Group):
-    """All commands. What is wrong with the words themselves is told like every other error."""
+    """All commands. Wrong arguments are reported like every other error."""
 
     def main(
         self,

@@ -38,5 +38,5 @@ def demo(
     from lakeferry.local import demo as demos
 
     moment = parse_time("--as-of", as_of) if as_of is not None else None
-    wishes = demos.Wishes(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
-    return demos.demo(call.output, wishes)
+    options = demos.DemoOptions(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
+    return demos.demo(call.output, options)

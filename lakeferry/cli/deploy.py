@@ -36,4 +36,4 @@ def deploy(
     """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
     from lakeferry.deploy import run
 
-    return run.told(call.output, call.stage, yes=call.yes, repair=repair)
+    return run.run_deploy(call.output, call.stage, yes=call.yes, repair=repair)

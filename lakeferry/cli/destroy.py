@@ -122,9 +122,9 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | 
         if confirmed != ctx.stage:
             raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
     if confirmed != ctx.stage:
-        told = "no stage was named" if confirmed is None else f"{confirmed!r} is not the stage that would be destroyed"
+        message = "no stage was named" if confirmed is None else f"{confirmed!r} is not the stage that would be destroyed"
         hint = f"Name the stage: `lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}`; `--plan` lists what would go"
-        raise CommandFailed("NOT-CONFIRMED", told, hint)
+        raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
 def _stopped(ctx: DeploymentContext) -> CommandFailed:

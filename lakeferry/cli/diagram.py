@@ -41,7 +41,7 @@ def diagram(
     *,
     write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md anew.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail where that page shows something else.")] = False,
-    assembly: Annotated[Path, typer.Option(help="Where the templates are.")] = Path("build/cdk.out"),
+    assembly: Annotated[Path, typer.Option(help="Where the templates are.")] = Path("cdk.out"),
 ) -> Mapping[str, Any]:
     """The infrastructure as Mermaid, from the templates that `make synth` wrote."""
     from lakeferry.deployment import diagram as core

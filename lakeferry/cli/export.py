@@ -11,6 +11,7 @@ import attrs
 import typer
 
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.target import open_target
 from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import program_name
@@ -55,7 +56,7 @@ def run(
 ) -> Mapping[str, Any]:
     """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
     from lakeferry.local import export
-    from lakeferry.local.target import open_target, relative, require_writable
+    from lakeferry.local.target import relative, require_writable
 
     if dry_run and out:
         raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
@@ -101,8 +102,7 @@ def check(
 ) -> Mapping[str, Any]:
     """Check a contract before anything runs: all mistakes at once, by key and line."""
     from exports import check as checks
-    from exports import contract as contracts
-    from exports import topic_schema
+    from exports import contracts, topic_schema
     from exports.toml_model import BadFile
 
     output = call.output
@@ -128,7 +128,7 @@ def check(
 @command(app, "list", json_keys={"exports": "Name, title and topic of each."})
 def listed(call: CommandContext) -> Mapping[str, Any]:
     """The exports that ship with Lakeferry."""
-    from exports import contract as contracts
+    from exports import contracts
 
     shipped = [contracts.load(name) for name in contracts.shipped()]
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in shipped]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
+from lakeferry.cli.target import open_target
 from lakeferry.errors import LATER
 
 app: Final = command_group()
@@ -40,7 +41,6 @@ def query(
     """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
     from lakeferry.local import iceberg_catalog
     from lakeferry.local import query as core
-    from lakeferry.local.target import open_target
 
     if catalog is Catalog.TABLEFLOW:
         key = iceberg_catalog.key()

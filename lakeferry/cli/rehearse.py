@@ -46,4 +46,4 @@ def rehearse(
         raise CommandFailed("USAGE", message, "Give one of them")
     if nemesis is not None:
         return run.under_faults(call.output, call.stage, [nemesis], out=out)
-    return run.told(call.output, call.stage, out=out, keep=keep)
+    return run.run_rehearsal(call.output, call.stage, out=out, keep=keep)

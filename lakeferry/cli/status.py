@@ -54,4 +54,4 @@ def status(
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
     awaited = flow.Event(wait_for) if wait_for else None
-    return flow.run(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+    return flow.run_status(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

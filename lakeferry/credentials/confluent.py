@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.credentials import prompt
-from lakeferry.credentials import store as keeping
+from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, program_name
@@ -45,16 +45,16 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
     _ = ctx.account
     owner = prove(output, ctx, key, wait)
-    before = keeping.held(ctx, name)
-    kept = keeping.keep(ctx, name, _fields(key, owner, keeping.plain(before.fields) if before else {}))
+    before = secret_store.read_value(ctx, name)
+    kept = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role is listed'})")
     if owner.is_person:
         output.print("It is a person's key, which dies with the person's account; a service account's doesn't.")
-    output.print(kept.told())
+    output.print(kept.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
-    told = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
-    return {"stage": ctx.stage, "vendor": "confluent", "key": told, **kept.document(), "sql": ""}
+    public = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
+    return {"stage": ctx.stage, "vendor": "confluent", "key": public, **kept.document(), "sql": ""}
 
 
 def prove(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
@@ -95,19 +95,19 @@ def _refused(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
     """Confluent says the same of a wrong secret and of another service's key, so what else can tell is asked."""
     if _is_tableflow(ctx, key):
         return _other_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
-    told = f"Confluent doesn't accept API key {key.id}"
+    message = f"Confluent doesn't accept API key {key.id}"
     known = _known_to_the_stored_key(ctx, key)
     if known is None:
         why = "It is a key of a cluster or a region and not a Cloud key, its id or secret is wrong, or it was made moments ago."
         hint = "Make one with `confluent api-key create --resource cloud`, or, if you just did, run this again with --wait 300"
-        return CommandFailed("SECRETS-REFUSED", told, hint, why=why)
+        return CommandFailed("SECRETS-REFUSED", message, hint, why=why)
     if known == "":
         hint = "Look for the id in Confluent's console, under API keys"
         return CommandFailed("SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
     if known.lower() != "cloud":
         return _other_scope(f"API key {key.id} is for {known}, not a Cloud key")
     hint = "Copy the secret again; if the key was made just now, run this again with --wait 300"
-    return CommandFailed("SECRETS-REFUSED", f"{told}: it is a Cloud key, so its secret is wrong or it is too new", hint)
+    return CommandFailed("SECRETS-REFUSED", f"{message}: it is a Cloud key, so its secret is wrong or it is too new", hint)
 
 
 def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
@@ -121,7 +121,7 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
 
 def _known_to_the_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
     """What the key is for, as the secret's present key sees it; "" where there is no such key; None where nobody can tell."""
-    value = keeping.held(ctx, ctx.deployment.confluent.cloud_key_secret)
+    value = secret_store.read_value(ctx, ctx.deployment.confluent.cloud_key_secret)
     if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])

@@ -11,9 +11,9 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import errors
-from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Function, Stack
+from lakeferry.deployment.stacks import Function, Stack, functions, physical_ids
+from lakeferry.deployment.stacks import read as read_stacks
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas import contract
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 4
 
 
 @attrs.frozen
-class Rotating:
+class RotatingSecret:
     """`function` rotates it."""
 
     arn: str
@@ -58,9 +58,9 @@ class Age:
     by_hand: bool = False
 
 
-def of(ctx: DeploymentContext, chosen: str | None = None) -> list[Rotating]:
+def of(ctx: DeploymentContext, chosen: str | None = None) -> list[RotatingSecret]:
     """All that stand, or those that `chosen` means: a vendor, a secret's name, or its end. Raises CommandFailed."""
-    standing = deployed.read(ctx)
+    standing = read_stacks(ctx)
     stacks = {name: standing.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
     found = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
     if chosen is None:
@@ -72,18 +72,18 @@ def of(ctx: DeploymentContext, chosen: str | None = None) -> list[Rotating]:
     return mine
 
 
-def ages(ctx: DeploymentContext, secrets: list[Rotating]) -> list[Age]:
-    """In their order. What can't be asked is told as such."""
+def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
+    """Return the ages in the order of `secrets`, with the reason where one can't be read."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(functools.partial(age, ctx), secrets))
 
 
 def by_hand(ctx: DeploymentContext) -> list[Age]:
     """Of the keys that people make and store."""
-    told = ctx.deployment
-    names = {"confluent": told.confluent.cloud_key_secret}
-    if told.snowflake and told.uses_snowflake:
-        names["snowflake"] = told.snowflake.key_secret
+    deployment = ctx.deployment
+    names = {"confluent": deployment.confluent.cloud_key_secret}
+    if deployment.snowflake and deployment.uses_snowflake:
+        names["snowflake"] = deployment.snowflake.key_secret
     return [_made_by_hand(ctx, vendor, name) for vendor, name in names.items()]
 
 
@@ -99,18 +99,18 @@ def _made_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     return Age(name, vendor, days, None, 0.0, 0.0, "", (), trouble, by_hand=True)
 
 
-def age(ctx: DeploymentContext, secret: Rotating) -> Age:
+def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
     try:
-        told = ask(ctx, secret, "status")
+        answer = ask(ctx, secret, "status")
     except CommandFailed as failure:
-        told = failure.details or {}
-        return _dates(ctx, secret, f"{told['code']}  {told['what']}" if told else f"{failure.code}  {failure.message}")
-    keys = tuple(told["keys"])
-    numbers = (told["age_days"], told["next_rotation"], told["overdue_days"], told["pending_days"])
-    return Age(secret.name, secret.vendor, *numbers, told["live_place"], keys)
+        answer = failure.details or {}
+        return _dates(ctx, secret, f"{answer['code']}  {answer['what']}" if answer else f"{failure.code}  {failure.message}")
+    keys = tuple(answer["keys"])
+    numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
+    return Age(secret.name, secret.vendor, *numbers, answer["live_place"], keys)
 
 
-def ask(ctx: DeploymentContext, secret: Rotating, operation: str) -> dict[str, Any]:
+def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:
     """The answer of the rotation's function to an operator. Raises CommandFailed with its reason."""
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
     with translate_aws_errors(f"asking function {secret.function.name}"):
@@ -121,7 +121,7 @@ def ask(ctx: DeploymentContext, secret: Rotating, operation: str) -> dict[str, A
     return said
 
 
-def refused(secret: Rotating, message: str) -> CommandFailed:
+def refused(secret: RotatingSecret, message: str) -> CommandFailed:
     """What the function said when it failed. The key that is current stays so."""
     reported = errors.read(message)
     if reported is None:
@@ -133,15 +133,15 @@ def refused(secret: Rotating, message: str) -> CommandFailed:
     return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 
-def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rotating]:
-    ids = deployed.physical_ids(ctx, stack)
-    for function in deployed.functions(ctx, stack, contract.ROTATE):
+def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[RotatingSecret]:
+    ids = physical_ids(ctx, stack)
+    for function in functions(ctx, stack, contract.ROTATE):
         for logical_id in stack.logical_ids(_SCHEDULE):
             secret = stack.template["Resources"][logical_id]["Properties"]["SecretId"]["Ref"]
-            yield Rotating(ids[secret], vendor, function)
+            yield RotatingSecret(ids[secret], vendor, function)
 
 
-def _dates(ctx: DeploymentContext, secret: Rotating, trouble: str) -> Age:
+def _dates(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
     """What Secrets Manager alone says."""
     client = ctx.client("secretsmanager")
     with translate_aws_errors(f"looking at secret {secret.name}"):

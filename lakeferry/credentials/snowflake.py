@@ -9,7 +9,7 @@ import attrs
 
 from deployments.model import Snowflake as Wanted
 from lakeferry.credentials import prompt
-from lakeferry.credentials import store as keeping
+from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, program_name
@@ -66,10 +66,10 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     deployer = _deployer(ctx)
     pair = prompt.private_key(output)
     _ = ctx.account
-    before = keeping.held(ctx, deployer.given.key_secret)
+    before = secret_store.read_value(ctx, deployer.given.key_secret)
     prove(output, deployer, pair, before)
-    rest = {name: value for name, value in (keeping.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
-    kept = keeping.keep(ctx, deployer.given.key_secret, {**rest, **deployer.fields(pair)})
+    rest = {name: value for name, value in (secret_store.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
+    kept = secret_store.put_current(ctx, deployer.given.key_secret, {**rest, **deployer.fields(pair)})
     return _done(output, deployer, pair, kept)
 
 
@@ -77,20 +77,20 @@ def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Makes a pair that waits for an admin; on the next call proves it and makes it the current one. Raises CommandFailed."""
     deployer, name = _deployer(ctx), _deployer(ctx).given.key_secret
     _ = ctx.account
-    waiting = keeping.held(ctx, name, keeping.GENERATED)
+    waiting = secret_store.read_value(ctx, name, secret_store.GENERATED)
     pair = _pair(waiting) if waiting else None
     if waiting is None or pair is None:
         return _proposed(output, deployer, keypair.make())
     try:
-        prove(output, deployer, pair, keeping.held(ctx, name))
+        prove(output, deployer, pair, secret_store.read_value(ctx, name))
     except CommandFailed as failure:
         if failure.code != "SECRETS-PUBLIC-KEY":
             raise
         raise CommandFailed("SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
-    return _done(output, deployer, pair, keeping.promote(ctx, name, waiting))
+    return _done(output, deployer, pair, secret_store.promote(ctx, name, waiting))
 
 
-def prove(output: Output, deployer: Deployer, pair: KeyPair, before: keeping.Value | None) -> None:
+def prove(output: Output, deployer: Deployer, pair: KeyPair, before: secret_store.Value | None) -> None:
     """By a login. Raises CommandFailed where the user doesn't have the public key, LakeferryError for all else."""
     try:
         with output.step("logging in to Snowflake"):
@@ -101,7 +101,7 @@ def prove(output: Output, deployer: Deployer, pair: KeyPair, before: keeping.Val
         raise _unknown_key(deployer, pair, before, denied) from None
 
 
-def _unknown_key(deployer: Deployer, pair: KeyPair, before: keeping.Value | None, denied: Denied) -> CommandFailed:
+def _unknown_key(deployer: Deployer, pair: KeyPair, before: secret_store.Value | None, denied: Denied) -> CommandFailed:
     slot, sure = _free_slot(deployer, _pair(before) if before else None)
     statement = deployer.statement(pair, slot)
     who = f"user {deployer.name} of account {deployer.given.account}"
@@ -140,29 +140,29 @@ def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
 
 def _proposed(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
     name = deployer.given.key_secret
-    slot, _ = _free_slot(deployer, _pair(keeping.held(deployer.ctx, name)))
-    arn, statement = keeping.propose(deployer.ctx, name, deployer.fields(pair)), deployer.statement(pair, slot)
+    slot, _ = _free_slot(deployer, _pair(secret_store.read_value(deployer.ctx, name)))
+    arn, statement = secret_store.stage_pending(deployer.ctx, name, deployer.fields(pair)), deployer.statement(pair, slot)
     output.print(f"A new key pair waits in {name}, {arn}. Its public half is {pair.fingerprint}.")
     output.print(f"{_ADMIN}:\n\n{statement}\n")
     output.print(
         "Where the user isn't there yet: docs/how-to/prepare-snowflake.md has the script that takes the same public key."
     )
     output.print(f"Next: {program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
-    told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
     kept = {"secret": name, "arn": arn, "version": "", "changed": False}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept, "sql": statement}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept, "sql": statement}
 
 
-def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: keeping.Kept) -> dict[str, Any]:
+def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: secret_store.StoredSecret) -> dict[str, Any]:
     role = sql.named(deployer.given.role)
     output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
-    output.print(kept.told())
+    output.print(kept.describe())
     output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
-    told = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": told, **kept.document(), "sql": ""}
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept.document(), "sql": ""}
 
 
-def _pair(value: keeping.Value | None) -> KeyPair | None:
+def _pair(value: secret_store.Value | None) -> KeyPair | None:
     """None where there is none that can be read."""
     if value is None or PRIVATE_KEY not in value.fields:
         return None

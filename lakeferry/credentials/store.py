@@ -22,7 +22,7 @@ _ABSENT: Final = "ResourceNotFoundException"
 
 
 @attrs.frozen
-class Kept:
+class StoredSecret:
     """`changed` is false where the secret held the same already; `previous` tells whether a value of before is kept."""
 
     name: str
@@ -31,7 +31,7 @@ class Kept:
     changed: bool
     previous: bool
 
-    def told(self) -> str:
+    def describe(self) -> str:
         if not self.changed:
             return f"{self.name} holds it already ({self.arn})"
         kept = "; the value of before stays there as AWSPREVIOUS" if self.previous else ""
@@ -49,7 +49,7 @@ class Value:
     fields: Mapping[str, Secret]
 
 
-def held(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
+def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
     """The version with this label; None where there is no such version or secret. Raises CommandFailed."""
     client = ctx.client("secretsmanager")
     with translate_aws_errors(f"reading secret {name}"):
@@ -64,26 +64,26 @@ def held(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | Non
     return Value(answer["VersionId"], _fields(answer.get("SecretString", "")))
 
 
-def keep(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> Kept:
+def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> StoredSecret:
     """`fields` become the current value; the one of before becomes AWSPREVIOUS. Raises CommandFailed."""
-    found = _described(ctx, name) or _made(ctx, name)
-    before = held(ctx, name)
+    secret = _described(ctx, name) or _create(ctx, name)
+    before = read_value(ctx, name)
     if before and {field: value.reveal() for field, value in before.fields.items()} == dict(fields):
-        return Kept(name, found["ARN"], before.version, changed=False, previous=False)
+        return StoredSecret(name, secret["ARN"], before.version, changed=False, previous=False)
     version = _put(ctx, name, fields, [CURRENT])
-    return Kept(name, found["ARN"], version, changed=True, previous=before is not None)
+    return StoredSecret(name, secret["ARN"], version, changed=True, previous=before is not None)
 
 
-def propose(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
+def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
     """Keeps `fields` beside the current value. Where there is none AWS makes them current at once, which harms nobody."""
-    found = _described(ctx, name) or _made(ctx, name)
+    secret = _described(ctx, name) or _create(ctx, name)
     _put(ctx, name, fields, [GENERATED])
-    return str(found["ARN"])
+    return str(secret["ARN"])
 
 
-def promote(ctx: DeploymentContext, name: str, value: Value) -> Kept:
+def promote(ctx: DeploymentContext, name: str, value: Value) -> StoredSecret:
     """What was proposed becomes the current value. Raises CommandFailed."""
-    client, before = ctx.client("secretsmanager"), held(ctx, name)
+    client, before = ctx.client("secretsmanager"), read_value(ctx, name)
     arn = str((_described(ctx, name) or {})["ARN"])
     stays = before is not None and before.version != value.version
     with translate_aws_errors(f"writing secret {name}"):
@@ -91,7 +91,7 @@ def promote(ctx: DeploymentContext, name: str, value: Value) -> Kept:
             source = {"RemoveFromVersionId": before.version} if before else {}
             client.update_secret_version_stage(SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source)
         client.update_secret_version_stage(SecretId=name, VersionStage=GENERATED, RemoveFromVersionId=value.version)
-    return Kept(name, arn, value.version, changed=True, previous=stays)
+    return StoredSecret(name, arn, value.version, changed=True, previous=stays)
 
 
 def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
@@ -105,26 +105,26 @@ def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: l
     return str(answer["VersionId"])
 
 
-def _made(ctx: DeploymentContext, name: str) -> dict[str, Any]:
+def _create(ctx: DeploymentContext, name: str) -> dict[str, Any]:
     with translate_aws_errors(f"making secret {name}"):
-        made: dict[str, Any] = ctx.client("secretsmanager").create_secret(
+        created: dict[str, Any] = ctx.client("secretsmanager").create_secret(
             Name=name, Description="A key that Lakeferry deploys with. Set by `lakeferry secrets set`"
         )
-    return made
+    return created
 
 
 def _described(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
     """None where there is no such secret."""
     with translate_aws_errors(f"looking at secret {name}"):
         try:
-            found: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
+            secret: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
             if error_code(error) == _ABSENT:
                 return None
             raise
-    if found.get("DeletedDate"):
+    if secret.get("DeletedDate"):
         raise _deleted(ctx, name)
-    return found
+    return secret
 
 
 def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:

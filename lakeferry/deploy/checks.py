@@ -1,4 +1,4 @@
-"""What has to be there before anything is deployed. All that is missing is told at once."""
+"""What has to be there before anything is deployed. All that is missing is reported at once."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def require(ctx: DeploymentContext) -> None:
     """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
     missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
     if missing:
-        told = "; ".join(one.what for one in missing)
+        message = "; ".join(one.what for one in missing)
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
         details = [attrs.asdict(one) for one in missing]
-        raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {told}", hint, details)
+        raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {message}", hint, details)
     if busy := [stack for stack in stacks.read(ctx).values() if stack.is_in_progress]:
-        told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed("STACK-BUSY", told)
+        message = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
+        raise CommandFailed("STACK-BUSY", message)
 
 
 def _tools() -> Iterator[Missing]:
@@ -71,12 +71,12 @@ def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
 
 def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     """Names of those that people fill, and what does."""
-    told = ctx.deployment
-    yield told.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
-    if told.snowflake and told.uses_snowflake:
-        yield told.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
-    if told.aws.pseudonym_secret:
-        yield told.aws.pseudonym_secret, "restore that secret, or take aws.pseudonym_secret out of the deployment file"
+    deployment = ctx.deployment
+    yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
+    if deployment.snowflake and deployment.uses_snowflake:
+        yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
+    if deployment.aws.pseudonym_secret:
+        yield deployment.aws.pseudonym_secret, "restore that secret, or take aws.pseudonym_secret out of the deployment file"
 
 
 def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:

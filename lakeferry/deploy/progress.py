@@ -1,4 +1,4 @@
-"""What is told while CloudFormation works: a line for each stack and for what is slow, and one where nothing moves."""
+"""Progress while CloudFormation works: a line for each stack and for what is slow, and one where nothing moves."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ class Progress:
 
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
-        told = [
+        waits = [
             f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
             for event in waiting
         ]
-        self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(told) or 'the stack itself'}")
+        self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(waits) or 'the stack itself'}")
 
     def _numbered(self, stack: str) -> str:
         place = self.stacks.index(stack) + 1 if stack in self.stacks else "?"

@@ -31,7 +31,7 @@ _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
 
 
-def told(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
+def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
     """`repair` also creates objects again that are missing at the vendors.
 
     Raises CommandFailed where something is missing, nobody agrees, or it fails.
@@ -61,8 +61,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     output.print(
         f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
     )
-    exist = summary.things(standing)
-    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
+    exist = summary.stack_outputs(standing)
+    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
         **render.document(plan),
@@ -76,8 +76,8 @@ def _to_repair(output: Output, ctx: DeploymentContext) -> str:
     """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
     found = drift.missing(ctx)
     if unasked := [one for one in found if one.how == Verdict.UNKNOWN]:
-        told = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
-        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {told}")
+        unlisted = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")
     for one in found:
         output.info(f"missing: {one.world} {one.what} {one.name}")
     if not found:
@@ -155,6 +155,6 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
 
 def _stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
     going = progress.under_way
-    told = f"CloudFormation goes on with {', '.join(going)}" if going else "no stack was under way"
+    going_on = f"CloudFormation goes on with {', '.join(going)}" if going else "no stack was under way"
     hint = f"`lakeferry status --stage {ctx.stage}` looks; `lakeferry deploy --stage {ctx.stage}` later does the rest"
-    return CommandFailed("DEPLOY-STOPPED", f"stopped watching; {told}", hint, {"under_way": going})
+    return CommandFailed("DEPLOY-STOPPED", f"stopped watching; {going_on}", hint, {"under_way": going})

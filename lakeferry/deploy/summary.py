@@ -24,23 +24,23 @@ _FILES: Final = "Files"
 
 
 @attrs.frozen
-class Thing:
+class StackOutput:
     stack: str
     name: str
     what: str
     value: str
 
 
-def things(standing: Iterable[Stack]) -> list[Thing]:
-    found = {thing.name: thing for stack in standing for thing in _of_stack(stack)}
+def stack_outputs(standing: Iterable[Stack]) -> list[StackOutput]:
+    found = {each.name: each for stack in standing for each in _of_stack(stack)}
     files = [name for name in found if name.endswith(_FILES)]
     return [found[name] for name in (*_SHOWN, *files) if name in found]
 
 
-def show(output: Output, ctx: DeploymentContext, exist: list[Thing], cost: Estimate, *, is_first: bool) -> list[str]:
+def show(output: Output, ctx: DeploymentContext, exist: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
     """The commands that come next."""
     output.print("\nWhat exists now:")
-    output.table(["what", "where"], [[thing.what, thing.value] for thing in exist])
+    output.table(["what", "where"], [[each.what, each.value] for each in exist])
     output.print(f"Stacks: {_console(ctx)}")
     output.print(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
     if is_first and any(export.recipients for export in ctx.deployment.exports):
@@ -59,10 +59,10 @@ def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
     yield "destroy --plan"
 
 
-def _of_stack(stack: Stack) -> Iterator[Thing]:
-    told: dict[str, Any] = dict(stack.template.get("Outputs", {}))
+def _of_stack(stack: Stack) -> Iterator[StackOutput]:
+    described: dict[str, Any] = dict(stack.template.get("Outputs", {}))
     for name, value in stack.outputs.items():
-        yield Thing(stack.name, name, str(told.get(name, {}).get("Description") or name), value)
+        yield StackOutput(stack.name, name, str(described.get(name, {}).get("Description") or name), value)
 
 
 def _console(ctx: DeploymentContext) -> str:

@@ -67,8 +67,8 @@ def _fetch(found: Node, root: Path) -> None:
     command = [*found.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
     answer = subprocess.run(command, cwd=root, env=environment(found), capture_output=True, text=True)
     if installed(root) != pinned(root):
-        told = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
-        raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {told[0]}. Check the network")
+        last_line = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
+        raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {last_line[0]}. Check the network")
 
 
 def environment(found: Node) -> dict[str, str]:

@@ -96,8 +96,8 @@ class DeploymentContext:
             found = str(self.client("sts").get_caller_identity()["Account"])
         wanted = self.deployment.aws.account
         if wanted and wanted != found:
-            told = f"AWS says that this is account {found}, and the deployment is that of {wanted}"
-            raise CommandFailed("AWS-ACCOUNT", told, f"Log in to account {wanted}, or choose another stage")
+            message = f"AWS says that this is account {found}, and the deployment is that of {wanted}"
+            raise CommandFailed("AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage")
         return found
 
     def client(self, service: str) -> Any:
@@ -139,7 +139,7 @@ class DeploymentContext:
         return Snowflake(Session(self.deadline), self.clock, login, key, self.addresses.snowflake)
 
     def context(self) -> list[str]:
-        """What `cdk` has to be told so that it makes this very deployment."""
+        """Return the arguments by which `cdk` makes this deployment."""
         return ["-c", f"stage={self.stage}", *self.addresses.context()]
 
     def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:

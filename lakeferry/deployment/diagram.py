@@ -132,7 +132,7 @@ def _box(name: str, resource: Template) -> Box | None:
         return Box(_AWS, f"{_FUNCTION_TITLE} {_NUMBER.sub('', name).removesuffix('Function')}")
     if kind == _ROLE and _trusts_a_vendor(resource):
         return Box(_AWS, f"Role {_NUMBER.sub('', name)}")
-    if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Purge":
+    if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Cleanup":
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM)).replace("Api", "API").replace("Acl", "ACL")
         vendor = _SNOWFLAKE if words.startswith(_SNOWFLAKE) else _CONFLUENT
         return Box(vendor, words.removeprefix(f"{_SNOWFLAKE} ").capitalize().replace("Api", "API").replace("Acl", "ACL"))

@@ -19,8 +19,8 @@ from lambdas.shared.redaction import redact
 
 #: Functions by what people call them: parts of the deployment, and handlers in them.
 FUNCTIONS: Final = {
-    "confluent": (("confluent",), (contract.ON_EVENT, contract.IS_COMPLETE)),
-    "snowflake": (("snowflake",), (contract.ON_EVENT, contract.IS_COMPLETE)),
+    "confluent": (("confluent",), (contract.CUSTOM_RESOURCE,)),
+    "snowflake": (("snowflake",), (contract.CUSTOM_RESOURCE,)),
     "rotation": (("confluent", "snowflake"), (contract.ROTATE,)),
     "notification": (("exports",), (contract.NOTIFY,)),
     "watch": (("operations",), (contract.WATCH,)),
@@ -70,8 +70,8 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
     """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
     around each call count only with `everything`. Raises CommandFailed."""
     if name not in sources(ctx):
-        told = f"nothing of this deployment that writes a log is called {name!r}"
-        raise CommandFailed("LOGS-UNKNOWN", told, f"There are: {', '.join(sources(ctx))}")
+        message = f"nothing of this deployment that writes a log is called {name!r}"
+        raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
     with translate_aws_errors(f"reading logs of {name}"):
         if name not in FUNCTIONS:
             return list(_of_export(ctx, name, last))

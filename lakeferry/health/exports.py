@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
+from exports import cron
 from lakeferry.health.freshness import Readers
 from lakeferry.health.model import Observation, State, format_hours, observe
 from lambdas.monitoring import measurements
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared import cron
 
 _IN_PARALLEL: Final = 4
 _FAILED_RUNS: Final = ("FAILED", "TIMEOUT", "ERROR", "EXPIRED", "STOPPED")

@@ -47,7 +47,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)
-        credentials.prove(Output(quiet=True), deployer, pair, store.held(ctx, given.key_secret))
+        credentials.prove(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")

@@ -69,7 +69,7 @@ class Status:
         }
 
 
-def run(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
+def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or unknown, or where what was waited for hasn't come."""
     with context.open_context(stage) as ctx:
         _show_stacks(output, ctx, stacks.read(ctx).values())

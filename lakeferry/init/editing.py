@@ -92,7 +92,7 @@ def _exports(before: Deployment, answers: Answers) -> list[tuple[int, str]]:
 
 
 def _window(contract: str) -> str:
-    from exports import contract as contracts  # noqa: PLC0415 - only where the schedule changes
+    from exports import contracts  # noqa: PLC0415 - only where the schedule changes
 
     return contracts.load(contract).window.every
 

@@ -11,8 +11,9 @@ from typing import Final
 
 import attrs
 
-from deployments import cron, forms
+from deployments import forms
 from deployments.model import Deployment
+from exports import cron
 from exports.contract import zone_problem
 
 #: Answers that stand for something else than themselves.
@@ -52,8 +53,8 @@ def _topics(text: str) -> str | None:
 def _schedule(text: str) -> str | None:
     if re.fullmatch(r"([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
         return None
-    told = cron.problem(text)
-    return f"{told}. A time like 06:00 will do too" if told else None
+    problem = cron.problem(text)
+    return f"{problem}. A time like 06:00 will do too" if problem else None
 
 
 def _addresses(text: str) -> str | None:
@@ -65,7 +66,7 @@ def _addresses_or_none(text: str) -> str | None:
 
 
 def _all(text: str, wrong: Callable[[str], str | None]) -> str | None:
-    return next((told for name in names(text) if (told := wrong(name))), None)
+    return next((problem for name in names(text) if (problem := wrong(name))), None)
 
 
 _NAME: Final = "2 to 20 small letters, digits and hyphens, a letter first"
@@ -98,7 +99,7 @@ def wrong(answers: Answers) -> list[tuple[str, str]]:
     """(key, what is wrong) of every answer that can't be used."""
     asked = [question for question in QUESTIONS if is_asked(question, answers)]
     found = [(question.key, question.wrong(answers[question.key])) for question in asked]
-    return [(key, told) for key, told in found if told]
+    return [(key, problem) for key, problem in found if problem]
 
 
 def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports import contract as contracts
+from exports import contracts
 from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, names
-from lakeferry.init.toml_edit import written
+from lakeferry.init.toml_edit import to_toml
 
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
@@ -53,7 +53,7 @@ class Export:
     every: str
 
 
-def whole(stage: str, answers: Answers) -> str:
+def render_file(stage: str, answers: Answers) -> str:
     """A file for a stage that has none."""
     parts = [_identity(stage, answers), _aws(answers), _confluent(answers), topics(answers)]
     parts += [_snowflake(answers)] if answers["snowflake"] != NONE else []
@@ -90,9 +90,9 @@ def _identity(stage: str, answers: Answers) -> str:
 # and prod.toml. Secrets never stand here, only their names.
 
 [deployment]
-name = {written(answers["name"])}
-stage = {written(stage)}
-owner = {written(answers["owner"])}
+name = {to_toml(answers["name"])}
+stage = {to_toml(stage)}
+owner = {to_toml(answers["owner"])}
 # "keep" leaves buckets, tables of ours and the pseudonymisation key; "delete" leaves nothing.
 on_destroy = "{"keep" if stage == "prod" else "delete"}"
 """
@@ -101,7 +101,7 @@ on_destroy = "{"keep" if stage == "prod" else "delete"}"
 def _aws(answers: Answers) -> str:
     return f"""\
 [aws]
-region = {written(answers["region"])}
+region = {to_toml(answers["region"])}
 # account = "111122223333"  # then CDK deploys to no other one
 """
 
@@ -113,8 +113,8 @@ def _confluent(answers: Answers) -> str:
     return f"""\
 [confluent]
 cloud_key_secret = "{CLOUD_KEY}"  # filled by `lakeferry secrets set confluent`
-{sign}environment_id = {written(identity)}
-{sign}environment_name = {written(name)}
+{sign}environment_id = {to_toml(identity)}
+{sign}environment_name = {to_toml(name)}
 cluster_type = "Standard"
 flink_max_cfu = 5
 """
@@ -123,7 +123,7 @@ flink_max_cfu = 5
 def _snowflake(answers: Answers) -> str:
     return f"""\
 [snowflake]
-account = {written(answers["snowflake"])}
+account = {to_toml(answers["snowflake"])}
 key_secret = "{DEPLOYER}"  # filled by `lakeferry secrets set snowflake`
 warehouse_size = "XSMALL"
 """
@@ -132,7 +132,7 @@ warehouse_size = "XSMALL"
 def _alerts(answers: Answers) -> str:
     return f"""\
 [alerts]
-engineers = {written(names(answers["engineers"]))}
+engineers = {to_toml(names(answers["engineers"]))}
 monthly_budget_usd = 100
 """
 
@@ -149,9 +149,9 @@ def _export(export: Export, answers: Answers) -> str:
     return f"""\
 [[exports]]
 contract = "{export.name}"
-cron = {written(schedule(answers, export.every))}  # minute, hour, day of month, month, day of week, year
-zone = {written(answers["zone"])}
-recipients = {written(recipients(answers))}
+cron = {to_toml(schedule(answers, export.every))}  # minute, hour, day of month, month, day of week, year
+zone = {to_toml(answers["zone"])}
+recipients = {to_toml(recipients(answers))}
 first_day = {_today(answers["zone"])}  # of the windows before it, a new deployment has no events
 """
 

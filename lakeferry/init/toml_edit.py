@@ -16,11 +16,11 @@ Value = str | bool | int | list[str]
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 
 
-def written(value: Value) -> str:
+def to_toml(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return "[" + ", ".join(written(one) for one in value) + "]"
+        return "[" + ", ".join(to_toml(one) for one in value) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -29,11 +29,11 @@ def set_value(text: str, table: str, key: str, value: Value) -> str:
     lines, places = text.splitlines(), key_lines(text)
     if (line := places.get(f"{table}.{key}")) is not None:
         start, end = _span(lines, line - 1)
-        lines[start:end] = [f"{key} = {written(value)}{_comment(lines[start]) if end == start + 1 else ''}"]
+        lines[start:end] = [f"{key} = {to_toml(value)}{_comment(lines[start]) if end == start + 1 else ''}"]
     elif (header := places.get(table)) is not None and _HEADER.match(lines[header - 1]):
-        lines.insert(header, f"{key} = {written(value)}")
+        lines.insert(header, f"{key} = {to_toml(value)}")
     else:
-        lines += ["", f"[{table}]", f"{key} = {written(value)}"]
+        lines += ["", f"[{table}]", f"{key} = {to_toml(value)}"]
     return _text(lines)
 
 

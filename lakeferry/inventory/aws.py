@@ -16,6 +16,7 @@ from lakeferry.inventory import aws_kinds
 from lakeferry.inventory.aws_kinds import AwsKind, AwsResource, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
+from lambdas import contract
 
 _BY_HAND: Final = "created by hand: the deployment file names it"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
@@ -25,7 +26,7 @@ _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
 #: Beginning of the physical id of what empties a Glue database when its stack is deleted.
-_PURGED: Final = "purge:glue_database:"
+_CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
@@ -169,7 +170,7 @@ class _Listing:
 
     def _is_of_tableflow(self, database: str, tables: list[dict[str, Any]], buckets: list[str]) -> bool:
         """Return whether a stack was to empty the database, or its tables are in a bucket of the deployment."""
-        if any(resource.physical_id == f"{_PURGED}{database}" for _, resource in self.history.resources(_PURGED)):
+        if any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in self.history.resources(_CLEANED)):
             return True
         locations = [table.get("StorageDescriptor", {}).get("Location", "") for table in tables]
         locations += [table.get("Parameters", {}).get("metadata_location", "") for table in tables]

@@ -18,9 +18,7 @@ from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-_REGISTERED: Final = (
-    "Datagen or Flink registers it for a topic of this deployment in an environment of somebody else: it stays"
-)
+_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment in an environment of somebody else: it stays"
 _BY_HAND: Final = "created by hand inside a managed resource: it is deleted with that"
 
 

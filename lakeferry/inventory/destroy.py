@@ -24,7 +24,7 @@ _DATA: Final = ("bucket", "glue_database", "glue_table", "pseudonymisation_secre
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
-_PURGED: Final = ("purge:bucket:", "purge:glue_database:")
+_CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
 #: What Lambda calls the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
 #: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
@@ -55,7 +55,7 @@ class DeletionPolicies:
         id = item.where[0] if item.kind == "glue_table" else item.id
         if id in self.deleted:
             return False
-        # A database of Tableflow's is deleted only by the resource that purges it.
+        # A database of Tableflow's is deleted only by the resource that cleans it up.
         of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.whose for stack in self.stacks)
         return True if id in self.retained or of_tableflow else None
 
@@ -111,7 +111,7 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
                 id, body = resource.physical_id, bodies.get(resource.logical_id, {})
                 if resource.status in GIVEN_UP:
                     continue
-                deleted.update(id.removeprefix(purged) for purged in _PURGED if id.startswith(purged))
+                deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
                 (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
                 protection = str(body.get("Properties", {}).get("deletion_protection", ""))
                 protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true"

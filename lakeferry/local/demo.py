@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
-from exports import check, topic_schema
-from exports import contract as contracts
+from exports import check, contracts, topic_schema
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.windows import window_at, window_of
@@ -25,7 +25,8 @@ from glue_jobs.session import start
 from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local.bootstrap import ROOT
-from lakeferry.local.target import TABLEFLOW_BUCKET, ExportTarget, fresh_demo, relative, require_writable
+from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
+from lakeferry.local.target import ExportTarget, relative, require_writable
 from lakeferry.output import Output, program_name
 from simulators import generators
 from simulators.avro_schema import SchemaError
@@ -42,7 +43,7 @@ _COMMITS = 8
 
 
 @attrs.frozen
-class Wishes:
+class DemoOptions:
     """The command's options."""
 
     events: Path | None
@@ -64,30 +65,30 @@ class Source:
     last: datetime
 
 
-def demo(output: Output, wishes: Wishes) -> dict[str, Any]:
+def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
     """Returns the document for programs. Raises CommandFailed."""
     started = time.monotonic()
-    if wishes.as_of and wishes.as_of > datetime.now(UTC):
-        message = f"--as-of {wishes.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
+    if options.as_of and options.as_of > datetime.now(UTC):
+        message = f"--as-of {options.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
         raise CommandFailed("EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
-    own = wishes.events or wishes.topic or wishes.schema
-    sources = _own_events(wishes) if own else _generated(output)
-    chosen = _contracts(wishes, sources)
-    require_writable(wishes.out)
-    with exporting.spark(output, wishes.master):
-        records = _published(output, wishes, sources, chosen)
-    return _told(output, wishes, records, time.monotonic() - started)
+    own = options.events or options.topic or options.schema
+    sources = _own_events(options) if own else _generated(output)
+    chosen = _contracts(options, sources)
+    require_writable(options.out)
+    with exporting.spark(output, options.master):
+        records = _published(output, options, sources, chosen)
+    return _report(output, options, records, time.monotonic() - started)
 
 
-def _published(output: Output, wishes: Wishes, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+def _published(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
     records = []
-    with fresh_demo() as world, ThreadPoolExecutor(1) as beside:
-        session = beside.submit(start, world.warehouse)  # takes seconds, in which the tables are written
-        _materialise(output, world, sources)
+    with fresh_demo() as target, ThreadPoolExecutor(1) as beside:
+        session = beside.submit(start, target.warehouse)  # takes seconds, in which the tables are written
+        _materialise(output, target, sources)
         for name, contract in chosen.items():
-            words = _words(wishes, name, contract, sources[contract.source.topic])
-            record = _export(output, world, contract, words, session.result())
-            exporting.download(world, record, wishes.out)
+            words = _words(options, name, contract, sources[contract.source.topic])
+            record = _export(output, target, contract, words, session.result())
+            exporting.download(target, record, options.out)
             records.append(record)
     return records
 
@@ -105,14 +106,14 @@ def _generated(output: Output) -> dict[str, Source]:
     }
 
 
-def _own_events(wishes: Wishes) -> dict[str, Source]:
-    if wishes.events is None or not wishes.topic:
+def _own_events(options: DemoOptions) -> dict[str, Source]:
+    if options.events is None or not options.topic:
         raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
-        topic = load_topic(_schema_file(wishes, wishes.topic), wishes.topic)
-        values = read_json_lines(wishes.events, topic)
+        topic = load_topic(_schema_file(options, options.topic), options.topic)
+        values = read_json_lines(options.events, topic)
     except OSError as error:
-        message = f"{wishes.events} can't be read: {error.strerror}"
+        message = f"{options.events} can't be read: {error.strerror}"
         raise CommandFailed("DEMO-FILE", message) from None
     except SchemaError as error:
         raise CommandFailed("DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
@@ -120,25 +121,25 @@ def _own_events(wishes: Wishes) -> dict[str, Source]:
         hint = "Correct these lines; nothing was written"
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
-        raise CommandFailed("DEMO-EVENTS", f"{wishes.events} holds no event", "Give at least one line")
+        raise CommandFailed("DEMO-EVENTS", f"{options.events} holds no event", "Give at least one line")
     now = datetime.now(UTC)
     records = to_records(topic, values, now)
     times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
     return {topic.name: Source(topic, records, min(times), max(times))}
 
 
-def _schema_file(wishes: Wishes, topic: str) -> Path:
+def _schema_file(options: DemoOptions, topic: str) -> Path:
     shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
-    file = wishes.schema or shipped.get(topic)
+    file = options.schema or shipped.get(topic)
     if file is None:
         hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
         raise CommandFailed("DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
     return file
 
 
-def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract]:
+def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Contract]:
     """The exports to run, by the name or path that the job is given. All are checked against their topic's schema."""
-    names = [wishes.export] if wishes.export else contracts.shipped()
+    names = [options.export] if options.export else contracts.shipped()
     chosen = {}
     for name in names:
         try:
@@ -147,7 +148,7 @@ def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract
                 schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
                 file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema)
-            elif wishes.export:
+            elif options.export:
                 hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
@@ -158,27 +159,27 @@ def _contracts(wishes: Wishes, sources: dict[str, Source]) -> dict[str, Contract
     return chosen
 
 
-def _materialise(output: Output, world: ExportTarget, sources: dict[str, Source]) -> None:
+def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source]) -> None:
     started = time.monotonic()
-    flow = Tableflow(_catalog(world), Place(TABLEFLOW_BUCKET, cluster_id=world.database))
+    flow = Tableflow(_catalog(target), Place(TABLEFLOW_BUCKET, cluster_id=target.database))
     for source in sources.values():
         with output.step(f"writing {source.topic.name} as Tableflow does"):
             flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
-    names = " and ".join(f"{world.database}.{name}" for name in sources)
+    names = " and ".join(f"{target.database}.{name}" for name in sources)
     output.info(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
 
 
-def _catalog(world: ExportTarget) -> Catalog:
-    if world.embedded is None:
+def _catalog(target: ExportTarget) -> Catalog:
+    if not target.embedded_url:
         raise RuntimeError("the demo runs in the embedded AWS only")
     # PyIceberg's S3 doesn't read the environment; Spark's does.
-    where = {"s3.endpoint": world.embedded.url, "s3.region": world.embedded.region}
+    where = {"s3.endpoint": target.embedded_url, "s3.region": os.environ["AWS_REGION"]}
     return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **where)
 
 
-def _words(wishes: Wishes, name: str, contract: Contract, source: Source) -> list[str]:
-    words = ["--export", name, "--as-of", _as_of(wishes, contract, source).isoformat()]
-    return [*words, "--first-day", first_day(contract, source).isoformat()] if wishes.events else words
+def _words(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
+    words = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
+    return [*words, "--first-day", first_day(contract, source).isoformat()] if options.events else words
 
 
 def first_day(contract: Contract, source: Source) -> date:
@@ -186,13 +187,13 @@ def first_day(contract: Contract, source: Source) -> date:
     return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
 
 
-def _export(output: Output, world: ExportTarget, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
+def _export(output: Output, target: ExportTarget, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
     started, name = time.monotonic(), contract.name
-    record = exporting.run(output, world, words, f"export   {name}", session)
+    record = exporting.run(output, target, words, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
-    told = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
-    output.info(f"export   {name}: {told} ({time.monotonic() - started:.0f} s)")
+    windows = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
     if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
         output.print(
             f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
@@ -206,17 +207,17 @@ def _export(output: Output, world: ExportTarget, contract: Contract, words: list
     return record
 
 
-def _as_of(wishes: Wishes, contract: Contract, source: Source) -> datetime:
+def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime:
     """The moment at which the last event's window is over, if that is not in the future."""
-    if wishes.as_of:
-        return wishes.as_of
-    if not wishes.events:
+    if options.as_of:
+        return options.as_of
+    if not options.events:
         return _AS_OF
     over = window_at(source.last, contract.window).end
     return min(over, datetime.now(UTC))
 
 
-def _told(output: Output, wishes: Wishes, records: list[RunRecord], seconds: float) -> dict[str, Any]:
+def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
     rows = [row for record in records for row in exporting.summary(record)]
     output.print("")
     output.table(["export", "window", "state", "rows", "totals"], rows)
@@ -227,18 +228,18 @@ def _told(output: Output, wishes: Wishes, records: list[RunRecord], seconds: flo
     output.print(f"\n{seconds:.0f} s.")
     shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
     if shown:
-        output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(wishes.out)}/")
-        report = wishes.out.joinpath(*max(shown), "report.html")
+        output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(options.out)}/")
+        report = options.out.joinpath(*max(shown), "report.html")
         output.print(f"Open {relative(report)} in a browser.")
-    output.print(f"Next: {program_name()} query {shlex.quote(_question(wishes))}")
+    output.print(f"Next: {program_name()} query {shlex.quote(_question(options))}")
     for record in records:
         if failure := exporting.trouble(record):
             raise failure
-    return {"out": str(wishes.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
+    return {"out": str(options.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
 
 
-def _question(wishes: Wishes) -> str:
+def _question(options: DemoOptions) -> str:
     """Something to ask the tables that are there now."""
-    if wishes.topic is None or wishes.topic == "sales_orders":
+    if options.topic is None or options.topic == "sales_orders":
         return "SELECT status, count(*) FROM sales_orders GROUP BY 1"
-    return f'FROM "{wishes.topic}" LIMIT 3'
+    return f'FROM "{options.topic}" LIMIT 3'

@@ -79,19 +79,19 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
-def run(output: Output, world: ExportTarget, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
+def run(output: Output, target: ExportTarget, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
     """Raises CommandFailed where nothing could be begun. Trouble of single windows is in the record."""
     try:
-        args = arguments.parse([*world.arguments(), *words], now=runs.utc_now())
+        args = arguments.parse([*target.arguments(), *words], now=runs.utc_now())
         with _progress(output, title) as tell:
             return export.run(args, on_phase=tell, spark=session)
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
-def download(world: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
+def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
     """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files. Raises CommandFailed."""
-    bucket = Bucket(boto3.client("s3"), world.bucket, world.prefix.strip("/"))
+    bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
     shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
     try:
         return [file for window in shown for file in _download_window(bucket, record, window, out)]

@@ -33,8 +33,8 @@ def find_java() -> FoundJava:
         version = java_version(home)
         if version == JAVA_VERSION:
             return FoundJava(home, tuple(passed_over))
-        told = f"Java {version}" if version else "no working Java"
-        passed_over.append(f"{told} at {home} ({origin}): Spark 3.5 as Glue runs it needs Java {JAVA_VERSION}")
+        version_found = f"Java {version}" if version else "no working Java"
+        passed_over.append(f"{version_found} at {home} ({origin}): Spark 3.5 as Glue runs it needs Java {JAVA_VERSION}")
     return FoundJava(None, tuple(passed_over))
 
 

@@ -38,12 +38,12 @@ class Answer:
     rows: list[tuple[Any, ...]]
 
 
-def query(world: ExportTarget, sql: str) -> Answer:
+def query(target: ExportTarget, sql: str) -> Answer:
     """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
     with _connection() as connection:
         require_select(connection, sql)
         load(connection)
-        tables = _listed(world)
+        tables = _listed(target)
         try:
             for database, name, location in tables:
                 _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
@@ -111,23 +111,23 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     try:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
     except duckdb.Error as error:  # its message may quote the statement, and with it the secret key
-        told = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
+        message = f"DuckDB refuses the AWS credentials ({type(error).__name__})"
         hint = "Check AWS_REGION and AWS_ENDPOINT_URL, and log in again"
-        raise CommandFailed("QUERY-CREDENTIALS", told, hint) from None
+        raise CommandFailed("QUERY-CREDENTIALS", message, hint) from None
 
 
-def _listed(world: ExportTarget) -> list[tuple[str, str, str]]:
+def _listed(target: ExportTarget) -> list[tuple[str, str, str]]:
     try:
         with aws_errors("asking Glue for the tables"):
-            return list(_tables(world))
+            return list(_tables(target))
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
-def _tables(world: ExportTarget) -> Iterator[tuple[str, str, str]]:
+def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
     """(database, table, metadata file) of the Iceberg tables that an export reads or keeps."""
     glue = boto3.client("glue")
-    for database in (world.database, world.aggregates_database):
+    for database in (target.database, target.aggregates_database):
         try:
             pages = list(glue.get_paginator("get_tables").paginate(DatabaseName=database))
         except glue.exceptions.EntityNotFoundException:

@@ -13,7 +13,7 @@ import attrs
 
 from deployments.check import Plan
 from deployments.model import Deployment, Export
-from lambdas.shared import cron
+from exports import cron
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0
@@ -154,8 +154,7 @@ def counted_keys(plan: Plan) -> int:
 def counted_alarms(deployment: Deployment) -> int:
     """For each metric that the watch emits, for what it could not measure, for dead letters, and for each function."""
     vendors = 1 + int(deployment.uses_snowflake)
-    purges = 0 if deployment.keeps_data else 2
-    functions = 3 * vendors + 2 * purges + 2
+    functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 2
     return len(set(_metrics(deployment))) + 2 + functions
 
 

@@ -44,7 +44,7 @@ class Action(StrEnum):
         return self in (Action.REPLACE, Action.RECREATE, Action.DELETE)
 
 
-#: The same in the order in which they are told, the gravest first.
+#: The same in the order in which they are shown, the gravest first.
 GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN, Action.UPDATE, Action.CREATE)
 
 

@@ -47,8 +47,8 @@ def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -
     return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
 
 
-def _of_stack(stack: SynthesizedStack, standing: Stack | None, given: Exports) -> Iterator[PermissionChange]:
-    before = {one.logical_id: one for one in resources_of(stack.name, standing.template)} if standing else {}
+def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -> Iterator[PermissionChange]:
+    before = {one.logical_id: one for one in resources_of(stack.name, deployed.template)} if deployed else {}
     after = {one.logical_id: one for one in resources_of(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
         old, new = (_of_resource(each.get(logical_id), given) for each in (before, after))
@@ -68,18 +68,18 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
     if resource is None or not resource.type.startswith("AWS::"):
         return set()
     properties = resource.properties
-    found = set(_of_documents(properties, given))
+    permissions = set(_of_documents(properties, given))
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
         principal, function = (references.whole(properties.get(name), given) for name in ("Principal", "FunctionName"))
         scope = f"to {principal} on {function}"
         where = f" if it comes from {references.whole(source, given)}" if source else ""
-        found.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
+        permissions.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
     for arn in properties.get("ManagedPolicyArns") or []:
-        found.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
+        permissions.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
     if boundary := properties.get("PermissionsBoundary"):
-        found.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
-    return found
+        permissions.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
+    return permissions
 
 
 def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:

@@ -22,14 +22,14 @@ _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
     """By the name of each export, the resource whose value it gives. `templates` by stack."""
-    found: dict[str, ResourceId] = {}
+    exported: dict[str, ResourceId] = {}
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
             name = output.get("Export", {}).get("Name")
             led = next(of(stack, output.get("Value"), {}), None)
             if isinstance(name, str) and led:
-                found[name] = led
-    return found
+                exported[name] = led
+    return exported
 
 
 def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
@@ -60,7 +60,7 @@ def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Resource
 
 def whole(value: Any, given: Exports) -> str:
     """A value as people read it, on one line."""
-    return _HASH.sub(lambda found: f"{found[0][:8]}…", " ".join(_text(value, given).split()))
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
 
 
 def shown(value: Any, given: Exports) -> str:

@@ -42,8 +42,8 @@ def text(body: Any, *names: str) -> str:
 
 def require_text(body: Any, *names: str) -> str:
     """Raises Transient where the answer lacks what every answer of its kind has."""
-    if found := text(body, *names):
-        return found
+    if value := text(body, *names):
+        return value
     raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
 
 
@@ -213,22 +213,22 @@ class Confluent:
 
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
         """The environment's one Schema Registry. Raises InProgress until the first Kafka cluster has brought it up."""
-        found = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
-        phase = text(found[0], "status", "phase") if found else "PROVISIONING"
+        listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
+        phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
                 confluent_errors.CLUSTER_FAILED, f"the Schema Registry of {environment_id} has failed", patience=300.0
             )
-        if phase != "PROVISIONED" or not text(found[0], "spec", "http_endpoint"):
+        if phase != "PROVISIONED" or not text(listed[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
-        return found[0]
+        return listed[0]
 
     def flink_region(self, region: str) -> dict[str, Any]:
         """Raises NotFound where Confluent has no Flink in `region`."""
-        found = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
-        if not found:
+        listed = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
+        if not listed:
             raise NotFound(confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
-        return found[0]
+        return listed[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
         """Kafka REST. Raises ParentMissing where there is no such cluster."""
@@ -239,8 +239,8 @@ class Confluent:
 
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
         """Schema Registry's own API."""
-        found = self.schema_registry(environment_id)
-        return self._plane(text(found, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}")
+        registry = self.schema_registry(environment_id)
+        return self._plane(text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}")
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
         """Flink's SQL gateway of a region."""
@@ -265,6 +265,6 @@ class Confluent:
         """No credential goes to a host that an answer merely names."""
         require_safe(url)
         host = urlsplit(url).hostname or ""
-        ours = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)
-        if not ours and host != urlsplit(self.url).hostname:
+        is_vendor = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)
+        if not is_vendor and host != urlsplit(self.url).hostname:
             raise LakeferryError(errors.ADDRESS, f"Confluent names the host {host}, which is not one of its own")

@@ -24,38 +24,38 @@ class CrnScope:
     name: str = ""
 
 
-def organization(place: CrnScope) -> str:
-    return f"crn://confluent.cloud/organization={place.organization_id}"
+def organization(scope: CrnScope) -> str:
+    return f"crn://confluent.cloud/organization={scope.organization_id}"
 
 
-def environment(place: CrnScope) -> str:
-    return f"{organization(place)}/environment={place.environment_id}"
+def environment(scope: CrnScope) -> str:
+    return f"{organization(scope)}/environment={scope.environment_id}"
 
 
-def cluster(place: CrnScope) -> str:
+def cluster(scope: CrnScope) -> str:
     """The form that role bindings want, without the `/kafka=` that the cluster's own resource name ends in."""
-    return f"{environment(place)}/cloud-cluster={place.cluster_id}"
+    return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 
 def _in_kafka(kind: str) -> Callable[[CrnScope], str]:
-    return lambda place: f"{cluster(place)}/kafka={place.cluster_id}/{kind}={place.name}"
+    return lambda scope: f"{cluster(scope)}/kafka={scope.cluster_id}/{kind}={scope.name}"
 
 
 def _in_environment(kind: str) -> Callable[[CrnScope], str]:
-    return lambda place: f"{environment(place)}/{kind}={place.name}"
+    return lambda scope: f"{environment(scope)}/{kind}={scope.name}"
 
 
 SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "organization": organization,
     "environment": environment,
     "cluster": cluster,
-    "service_account": lambda place: f"{organization(place)}/service-account={place.name}",
+    "service_account": lambda scope: f"{organization(scope)}/service-account={scope.name}",
     "topic": _in_kafka("topic"),
     "group": _in_kafka("group"),
     "transactional_id": _in_kafka("transactional-id"),
-    "connector": lambda place: f"{cluster(place)}/connector={place.name}",
-    "subject": lambda place: f"{environment(place)}/schema-registry={place.schema_registry_id}/subject={place.name}",
-    "compute_pool": lambda place: f"{environment(place)}/flink-region=aws.{place.region}/compute-pool={place.name}",
+    "connector": lambda scope: f"{cluster(scope)}/connector={scope.name}",
+    "subject": lambda scope: f"{environment(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}",
+    "compute_pool": lambda scope: f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}",
     "provider_integration": _in_environment("provider-integration"),
 }
 _KAFKA: Final = ("environment_id", "cluster_id", "name")

@@ -81,10 +81,10 @@ _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
 }
 
 
-def error_from(answer: Response, asked: str, clock: Clock, denied_patience: float) -> LakeferryError:
+def error_from(answer: Response, call: str, clock: Clock, denied_patience: float) -> LakeferryError:
     """`asked` is method and path. The request id is in the words, for Confluent's support."""
     text = detail(answer.body)
-    what = f"{asked}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
+    what = f"{call}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
     if answer.status == 429:
         asked_for = requested_wait(answer.headers, clock)
         return RateLimited(RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)

@@ -63,10 +63,10 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
 
 def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
     """Whether a key as Confluent lists it is for `wanted`. Kind and version come back in other words than they went out."""
-    found = text(key, "spec", "resource", "id").lower()
+    resource_id = text(key, "spec", "resource", "id").lower()
     if wanted is None:
-        return found in ("", "cloud")
-    return found == wanted["id"].lower() or found.endswith("." + wanted["id"].lower())
+        return resource_id in ("", "cloud")
+    return resource_id == wanted["id"].lower() or resource_id.endswith("." + wanted["id"].lower())
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
@@ -114,15 +114,15 @@ def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, 
     if target.service == "schema_registry":
         return vendor.registry(target.environment_id, key), "/subjects"
     if target.service == "flink":
-        place = ("organizations", vendor.organization_id, "environments", target.environment_id)
-        return vendor.flink(target.region, key), path("sql", "v1", *place, "statements") + "?page_size=1"
+        parent = ("organizations", vendor.organization_id, "environments", target.environment_id)
+        return vendor.flink(target.region, key), path("sql", "v1", *parent, "statements") + "?page_size=1"
     if target.service == "tableflow":
         return vendor.tableflow(key), "/tableflow/v1/regions"
     return vendor.with_key(key), "/org/v2/environments?page_size=1"
 
 
 def _cluster(vendor: Confluent, target: Target) -> dict[str, Any]:
-    found = vendor.cluster(target.environment_id, target.cluster_id)
-    if found is None:
+    cluster = vendor.cluster(target.environment_id, target.cluster_id)
+    if cluster is None:
         raise ResourceMissing(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
-    return found
+    return cluster

@@ -30,7 +30,7 @@ def known_and_named(
     """Ids: the one that we remember, if it is still there, then all others that carry our name at `where`."""
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
-    return ids + [found for found in named if found and found not in ids]
+    return ids + [one for one in named if one and one not in ids]
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:

@@ -1,6 +1,6 @@
 """The properties of Confluent Cloud's resource types, which stacks declare and handlers read: one schema of each.
 
-TYPE names it in a stack, OUTPUTS are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
+TYPE names it in a stack, its outputs are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
 place: another value makes another object.
 """
 
@@ -9,20 +9,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
-
-import attrs
+from typing import ClassVar, Final, NamedTuple
 
 from lambdas.confluent import crn
-from lambdas.shared.properties import Properties, prop
+from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
 
 
-@attrs.frozen
-class EnvironmentProps(Properties):
+class EnvironmentOutputs(NamedTuple):
+    id: str
+    name: str
+    resource_name: str
+    organization_id: str
+    stream_governance: str
+
+
+@properties
+class EnvironmentProps(Properties[EnvironmentOutputs]):
     TYPE: ClassVar[str] = "environment"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "resource_name", "organization_id", "stream_governance")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     stream_governance: str = prop(
@@ -35,13 +40,21 @@ class EnvironmentProps(Properties):
 CLUSTER_TYPES: Final = ("Basic", "Standard")
 
 
-@attrs.frozen
-class KafkaClusterProps(Properties):
+class KafkaClusterOutputs(NamedTuple):
+    id: str
+    name: str
+    bootstrap_servers: str
+    rest_endpoint: str
+    resource_name: str
+    rbac_resource_name: str
+    schema_registry_id: str
+    schema_registry_endpoint: str
+    schema_registry_resource_name: str
+
+
+@properties
+class KafkaClusterProps(Properties[KafkaClusterOutputs]):
     TYPE: ClassVar[str] = "kafka_cluster"
-    OUTPUTS: ClassVar[tuple[str, ...]] = (
-    "id", "name", "bootstrap_servers", "rest_endpoint", "resource_name", "rbac_resource_name",
-    "schema_registry_id", "schema_registry_endpoint", "schema_registry_resource_name",
-)  # fmt: skip
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region", "availability")
 
     environment_id: str = prop("The environment, env-….")
@@ -61,22 +74,31 @@ class KafkaClusterProps(Properties):
             yield "type", f"{self.type!r} can't be used: {reason}. Use type Basic or Standard."
 
 
-@attrs.frozen
-class ServiceAccountProps(Properties):
+class ServiceAccountOutputs(NamedTuple):
+    id: str
+    name: str
+    principal: str
+
+
+@properties
+class ServiceAccountProps(Properties[ServiceAccountOutputs]):
     TYPE: ClassVar[str] = "service_account"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "principal")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     description: str = prop("What the account is for.", default="Made by Lakeferry")
 
 
-@attrs.frozen
-class RoleBindingProps(Properties):
+class RoleBindingOutputs(NamedTuple):
+    id: str
+    crn_pattern: str
+
+
+@properties
+class RoleBindingProps(Properties[RoleBindingOutputs]):
     TYPE: ClassVar[str] = "role_binding"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "crn_pattern")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-    "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
-)  # fmt: skip
+        "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
+    )  # fmt: skip
 
     service_account_id: str = prop("The account, sa-….")
     role: str = prop("Confluent's name of the role, such as CloudClusterAdmin.")
@@ -97,14 +119,17 @@ class RoleBindingProps(Properties):
 CLUSTER_NAME: Final = "kafka-cluster"
 
 
-@attrs.frozen
-class AclProps(Properties):
+class AclOutputs(NamedTuple):
+    id: str
+
+
+@properties
+class AclProps(Properties[AclOutputs]):
     TYPE: ClassVar[str] = "acl"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-    "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name", "pattern_type", "operation",
+        "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name", "pattern_type", "operation",
     "permission", "host",
-)  # fmt: skip
+    )  # fmt: skip
 
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
@@ -135,10 +160,14 @@ KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@attrs.frozen
-class ApiKeyProps(Properties):
+class ApiKeyOutputs(NamedTuple):
+    key_id: str
+    secret: str
+
+
+@properties
+class ApiKeyProps(Properties[ApiKeyOutputs]):
     TYPE: ClassVar[str] = "api_key"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("key_id", "secret")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("service_account_id", "service", "secret", "environment_id", "cluster_id", "region")
 
     service_account_id: str = prop("The account whose key it is, sa-….")
@@ -156,10 +185,14 @@ class ApiKeyProps(Properties):
                 yield name, f"is missing: a key for {self.service} needs it"
 
 
-@attrs.frozen
-class TopicProps(Properties):
+class TopicOutputs(NamedTuple):
+    name: str
+    partitions: str
+
+
+@properties
+class TopicProps(Properties[TopicOutputs]):
     TYPE: ClassVar[str] = "topic"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "partitions")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id", "topic")
 
     environment_id: str = prop("The environment, env-….")
@@ -179,10 +212,15 @@ COMPATIBILITY_LEVELS: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen
-class SchemaProps(Properties):
+class SchemaOutputs(NamedTuple):
+    subject: str
+    schema_id: str
+    version: str
+
+
+@properties
+class SchemaProps(Properties[SchemaOutputs]):
     TYPE: ClassVar[str] = "schema"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("subject", "schema_id", "version")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "subject")
 
     environment_id: str = prop("The environment whose Schema Registry it is, env-….")
@@ -206,10 +244,14 @@ class SchemaProps(Properties):
                 yield "schema", f"is not JSON, which {self.schema_type} is written in: {error}"
 
 
-@attrs.frozen
-class ConnectorProps(Properties):
+class ConnectorOutputs(NamedTuple):
+    name: str
+    id: str
+
+
+@properties
+class ConnectorProps(Properties[ConnectorOutputs]):
     TYPE: ClassVar[str] = "connector"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "id")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id")
 
     environment_id: str = prop("The environment, env-….")
@@ -227,10 +269,16 @@ class ConnectorProps(Properties):
             yield "quickstart", "give either quickstart or schema"
 
 
-@attrs.frozen
-class FlinkComputePoolProps(Properties):
+class FlinkComputePoolOutputs(NamedTuple):
+    id: str
+    name: str
+    resource_name: str
+    rest_endpoint: str
+
+
+@properties
+class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
     TYPE: ClassVar[str] = "flink_compute_pool"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "resource_name", "rest_endpoint")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region")
 
     environment_id: str = prop("The environment, env-….")
@@ -265,10 +313,14 @@ def _one_blank(pieces: list[str]) -> str:
     return text
 
 
-@attrs.frozen
-class FlinkStatementProps(Properties):
+class FlinkStatementOutputs(NamedTuple):
+    name: str
+    phase: str
+
+
+@properties
+class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     TYPE: ClassVar[str] = "flink_statement"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "phase")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region")
 
     environment_id: str = prop("The environment, env-….")
@@ -292,10 +344,16 @@ class FlinkStatementProps(Properties):
                 yield name, "holds several statements; each needs a resource of its own"
 
 
-@attrs.frozen
-class ProviderIntegrationProps(Properties):
+class ProviderIntegrationOutputs(NamedTuple):
+    id: str
+    name: str
+    confluent_role_arn: str
+    external_id: str
+
+
+@properties
+class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
     TYPE: ClassVar[str] = "provider_integration"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "confluent_role_arn", "external_id")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "role_arn")
 
     environment_id: str = prop("The environment, env-….")
@@ -307,10 +365,16 @@ class ProviderIntegrationProps(Properties):
 _DAY_MS: Final = 86_400_000
 
 
-@attrs.frozen
-class TableflowTopicProps(Properties):
+class TableflowTopicOutputs(NamedTuple):
+    topic: str
+    table_path: str
+    table_base: str
+    write_mode: str
+
+
+@properties
+class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     TYPE: ClassVar[str] = "tableflow_topic"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("topic", "table_path", "table_base", "write_mode")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id", "topic")
 
     environment_id: str = prop("The environment, env-….")
@@ -341,10 +405,15 @@ class TableflowTopicProps(Properties):
             yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
 
 
-@attrs.frozen
-class CatalogIntegrationProps(Properties):
+class CatalogIntegrationOutputs(NamedTuple):
+    id: str
+    name: str
+    database: str
+
+
+@properties
+class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     TYPE: ClassVar[str] = "catalog_integration"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id", "name", "database")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "cluster_id")
 
     environment_id: str = prop("The environment, env-….")

@@ -27,21 +27,21 @@ _HOUR: Final = timedelta(hours=1)
 def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """The end of the last hour in which each topic got records, in seconds since 1970 and not after `now`; nothing of a
     topic that got none in a week. Raises LakeferryError."""
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     for row in _rows(plane, _RECEIVED, cluster_id, LOOKS_BACK, now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
             topic = str(row.get(_TOPIC))
-            found[topic] = max(until, found.get(topic, until))
-    return found
+            times[topic] = max(until, times.get(topic, until))
+    return times
 
 
 def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Records by topic, in this hour and the one before. Raises LakeferryError."""
-    found: defaultdict[str, float] = defaultdict(float)
+    sums: defaultdict[str, float] = defaultdict(float)
     for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
-        found[str(row.get(_TOPIC))] += float(row.get("value") or 0)
-    return found
+        sums[str(row.get(_TOPIC))] += float(row.get("value") or 0)
+    return sums
 
 
 def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:

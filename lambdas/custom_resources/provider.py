@@ -15,10 +15,24 @@ from typing import Any, Final
 import attrs
 
 from lambdas import contract
-from lambdas.custom_resources import reconcile, registry, request, state
+from lambdas.custom_resources import reconcile, registry, state
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.registry import ResourceType
-from lambdas.custom_resources.request import DELETE, UPDATE, Identity, Request, Stacks
+from lambdas.custom_resources.request import (
+    DELETE,
+    DISCARD,
+    STARTED,
+    UPDATE,
+    Identity,
+    Request,
+    Stacks,
+    generation_of,
+    is_replaced,
+    parse_physical_id,
+    parse_stack_arn,
+    read_request,
+    resource_uid,
+)
 from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
@@ -45,14 +59,14 @@ class Deployment:
 
 def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
     """`now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an event that isn't ours."""
-    asked = request.read_request(event)
-    with _named(asked):
-        handler = registry.find(asked.kind, types).handler
-        if asked.verb == DELETE:
-            return {"PhysicalResourceId": asked.physical_id, request.STARTED: now}
-        spec = parse(handler.PROPERTIES, asked.given, strict=True)
-        target, discard = _targets(asked, handler, _previous(asked, handler.PROPERTIES), spec)
-        return {"PhysicalResourceId": str(target), request.STARTED: now, request.DISCARD: str(discard or "")}
+    request = read_request(event)
+    with _named(request):
+        handler = registry.find(request.kind, types).handler
+        if request.verb == DELETE:
+            return {"PhysicalResourceId": request.physical_id, STARTED: now}
+        spec = parse(handler.PROPERTIES, request.given, strict=True)
+        target, discard = _targets(request, handler, _previous(request, handler.PROPERTIES), spec)
+        return {"PhysicalResourceId": str(target), STARTED: now, DISCARD: str(discard or "")}
 
 
 @attrs.frozen
@@ -70,47 +84,47 @@ class Lifecycle:
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
-        asked = request.read_request(event)
-        target = self._to_delete(asked) if asked.verb == DELETE else asked.identity
-        if target is None and asked.verb == DELETE:
+        request = read_request(event)
+        target = self._to_delete(request) if request.verb == DELETE else request.identity
+        if target is None and request.verb == DELETE:
             return _DONE
         if target is None:
-            raise LakeferryError(errors.FOREIGN, f"{asked.physical_id!r} is not the id that was given to {asked.logical_id}")
+            raise LakeferryError(errors.FOREIGN, f"{request.physical_id!r} is not the id that was given to {request.logical_id}")
         try:
-            with _named(asked):
-                return self._under_lease(asked, target)
+            with _named(request):
+                return self._under_lease(request, target)
         except Transient as error:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
         except Denied as error:
             # The state table or the stack: what vendors refuse is weighed where the resource's state is known.
-            if error.row is not errors.STORAGE or self.deadline.clock.time() - asked.started >= error.patience:
+            if error.row is not errors.STORAGE or self.deadline.clock.time() - request.started >= error.patience:
                 raise
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
 
-    def _under_lease(self, asked: Request, target: Identity) -> dict[str, Any]:
-        self._admit(asked, target)
-        if discarded := request.parse_physical_id(asked.discard):
-            self._admit(attrs.evolve(asked, verb=DELETE), discarded)
-        lease = self._lease(asked, target)
+    def _under_lease(self, request: Request, target: Identity) -> dict[str, Any]:
+        self._admit(request, target)
+        if discarded := parse_physical_id(request.discard):
+            self._admit(attrs.evolve(request, verb=DELETE), discarded)
+        lease = self._lease(request, target)
         try:
-            outputs = self._advance(asked, lease)
+            outputs = self._advance(request, lease)
             lease.state.progress.done = outputs is not None
         finally:
             self._release(lease)
         if outputs is None:
             return _WAITING
-        return _DONE if asked.verb == DELETE else {**_DONE, "Data": dict(outputs)}
+        return _DONE if request.verb == DELETE else {**_DONE, "Data": dict(outputs)}
 
-    def _advance(self, asked: Request, lease: Lease) -> Outputs | None:
+    def _advance(self, request: Request, lease: Lease) -> Outputs | None:
         """The outputs when all is done, None while it goes on."""
         now = self.deadline.clock.time
-        limit = registry.find(asked.kind, self.types).handler.TIMEOUT_SECONDS
+        limit = registry.find(request.kind, self.types).handler.TIMEOUT_SECONDS
         if now() < lease.state.progress.not_before:
             return None
         try:
-            outputs = self._settle(asked, lease)
+            outputs = self._settle(request, lease)
         except LakeferryError as error:
             reconcile.check_retry_budget(error, lease.state, now(), limit)
             self.log.info("waiting", code=error.row.code, reason=error.what)
@@ -119,23 +133,23 @@ class Lifecycle:
             reconcile.check_slow(lease.state, now(), limit)
         return outputs
 
-    def _settle(self, asked: Request, lease: Lease) -> Outputs | None:
-        if asked.verb == DELETE:
+    def _settle(self, request: Request, lease: Lease) -> Outputs | None:
+        if request.verb == DELETE:
             if lease.state.progress.done:
                 return {}
-            return {} if self._reconciler(asked, lease, deleting=True).ensure_absent() else None
-        outputs = self._reconciler(asked, lease).ensure_present()
-        if outputs is not None and asked.discard and not self._is_discarded(asked, asked.discard):
+            return {} if self._reconciler(request, lease, deleting=True).ensure_absent() else None
+        outputs = self._reconciler(request, lease).ensure_present()
+        if outputs is not None and request.discard and not self._is_discarded(request, request.discard):
             return None
         return outputs
 
-    def _is_discarded(self, asked: Request, physical_id: str) -> bool:
+    def _is_discarded(self, request: Request, physical_id: str) -> bool:
         """Whether a replacement that was rolled back before CloudFormation knew of it is gone."""
-        target = request.parse_physical_id(physical_id)
+        target = parse_physical_id(physical_id)
         if target is None:
             return True
-        undone = attrs.evolve(asked, verb=DELETE, given=asked.before)
-        lease = self._lease(asked, target)
+        undone = attrs.evolve(request, verb=DELETE, given=request.before)
+        lease = self._lease(request, target)
         try:
             gone = lease.state.progress.done or self._reconciler(undone, lease, deleting=True).ensure_absent()
             lease.state.progress.done = gone
@@ -143,42 +157,42 @@ class Lifecycle:
         finally:
             self._release(lease)
 
-    def _reconciler(self, asked: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
-        registered = registry.find(asked.kind, self.types)
+    def _reconciler(self, request: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
+        registered = registry.find(request.kind, self.types)
         context = Context(
             vendor=self.vendors[registered.vendor](),
             name=lease.state.name,
             secrets=self.secrets,
             clock=self.deadline.clock,
             notes=lease.state.facts.notes,
-            previous=_previous(asked, registered.handler.PROPERTIES),
+            previous=_previous(request, registered.handler.PROPERTIES),
             deleting=deleting,
-            origin=request.resource_uid(asked.stack_id, asked.logical_id),
-            rolling_back=lambda: self.stacks.is_rolling_back(asked.stack_id),
+            origin=resource_uid(request.stack_id, request.logical_id),
+            rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
         )
-        return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, asked.given, strict=False), lease)
+        return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
 
-    def _to_delete(self, asked: Request) -> Identity | None:
+    def _to_delete(self, request: Request) -> Identity | None:
         """None where the id is not ours and the properties could never have made anything."""
-        if asked.identity:
-            return asked.identity
-        handler = registry.find(asked.kind, self.types).handler
+        if request.identity:
+            return request.identity
+        handler = registry.find(request.kind, self.types).handler
         try:
-            spec = parse(handler.PROPERTIES, asked.given, strict=False)
+            spec = parse(handler.PROPERTIES, request.given, strict=False)
         except BadProperties:
             return None
-        return Identity(asked.kind, asked.logical_id, request.generation_of(handler, spec))
+        return Identity(request.kind, request.logical_id, generation_of(handler, spec))
 
-    def _admit(self, asked: Request, target: Identity) -> None:
-        name = self._name(asked, target)
+    def _admit(self, request: Request, target: Identity) -> None:
+        name = self._name(request, target)
         now = self.deadline.clock.time()
         self.ledger.change(
-            _key(asked, target),
-            lambda row: state.accept_request(row, asked, name=name, now=now, stacks=self.stacks),
+            _key(request, target),
+            lambda row: state.accept_request(row, request, name=name, now=now, stacks=self.stacks),
         )
 
-    def _name(self, asked: Request, target: Identity) -> str:
-        account, region, stack = request.parse_stack_arn(asked.stack_id)
+    def _name(self, request: Request, target: Identity) -> str:
+        account, region, stack = parse_stack_arn(request.stack_id)
         return contract.object_name(
             project=self.deployment.project,
             stage=self.deployment.stage,
@@ -189,9 +203,9 @@ class Lifecycle:
             generation=target.generation,
         )
 
-    def _lease(self, asked: Request, target: Identity) -> Lease:
+    def _lease(self, request: Request, target: Identity) -> Lease:
         until = self.deadline.at + _LEASE_AFTERLIFE
-        return self.ledger.lease(_key(asked, target), asked.id, uuid.uuid4().hex, until)
+        return self.ledger.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
 
     def _release(self, lease: Lease) -> None:
         """A lease that can't be given back ends by itself; what was done is done."""
@@ -202,35 +216,35 @@ class Lifecycle:
 
 
 @contextmanager
-def _named(asked: Request) -> Iterator[None]:
+def _named(request: Request) -> Iterator[None]:
     """Errors that come out of here say which operation they ended, on what kind, and which resource."""
     try:
         yield
     except LakeferryError as error:
-        error.doing = f"{_DOING[asked.verb]} {asked.kind} {asked.logical_id}: "
+        error.doing = f"{_DOING[request.verb]} {request.kind} {request.logical_id}: "
         raise
 
 
 def _targets(
-    asked: Request, handler: ResourceHandler, before: Properties | None, spec: Properties
+    request: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
     """The object that shall be there, and one that CloudFormation doesn't know of and that shall go."""
-    wanted = Identity(asked.kind, asked.logical_id, request.generation_of(handler, spec))
-    current = asked.identity
-    if asked.verb != UPDATE or current is None:
+    wanted = Identity(request.kind, request.logical_id, generation_of(handler, spec))
+    current = request.identity
+    if request.verb != UPDATE or current is None:
         return wanted, None
-    if before is None or not request.is_replaced(handler, before, spec):
+    if before is None or not is_replaced(handler, before, spec):
         return current, None
     # Back to the object that CloudFormation still has: the update to the other one never ended well.
-    return wanted, attrs.evolve(wanted, generation=request.generation_of(handler, before)) if wanted == current else None
+    return wanted, attrs.evolve(wanted, generation=generation_of(handler, before)) if wanted == current else None
 
 
-def _previous(asked: Request, spec: type[Properties]) -> Properties | None:
+def _previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:
     try:
-        return parse(spec, asked.before, strict=False) if asked.verb == UPDATE else None
+        return parse(spec, request.before, strict=False) if request.verb == UPDATE else None
     except BadProperties:
         return None
 
 
-def _key(asked: Request, target: Identity) -> str:
-    return f"{asked.stack_id}|{target}"
+def _key(request: Request, target: Identity) -> str:
+    return f"{request.stack_id}|{target}"

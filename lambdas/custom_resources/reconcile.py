@@ -125,12 +125,12 @@ class Reconciler:
     def ensure_absent(self) -> bool:
         """True once the object is gone for sure."""
         for _ in range(_LOOKS):
-            found = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
-            if found:
+            object_ids = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
+            if object_ids:
                 self._progress.empty_looks, self._facts.absent_since = 0, None
                 if not self._may_ask_again():
                     return False
-                for object_id in found:
+                for object_id in object_ids:
                     self.handler.delete(self.context, self.spec, object_id)
                 self._progress.asked_at = self._now
                 continue
@@ -166,12 +166,12 @@ class Reconciler:
         return outputs
 
     def _find(self) -> str | None:
-        found = self.handler.find_existing(self.context, self.spec, self._facts.lost_id)
-        if not found:
+        object_ids = self.handler.find_existing(self.context, self.spec, self._facts.lost_id)
+        if not object_ids:
             return None
-        self._facts.object_id, self._facts.lost_id = found[0], None
+        self._facts.object_id, self._facts.lost_id = object_ids[0], None
         self._facts.attempted, self._facts.absent_since = False, None
-        return found[0]
+        return object_ids[0]
 
     def _create(self) -> str:
         self._rule_out_lost_create()

@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.aws import CloudFormation, aws_call, raise_instead
+from lambdas.shared.aws import aws_call, raise_instead
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import Properties
 from lambdas.shared.resource import ResourceHandler
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
 
 _PREFIX: Final = "lf1"
 #: The generation of kinds that are never replaced.
@@ -42,7 +45,7 @@ def parse_physical_id(physical_id: str) -> Identity | None:
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
-def generation_of(handler: ResourceHandler, spec: Properties) -> str:
+def generation_of(handler: ResourceHandler, spec: Properties[Any]) -> str:
     """Never changes for the same values: ids of living resources are made of it."""
     if not handler.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
@@ -50,7 +53,7 @@ def generation_of(handler: ResourceHandler, spec: Properties) -> str:
     return hashlib.sha256(values.encode()).hexdigest()[:8]
 
 
-def is_replaced(handler: ResourceHandler, before: Properties, after: Properties) -> bool:
+def is_replaced(handler: ResourceHandler, before: Properties[Any], after: Properties[Any]) -> bool:
     return any(getattr(before, name) != getattr(after, name) for name in handler.PROPERTIES.CREATE_ONLY)
 
 
@@ -77,7 +80,7 @@ class Stacks(Protocol):
 class CloudFormationStacks:
     """Raises Transient, and Denied or Refused where AWS will not answer."""
 
-    client: CloudFormation
+    client: CloudFormationClient
 
     def is_forward(self, stack_id: str) -> bool:
         return self._status(stack_id) in _IN_PROGRESS
@@ -107,6 +110,11 @@ STARTED: Final = "StartedAt"
 DISCARD: Final = "Discard"
 
 
+def is_first_call(event: Mapping[str, Any]) -> bool:
+    """Whether CDK's framework calls for the first time on this request, to have the resource named."""
+    return STARTED not in event
+
+
 @attrs.frozen
 class Request:
     """`verb` is Create, Update or Delete; `physical_id` is "" on Create. `started` and `discard` are what `on_event` added."""
@@ -124,8 +132,8 @@ class Request:
 
     @property
     def identity(self) -> Identity | None:
-        found = parse_physical_id(self.physical_id)
-        return found if found and (found.kind, found.logical_id) == (self.kind, self.logical_id) else None
+        parsed = parse_physical_id(self.physical_id)
+        return parsed if parsed and (parsed.kind, parsed.logical_id) == (self.kind, self.logical_id) else None
 
     @property
     def mark(self) -> str:

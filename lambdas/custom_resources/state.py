@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import attrs
 from botocore.exceptions import ClientError
@@ -21,9 +21,12 @@ from cattrs import Converter
 
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
-from lambdas.shared.aws import DynamoDb, aws_call, error_code
+from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, StaleRequest, Transient
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 KEY_ATTRIBUTE: Final = "id"
 EXPIRY_ATTRIBUTE: Final = "expires"
@@ -47,13 +50,13 @@ class Documents(Protocol):
 class DynamoDocuments:
     """The table's partition key is a string called `id`; its time-to-live attribute is `expires`."""
 
-    client: DynamoDb
+    client: DynamoDBClient
     table: str
 
     def read(self, key: str) -> Versioned:
         with aws_call(f"reading table {self.table}"):
-            found = self.client.get_item(TableName=self.table, Key={KEY_ATTRIBUTE: {"S": key}}, ConsistentRead=True)
-        item = found.get("Item")
+            response = self.client.get_item(TableName=self.table, Key={KEY_ATTRIBUTE: {"S": key}}, ConsistentRead=True)
+        item = response.get("Item")
         return Versioned(json.loads(item["document"]["S"]), int(item["version"]["N"])) if item else Versioned({}, 0)
 
     def write(self, key: str, document: dict[str, Any], over: int, expires: float | None) -> bool:
@@ -131,20 +134,20 @@ class StateStore:
     clock: Clock
 
     def read(self, key: str) -> ResourceState | None:
-        found = self.documents.read(key)
-        return _CONVERTER.structure(found.document, ResourceState) if found.version else None
+        stored = self.documents.read(key)
+        return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
         """Apply `change` to the row as it is now; it may be called several times. Nothing is written where it changes nothing."""
         for _ in range(_RACES):
-            found = self.documents.read(key)
-            row = _CONVERTER.structure(found.document, ResourceState) if found.version else None
+            stored = self.documents.read(key)
+            row = _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
             changed = change(row)
             if changed is row:
                 return changed
             gone = changed.verb == DELETE and changed.progress.done
             expires = self.clock.time() + TOMBSTONE_SECONDS if gone else None
-            if self.documents.write(key, _CONVERTER.unstructure(changed), found.version, expires):
+            if self.documents.write(key, _CONVERTER.unstructure(changed), stored.version, expires):
                 return changed
         raise Transient(errors.STORAGE, "too many others write the same row")
 

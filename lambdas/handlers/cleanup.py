@@ -12,7 +12,9 @@ from botocore.config import Config
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
+from lambdas.custom_resources.request import STARTED, is_first_call
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack
+from lambdas.shared.clock import SystemClock
 from lambdas.shared.errors import Transient
 from lambdas.shared.log import Log
 
@@ -20,11 +22,15 @@ from lambdas.shared.log import Log
 _SLOW_CALLS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
 
 
+def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Serve CDK's provider framework: name the resource at the first call, clean up at all others."""
+    return on_event(event, context) if is_first_call(event) else is_complete(event, context)
+
+
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Name the resource. Calls nothing, so it can't fail."""
-    if event["RequestType"] == "Delete":
-        return {"PhysicalResourceId": event["PhysicalResourceId"]}
-    return {"PhysicalResourceId": physical_id(event["LogicalResourceId"], event["ResourceProperties"])}
+    named = event["PhysicalResourceId"] if event["RequestType"] == "Delete" else physical_id(event)
+    return {"PhysicalResourceId": named, STARTED: SystemClock().time()}
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -49,7 +55,8 @@ def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
         return False
 
 
-def physical_id(logical_id: str, properties: Mapping[str, Any]) -> str:
+def physical_id(event: Mapping[str, Any]) -> str:
     """Return one id for each bucket or database: CloudFormation deletes the old one when a resource names another."""
-    cleaned = next((f"{name}:{properties[name]}" for name in contract.PURGES if properties.get(name)), logical_id)
-    return f"purge:{cleaned}"
+    properties = event["ResourceProperties"]
+    named = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
+    return f"{contract.CLEANUP_ID}:{next(named, event['LogicalResourceId'])}"

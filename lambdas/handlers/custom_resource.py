@@ -15,8 +15,9 @@ from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.custom_resources import provider, registry
 from lambdas.custom_resources.provider import Deployment, Lifecycle
-from lambdas.custom_resources.request import CloudFormationStacks
+from lambdas.custom_resources.request import CloudFormationStacks, is_first_call
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
+from lambdas.handlers import cleanup
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack, require_variables
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline, SystemClock
@@ -48,6 +49,13 @@ class Settings:
     snowflake_warehouse: str
     snowflake_secret: str
     snowflake_url: str
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Serve CDK's provider framework: name the resource at the first call, bring it about at all others."""
+    if event.get("ResourceType") == contract.CLEANUP_TYPE:
+        return cleanup.handle(event, context)
+    return on_event(event, context) if is_first_call(event) else is_complete(event, context)
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

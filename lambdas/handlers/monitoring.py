@@ -1,4 +1,4 @@
-"""The watch: invoked on a schedule, looks at everything once and writes metrics."""
+"""Monitoring: invoked on a schedule, measures everything once and writes metrics."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_variables
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring import metrics
-from lambdas.monitoring.checks import Clients, checks_of, run_checks
+from lambdas.monitoring.checks import Clients, checks_of, emit, run_checks, unmeasured
 from lambdas.monitoring.measurements import (
     Connection,
     ExportResults,
@@ -60,13 +59,14 @@ class Settings:
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """How much was measured. What could not be is no failure of the watch: it is counted, and the count has an alarm."""
+    """Measure and return how much was measured. What could not be measured is no failure: a metric with an alarm counts it."""
     with entry_point() as log:
         clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
         left = deadline(context, _MARGIN).left()
-        results = run_checks(checks_of(settings.monitored, clients(settings, clock, left)), log)
-        metrics.emit(_client("cloudwatch"), results, settings.deployment, clock.time())
-        return {"seen": len(results.values), "unseen": results.unseen}
+        measured = run_checks(checks_of(settings.monitored, clients(settings, clock, left)), log)
+        emit(_client("cloudwatch"), measured, settings.deployment, clock.time())
+        failed = unmeasured(measured)
+        return {"measured": len(measured) - sum(map(len, failed.values())), "unmeasured": failed}
 
 
 def clients(settings: Settings, clock: Clock, left: float) -> Clients:
@@ -75,10 +75,10 @@ def clients(settings: Settings, clock: Clock, left: float) -> Clients:
 
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
-        tables=TableflowTables(lambda: tableflow(settings, session(), clock)),
+        tableflow=TableflowTables(lambda: tableflow(settings, session(), clock)),
         topics=KafkaTopics(lambda: telemetry(settings, session(), clock), settings.monitored.cluster, clock.time),
-        shown=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
-        results=ExportResults(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
+        snowflake=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
+        exports=ExportResults(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
         keys=SecretKeys(_client("secretsmanager"), clock.time),
         sns=_client("sns"),
         now=clock.time,
@@ -93,7 +93,7 @@ def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
 
 
 def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
-    """With the key, and of the environment and cluster, that the secret names."""
+    """Connect with the key in the secret, to the environment and cluster that the secret names."""
     if not settings.tableflow_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLEFLOW_SECRET)
     store = SecretStore(_client("secretsmanager"))
@@ -103,7 +103,7 @@ def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
 
 
 def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
-    """As the user whose key stands in the secret, without a warehouse."""
+    """Connect as the user whose key is in the secret, without a warehouse."""
     if not settings.snowflake_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.SNOWFLAKE_SECRET)
     store = SecretStore(_client("secretsmanager"))
@@ -116,7 +116,7 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
 
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
-    """Raises LakeferryError that names all that is missing."""
+    """Raises LakeferryError that names all variables that are missing."""
     required = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS)
     require_variables(environment, *required)
     return Settings(

@@ -24,6 +24,9 @@ AWS_CONFIG: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": 
 
 class LambdaContext(Protocol):
     @property
+    def aws_request_id(self) -> str: ...
+
+    @property
     def invoked_function_arn(self) -> str: ...
 
     def get_remaining_time_in_millis(self) -> int: ...

@@ -1,12 +1,19 @@
-"""The checks that a deployment has. Each runs by itself, so that one that fails hides no other."""
+"""What is measured of a deployment, one check after the other, and the metrics that become of it.
+
+The metrics are sent by PutMetricData, not as lines of a log that CloudWatch makes metrics of later: a metric that could not be
+written has to be an error of this function, because only an alarm on missing data would show it otherwise.
+"""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
+from lambdas import contract
 from lambdas.confluent.telemetry import LOOKS_BACK
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements
@@ -17,123 +24,147 @@ from lambdas.monitoring.measurements import (
     KafkaTopics,
     SecretKeys,
     SnowflakeTables,
-    Sns,
     TableflowTables,
 )
 from lambdas.monitoring.settings import Monitored
+from lambdas.shared.aws import aws_call
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log
 
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_sns import SNSClient
 
-@attrs.frozen
-class Check:
-    """`look` gives the metric's value for one thing. Raises LakeferryError where it can't be seen."""
+#: Of 1,000 that CloudWatch takes in a call.
+_DATA_PER_CALL: Final = 500
+_WEEK_HOURS: Final = LOOKS_BACK.total_seconds() / HOUR
+#: Values by metric and thing, None where a thing could not be measured.
+Measured = Mapping[tuple[str, str], float | None]
+
+
+class Check(NamedTuple):
+    """`measure` returns the metric's value of one thing, or raises LakeferryError."""
 
     metric: str
     of: str
-    look: Callable[[], float]
-
-
-@attrs.frozen
-class CheckResults:
-    """`values` by metric and thing; `unseen` are the metrics of which at least one thing could not be seen."""
-
-    values: dict[tuple[str, str], float]
-    unseen: dict[str, list[str]]
-
-    def all_of(self, metric: str) -> list[float]:
-        return [value for (name, _), value in self.values.items() if name == metric]
-
-    @property
-    def metrics(self) -> list[str]:
-        """Those that were looked at, measured or not."""
-        return sorted({metric for metric, _ in self.values} | set(self.unseen))
-
-
-def run_checks(sights: Iterable[Check], log: Log) -> CheckResults:
-    seen = CheckResults({}, {})
-    for sight in sights:
-        told = log.bind(metric=sight.metric, of=sight.of)
-        try:
-            value = round(max(0.0, sight.look()), 3)
-        except LakeferryError as error:
-            told.error("not seen", code=error.row.code, reason=str(error))
-            seen.unseen.setdefault(sight.metric, []).append(sight.of)
-        except Exception:  # a mistake of ours in one place must not end the watch of all others
-            told.error("not seen", trace=True)
-            seen.unseen.setdefault(sight.metric, []).append(sight.of)
-        else:
-            seen.values[sight.metric, sight.of] = value
-            told.info("seen", value=value)
-    return seen
-
-
-_WEEK_HOURS = LOOKS_BACK.total_seconds() / HOUR
+    measure: Callable[[], float]
 
 
 @attrs.frozen
 class Clients:
-    """Where to look. `lake` makes the one of a Glue database."""
+    """`lake` returns the tables of one Glue database."""
 
     lake: Callable[[str], GlueTables]
-    tables: TableflowTables
+    tableflow: TableflowTables
     topics: KafkaTopics
-    shown: SnowflakeTables
-    results: ExportResults
+    snowflake: SnowflakeTables
+    exports: ExportResults
     keys: SecretKeys
-    sns: Sns
+    sns: SNSClient
     now: Callable[[], float]
 
 
-def checks_of(watched: Monitored, places: Clients) -> Iterator[Check]:
-    """What answers fast comes first: a vendor that hangs takes time from nobody but those after it."""
-    yield from _keys(watched, places)
-    yield from _exports(watched, places)
-    for table in watched.tables:
-        if table.database:
-            lake = places.lake(table.database)
-            yield _age(places, "GlueAgeHours", table.topic, functools.partial(lake.glue_age, table.topic))
-            yield _age(places, "IcebergAgeHours", table.topic, functools.partial(lake.iceberg_age, table.topic))
-    for table in watched.tables:
-        yield Check("TableflowStopped", table.topic, functools.partial(places.tables.stopped, table.topic))
-    for table in watched.tables:
-        yield _age(places, "TopicAgeHours", table.topic, functools.partial(places.topics.age, table.topic))
-    if watched.tables:
-        yield Check("RowsSkipped", watched.cluster, places.topics.skipped)
-    for error_log in watched.error_logs:
-        yield Check("RowsSkipped", error_log, functools.partial(places.topics.logged, error_log))
-    for table in watched.tables:
-        if table.snowflake:
-            yield _age(places, "SnowflakeAgeHours", table.topic, functools.partial(places.shown.age, table.snowflake))
-
-
-def _age(places: Clients, metric: str, topic: str, look: Callable[[], float]) -> Check:
-    """A table that nobody has written yet is as old as itself: a new deployment has no stale tables."""
-
-    def age() -> float:
-        try:
-            hours = look()
-        except LakeferryError as error:
-            if error.row is not monitoring_errors.NO_COMMIT:
-                raise
-            hours = _WEEK_HOURS
-        if hours < _WEEK_HOURS:
-            return hours
-        return min(hours, (places.now() - places.tables.created(topic)) / HOUR)
-
-    return Check(metric, topic, age)
-
-
-def _keys(watched: Monitored, places: Clients) -> Iterator[Check]:
-    for secret in watched.secrets:
-        yield Check("KeyAgeDays", secret, functools.partial(places.keys.age_days, secret))
-        yield Check("RotationOverdueDays", secret, functools.partial(places.keys.overdue_days, secret))
-    for secret in watched.deployer_secrets:
-        yield Check("DeployerKeyAgeDays", secret, functools.partial(places.keys.age_days, secret))
-
-
-def _exports(watched: Monitored, places: Clients) -> Iterator[Check]:
-    for export in watched.exports:
-        yield Check("ExportLateHours", export.export, functools.partial(places.results.late, export))
+def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
+    """Yield all checks. AWS, which answers fast, comes first: a vendor that hangs takes time from later checks only."""
+    for secret in monitored.secrets:
+        yield Check("KeyAgeDays", secret, partial(clients.keys.age_days, secret))
+        yield Check("RotationOverdueDays", secret, partial(clients.keys.overdue_days, secret))
+    for secret in monitored.deployer_secrets:
+        yield Check("DeployerKeyAgeDays", secret, partial(clients.keys.age_days, secret))
+    for export in monitored.exports:
+        yield Check("ExportLateHours", export.export, partial(clients.exports.late, export))
         if export.topic:
-            yield Check("RecipientsUnconfirmed", export.export, functools.partial(measurements.unconfirmed, places.sns, export))
+            yield Check("RecipientsUnconfirmed", export.export, partial(measurements.unconfirmed, clients.sns, export))
+    yield from _hops(monitored, clients)
+
+
+def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
+    """Yield the checks of tables, hop by hop."""
+    topics, tables = clients.topics, [table.topic for table in monitored.tables]
+    for table in monitored.tables:
+        if table.database:
+            lake, topic = clients.lake(table.database), table.topic
+            yield Check("GlueAgeHours", topic, partial(table_age, clients, topic, partial(lake.glue_age, topic)))
+            yield Check("IcebergAgeHours", topic, partial(table_age, clients, topic, partial(lake.iceberg_age, topic)))
+    for topic in tables:
+        yield Check("TableflowStopped", topic, partial(clients.tableflow.stopped, topic))
+    for topic in tables:
+        yield Check("TopicAgeHours", topic, partial(table_age, clients, topic, partial(topics.age, topic)))
+    if tables:
+        yield Check("RowsSkipped", monitored.cluster, topics.skipped)
+    for error_log in monitored.error_logs:
+        yield Check("RowsSkipped", error_log, partial(topics.logged, error_log))
+    for table in monitored.tables:
+        if table.snowflake:
+            age = partial(clients.snowflake.age, table.snowflake)
+            yield Check("SnowflakeAgeHours", table.topic, partial(table_age, clients, table.topic, age))
+
+
+def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
+    """Return an age in hours. A table that nobody has written yet is as old as itself: a new deployment has no stale tables."""
+    try:
+        hours = measure()
+    except LakeferryError as error:
+        if error.row is not monitoring_errors.NO_COMMIT:
+            raise
+        hours = _WEEK_HOURS
+    if hours < _WEEK_HOURS:
+        return hours
+    return min(hours, (clients.now() - clients.tableflow.created(topic)) / HOUR)
+
+
+def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float | None]:
+    """Run every check: one that fails keeps no other from being measured."""
+    measured: dict[tuple[str, str], float | None] = {}
+    for metric, of, measure in checks:
+        bound = log.bind(metric=metric, of=of)
+        measured[metric, of] = None
+        try:
+            measured[metric, of] = value = round(max(0.0, measure()), 3)
+        except LakeferryError as error:
+            bound.error("not measured", code=error.row.code, reason=str(error))
+        except Exception:  # a bug in one check must not end all others
+            bound.error("not measured", trace=True)
+        else:
+            bound.info("measured", value=value)
+    return measured
+
+
+def unmeasured(measured: Measured) -> dict[str, list[str]]:
+    """Return the things that could not be measured, by metric."""
+    failed: dict[str, list[str]] = {}
+    for (metric, of), value in measured.items():
+        if value is None:
+            failed.setdefault(metric, []).append(of)
+    return failed
+
+
+def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: float) -> None:
+    """Write the metrics. Raises Transient if CloudWatch doesn't take them."""
+    data = list(_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
+    for start in range(0, len(data), _DATA_PER_CALL):
+        with aws_call("writing metrics"):
+            client.put_metric_data(Namespace=contract.METRICS, MetricData=data[start : start + _DATA_PER_CALL])
+
+
+def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator[Any]:
+    """Yield each value, then for each metric, and for all of them, the deployment's statistics and how much is unmeasured."""
+    whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
+    for (metric, of), value in measured.items():
+        if value is not None:
+            own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
+            yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
+    failed, missing = unmeasured(measured), []
+    for metric in sorted({metric for metric, _ in measured}):
+        missing.append(float(len(failed.get(metric, []))))
+        own = {"Name": contract.UNMEASURED_DIMENSION, "Value": metric}
+        yield {"MetricName": contract.UNMEASURED, "Dimensions": [whole, own], "Timestamp": now, "Value": missing[-1]}
+        if values := [value for (name, _), value in measured.items() if name == metric and value is not None]:
+            yield {"MetricName": metric, "Dimensions": [whole], "Timestamp": now, "StatisticValues": _statistics(values)}
+    if missing:
+        statistics = _statistics(missing)
+        yield {"MetricName": contract.UNMEASURED, "Dimensions": [whole], "Timestamp": now, "StatisticValues": statistics}
+
+
+def _statistics(values: list[float]) -> dict[str, float]:
+    return {"SampleCount": len(values), "Sum": sum(values), "Minimum": min(values), "Maximum": max(values)}

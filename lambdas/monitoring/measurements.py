@@ -1,4 +1,4 @@
-"""What can be measured of a deployment at each hop: in AWS, at Confluent, in Snowflake, of exports and of keys."""
+"""How a deployment is measured at each hop: in AWS, at Confluent, in Snowflake, of exports and of keys."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
 from botocore.exceptions import ClientError
 
-from exports import contract as contracts
+from exports import contracts, cron
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import closed_windows
@@ -20,7 +20,6 @@ from lambdas.confluent import telemetry
 from lambdas.confluent.client import RestClient, get_path, objects, require_text, text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared import cron
 from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
@@ -31,22 +30,23 @@ if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
 
 T = TypeVar("T")
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def remembered(ask: Callable[[], T]) -> Callable[[], T]:
-    """`ask`, called once, whichever thread needs it first. Where that raises LakeferryError, every call raises it."""
+def once(call: Callable[[], T]) -> Callable[[], T]:
+    """Return `call`, made once by whichever thread needs it first. If it raises LakeferryError, every caller gets that."""
     outcomes: list[T | LakeferryError] = []
     lock = threading.Lock()
 
-    def answer() -> T:
+    def result() -> T:
         with lock:
             if not outcomes:
                 try:
-                    outcomes.append(ask())
+                    outcomes.append(call())
                 except LakeferryError as error:
                     outcomes.append(error)
         (outcome,) = outcomes
@@ -54,7 +54,7 @@ def remembered(ask: Callable[[], T]) -> Callable[[], T]:
             raise outcome
         return outcome
 
-    return answer
+    return result
 
 
 _METADATA: Final = ".metadata.json"
@@ -63,7 +63,7 @@ _COUNTED: Final = re.compile(r"\d{5,}-")
 
 @attrs.frozen
 class GlueTables:
-    """One Glue database. Ages are in hours, of the snapshot that is current at the hop."""
+    """The tables of one Glue database. Ages are in hours, of the snapshot that is current at the hop."""
 
     glue: GlueClient
     s3: S3Client
@@ -74,14 +74,16 @@ class GlueTables:
         return self._age(*self._shown(table))
 
     def iceberg_age(self, table: str) -> float:
-        """Of the newest metadata that lies there, whether or not Glue knows it. A commit that failed may leave some too; the
-        next one that doesn't puts that right."""
+        """Return the age of the newest metadata in the bucket, whether or not Glue knows it.
+
+        A commit that failed may leave metadata too; the next commit corrects this.
+        """
         bucket, key = self._shown(table)
         return self._age(bucket, self._newest(bucket, key))
 
     def _shown(self, table: str) -> tuple[str, str]:
-        """Bucket and key of the metadata that Glue names."""
-        with aws_call(f"asking Glue for {self.database}.{table}"):
+        """Return bucket and key of the metadata that Glue names."""
+        with aws_call(f"reading {self.database}.{table} in Glue"):
             try:
                 parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
             except ClientError as error:
@@ -94,18 +96,18 @@ class GlueTables:
         return parts.netloc, parts.path.lstrip("/")
 
     def _newest(self, bucket: str, key: str) -> str:
-        """Names of metadata count up; where they don't, the time of writing tells."""
+        """Return the newest metadata: by its name, which counts up, or else by the time of writing."""
         folder, name = key.rsplit("/", 1)
         counted = bool(_COUNTED.match(name))
         listed = Objects(self.s3, bucket).list(f"{folder}/", after=key if counted else "")
-        found = [each for each in listed if each.key.endswith(_METADATA)]
-        if not found:
+        files = [each for each in listed if each.key.endswith(_METADATA)]
+        if not files:
             return key
-        return found[-1].key if counted else max(found, key=lambda each: each.modified).key
+        return files[-1].key if counted else max(files, key=lambda each: each.modified).key
 
     def _age(self, bucket: str, key: str) -> float:
-        found = Objects(self.s3, bucket).read(key)
-        metadata = found.document if found else {}
+        read = Objects(self.s3, bucket).read(key)
+        metadata = read.document if read else {}
         current = metadata.get("current-snapshot-id")
         for snapshot in metadata.get("snapshots") or []:
             if snapshot["snapshot-id"] == current:
@@ -123,27 +125,27 @@ class Connection(NamedTuple):
 
 
 class TableflowTables:
-    """One cluster's, listed once."""
+    """Tableflow of one Kafka cluster's topics, listed once."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
-        self._listed = remembered(self._list)
+        self._listed = once(self._list)
 
     def stopped(self, topic: str) -> float:
-        """1 where Tableflow writes the table no more until somebody acts, 0 where it runs or starts."""
+        """Return 1 if Tableflow writes the table no more until somebody acts, 0 while it runs or starts."""
         table = self._table(topic)
         failed = text(table, "status", "phase") == "FAILED" or bool(objects(table, "status", "failing_table_formats"))
         return float(failed or get_path(table, "spec", "suspended") is True)
 
     def created(self, topic: str) -> float:
-        """In seconds since 1970."""
+        """Return when Tableflow was enabled, in seconds since 1970."""
         return datetime.fromisoformat(require_text(self._table(topic), "metadata", "created_at")).timestamp()
 
     def _table(self, topic: str) -> Mapping[str, Any]:
-        found = self._listed().get(topic)
-        if found is None:
+        table = self._listed().get(topic)
+        if table is None:
             raise LakeferryError(monitoring_errors.NO_TABLEFLOW, f"topic {topic}")
-        return found
+        return table
 
     def _list(self) -> Mapping[str, Mapping[str, Any]]:
         plane, environment, cluster = self._connect()
@@ -156,26 +158,26 @@ _RUNNING: Final = "RUNNING"
 
 
 class KafkaTopics:
-    """One cluster's. What the Metrics API says is asked for once."""
+    """Topics of one Kafka cluster. The Metrics API is called once for each metric."""
 
     def __init__(self, connect: Callable[[], RestClient], cluster_id: str, now: Callable[[], float]) -> None:
         self._now = now
-        plane = remembered(connect)
-        self._received = remembered(lambda: telemetry.last_received(plane(), cluster_id, now()))
-        self._skipped = remembered(lambda: telemetry.recently_skipped(plane(), cluster_id, now()))
-        self._logged = remembered(lambda: telemetry.recently_received(plane(), cluster_id, now()))
+        plane = once(connect)
+        self._received = once(lambda: telemetry.last_received(plane(), cluster_id, now()))
+        self._skipped = once(lambda: telemetry.recently_skipped(plane(), cluster_id, now()))
+        self._logged = once(lambda: telemetry.recently_received(plane(), cluster_id, now()))
 
     def age(self, topic: str) -> float:
-        """In hours; a topic without records in the last week is as old as that."""
+        """Return the hours since the last record; a week if there was none in it."""
         now = self._now()
         return (now - self._received().get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
 
     def skipped(self) -> float:
-        """Records that Tableflow left out of tables, in this hour and the one before."""
+        """Return how many records Tableflow left out of tables, in this hour and the one before."""
         return self._skipped()
 
     def logged(self, error_log: str) -> float:
-        """Records that Tableflow wrote to this topic in place of a table, in this hour and the one before."""
+        """Return how many records Tableflow wrote to this topic in place of a table, in this hour and the one before."""
         return self._logged().get(error_log, 0.0)
 
 
@@ -202,13 +204,13 @@ def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
 
 @attrs.frozen
 class SnowflakeTables:
-    """Tables in Snowflake, seen as their readers see them. No warehouse works for this."""
+    """Tables in Snowflake, as their readers see them. This needs no warehouse."""
 
     connect: Callable[[], Snowflake]
     now: Callable[[], float]
 
     def age(self, table: str) -> float:
-        """In hours, of the snapshot that is shown."""
+        """Return the hours since the snapshot that Snowflake shows."""
         refresh = read_auto_refresh(self.connect(), sql.split(table))
         if not refresh.is_running:
             raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}")
@@ -218,20 +220,16 @@ class SnowflakeTables:
         return (self.now() - instant) / HOUR
 
 
-def _seconds(told: object) -> float | None:
-    """Snowflake's documentation doesn't say how it writes times there: as milliseconds since 1970, or as a date."""
+def _seconds(time: object) -> float | None:
+    """Return a time in seconds since 1970. Snowflake documents no format: milliseconds since 1970 and dates are read."""
     try:
-        return float(str(told)) / 1000 or None
+        return float(str(time)) / 1000 or None
     except ValueError:
         pass
     try:
-        return datetime.fromisoformat(str(told)).timestamp()
+        return datetime.fromisoformat(str(time)).timestamp()
     except ValueError:
         return None
-
-
-class Sns(Protocol):
-    def get_topic_attributes(self, **asked: Any) -> Any: ...
 
 
 @attrs.frozen
@@ -244,8 +242,8 @@ class ExportResults:
     now: Callable[[], float]
 
     def late(self, export: MonitoredExport) -> float:
-        """Hours for which the oldest window has been missing of those that are missing without a gap up to the newest that is
-        due; 0 where that one is there, and until the first run since the export was deployed is due."""
+        """Return for how many hours windows have been missing, counted from the oldest of those without a gap up to the newest
+        that is due. 0 if that one is published, and until the first run after the deployment is due."""
         hours = self._missing(export)
         if hours == 0:
             return 0.0
@@ -254,8 +252,8 @@ class ExportResults:
         return hours if due and self.now() >= due.timestamp() else 0.0
 
     def first_run(self, export: MonitoredExport) -> datetime | None:
-        """The first time of the schedule since the export's job was created; None where none comes."""
-        with aws_call(f"asking Glue for job {export.job}"):
+        """Return the first time of the schedule after the export's job was created, or None."""
+        with aws_call(f"reading job {export.job} in Glue"):
             created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
         return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
 
@@ -265,10 +263,10 @@ class ExportResults:
         schedule = cron.parse(export.cron, export.zone)
         due = schedule.until(now - grace)
         closed = [(window.label, window.end) for window in closed_windows(_rule(export), due)] if due else []
-        there = self._labels(export.export, "manifests") | self._labels(export.export, "skipped")
+        published = self._labels(export.export, "manifests") | self._labels(export.export, "skipped")
         missing = None
         for label, end in reversed(closed):
-            if label in there:
+            if label in published:
                 break
             missing = end
         wanted = schedule.after(missing - timedelta(seconds=1)) if missing else None
@@ -279,9 +277,9 @@ class ExportResults:
         return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
 
 
-def unconfirmed(sns: Sns, export: MonitoredExport) -> float:
-    """How many recipients get nothing: they never confirmed, or have left. SNS forgets them after two days."""
-    with aws_call(f"asking for topic {export.topic}"):
+def unconfirmed(sns: SNSClient, export: MonitoredExport) -> float:
+    """Return how many recipients get nothing: they never confirmed, or unsubscribed. SNS forgets them after two days."""
+    with aws_call(f"reading topic {export.topic}"):
         attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]
     return float(max(0, export.recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
 
@@ -299,13 +297,13 @@ _CURRENT: Final = "AWSCURRENT"
 
 @attrs.frozen
 class SecretKeys:
-    """Secrets are named by name or ARN."""
+    """Ages of secrets, which are given by name or ARN."""
 
     client: SecretsManagerClient
     now: Callable[[], float]
 
     def age_days(self, secret: str) -> float:
-        with aws_call(f"asking for the versions of secret {secret}"):
+        with aws_call(f"listing the versions of secret {secret}"):
             versions = self.client.list_secret_version_ids(SecretId=secret)["Versions"]
         for version in versions:
             if _CURRENT in version.get("VersionStages", []):
@@ -313,8 +311,10 @@ class SecretKeys:
         raise LakeferryError(monitoring_errors.NO_VALUE, f"secret {secret}")
 
     def overdue_days(self, secret: str) -> float:
-        """0 where no rotation is due. Secrets Manager leaves the date in the past where rotation keeps failing
-        (DescribeSecret, NextRotationDate)."""
+        """Return the days since the rotation that is due; 0 if none is.
+
+        Secrets Manager leaves the date in the past while rotation keeps failing (DescribeSecret, NextRotationDate).
+        """
         with aws_call(f"describing secret {secret}"):
             described = self.client.describe_secret(SecretId=secret)
         due = described.get("NextRotationDate") if described.get("RotationEnabled") else None
@@ -322,6 +322,6 @@ class SecretKeys:
 
 
 def name_of(arn: str) -> str:
-    """As people call it: without the six characters that Secrets Manager adds."""
+    """Return the name in a secret's ARN, without the six characters that Secrets Manager adds."""
     name = arn.rsplit(":secret:", 1)[-1]
     return name[:-7] if len(name) > 7 and name[-7] == "-" else name

@@ -1,4 +1,4 @@
-"""What the watch measures: a deployment's settings, and the ids that are known once it is deployed."""
+"""What is monitored: the deployment's settings, with the ids that are known once it is deployed."""
 
 from __future__ import annotations
 

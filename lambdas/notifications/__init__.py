@@ -1,1 +1,1 @@
-"""Tells the recipients of an export what came of a run: its record in, a mail out, each once."""
+"""Mails about the runs of exports."""

@@ -1,4 +1,4 @@
-"""What can go wrong between a run's record and a mail."""
+"""Errors between the record of a run and a mail."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ EVENT: Final = ErrorRow("MAIL-EVENT", "Find out who invoked it; nothing was sent
 NO_RECORD: Final = ErrorRow(
     "MAIL-NO-RECORD", "Compare the job's arguments --bucket and --prefix with the function's environment; deploy again."
 )
-BUSY: Final = ErrorRow("MAIL-BUSY", "Nothing: what is left over is sent by the next try.")
-NOT_SENT: Final = ErrorRow("MAIL-NOT-SENT", "Look at AWS's own code above. The message is kept and sent by a later try.")
-UNCERTAIN: Final = ErrorRow("MAIL-UNCERTAIN", "Look into the mailbox; the notice named above holds what stood in it.")
+BUSY: Final = ErrorRow(
+    "MAIL-BUSY",
+    "Nothing at first: Lambda tries again. If it stays, delete the marker and invoke the function with the event of the "
+    "dead-letter queue.",
+)
+NOT_SENT: Final = ErrorRow(
+    "MAIL-NOT-SENT",
+    "Look at AWS's own code above. Lambda tries twice more; after that, invoke the function with the event of the dead-letter "
+    "queue.",
+)
+UNCERTAIN: Final = ErrorRow("MAIL-UNCERTAIN", "Nothing: Lambda tries again, so a second copy of the mail may arrive.")

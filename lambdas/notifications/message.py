@@ -1,8 +1,8 @@
-"""What mails say: to an export's recipients a subject that ends with the state, what happened, where the file is and whom to ask;
-to those who run the deployment where to look and how to run again.
+"""The text of mails. Recipients of an export read what happened, where the file is and whom to ask, below a subject that ends
+with the state; engineers read where to look and how to run again.
 
-Titles, window labels and reasons come from contracts, tables and the job. They are the job's to keep clean; a mail can't be
-taken back, so they are checked once more here.
+Titles, window labels and reasons come from contracts, tables and the job. The job keeps them clean; a mail can't be withdrawn,
+so they are cleaned once more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HIDDEN: Final = "[hidden]"
 #: SNS takes fewer than 100 characters of ASCII.
 SUBJECT_LENGTH: Final = 99
 LINE_LENGTH: Final = 400
-#: Addresses of people, numbers as long as those of telephones, cards and accounts, and what signs an address of S3.
+#: E-mail addresses, numbers as long as those of telephones, cards and accounts, and what signs a URL of S3.
 _PRIVATE: Final = re.compile(
     r"[^\s@<>(),;:]+@[^\s@<>(),;:]+|\+\d[\d ()/-]{6,}\d|\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b|\d{9,}"
     r"|\b(?:X-Amz-[A-Za-z-]+|Signature|AWSAccessKeyId)=\S*"
@@ -38,7 +38,7 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def one_line(text: object, length: int = LINE_LENGTH) -> str:
-    """The first line that says something, cut to `length` characters."""
+    """Return the first line that is not blank, cut to `length` characters."""
     shown = next((each for each in str(text).splitlines() if each.strip()), "")
     visible = "".join(" " if char.isspace() else char for char in shown if char.isspace() or not _is_unseen(char))
     one = " ".join(visible.split())
@@ -46,7 +46,7 @@ def one_line(text: object, length: int = LINE_LENGTH) -> str:
 
 
 def quoted(text: object) -> str:
-    """A line whose words others chose: without secrets, traces and what looks like somebody's address or number."""
+    """Return one line without secrets, stack traces and what looks like a person's address or number."""
     shown = redact(one_line(text, 10 * LINE_LENGTH))
     if trace := _TRACE.search(shown):
         shown = shown[: trace.start()]
@@ -54,13 +54,13 @@ def quoted(text: object) -> str:
 
 
 def ascii_line(text: object) -> str:
-    """Letters without their accents; what then isn't ASCII is left out."""
+    """Return letters without their accents; what then isn't ASCII is left out."""
     plain = unicodedata.normalize("NFKD", one_line(text)).encode("ascii", "ignore").decode()
     return " ".join("".join(char for char in plain if char.isprintable()).split())
 
 
 def subject_line(title: str, rest: str) -> str:
-    """`[title] rest`, of which the title is cut where it is too long, since the rest holds what happened."""
+    """Return `[title] rest`. A long title is cut, because the rest says what happened."""
     end = ascii_line(rest)[: SUBJECT_LENGTH - 8]
     start = ascii_line(quoted(title)).replace("[", "(").replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)].strip()
     return f"[{start}] {end}"
@@ -76,8 +76,7 @@ _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
 
 @attrs.frozen
 class Links:
-    """Addresses in one bucket of one region, where exports lie below `prefix`. Raises ValueError for names that AWS doesn't
-    give."""
+    """URLs in one bucket of one region, with exports below `prefix`. Raises ValueError for impossible names."""
 
     bucket: str
     region: str
@@ -88,17 +87,17 @@ class Links:
             raise ValueError("no bucket or no region")
 
     def page(self, key: str) -> str:
-        """The object's page in the S3 console."""
+        """Return the object's page in the S3 console."""
         return f"{self._console}/s3/object/{self.bucket}?region={self.region}&prefix={quote(key, safe='/')}"
 
     def command(self, key: str) -> str:
-        """How to fetch it on a command line. No shell reads anything else into it."""
+        """Return the command that downloads it, quoted for every shell."""
         return f"aws s3 cp 's3://{self.bucket}/{quote(key, safe='/-_.=:')}' ."
 
     def run(self, job: str, job_run_id: str) -> str:
-        """The job's page in the Glue console, or that of one of its runs."""
-        of_run = f"/run/{quote(job_run_id, safe='')}" if job_run_id else "/runs"
-        return f"{self._console}/gluestudio/home?region={self.region}#/job/{quote(job, safe='')}{of_run}"
+        """Return the run's page in the Glue console."""
+        page = f"{quote(job, safe='')}/run/{quote(job_run_id, safe='')}"
+        return f"{self._console}/gluestudio/home?region={self.region}#/job/{page}"
 
     def record(self, export: str, run_id: str) -> str:
         return f"s3://{self.bucket}/{quote(f'{self.prefix}/{export}/runs/{run_id}.json')}"
@@ -108,11 +107,11 @@ class Links:
         return f"https://{self.region}.console.aws.amazon.com"
 
 
-#: A mail isn't the place for long lists; the report has them all.
+#: Long lists belong in the report.
 _FILES: Final = 6
 _SENTENCES: Final = 12
 _SHOWN: Final = ("data", "report")
-#: So that a label can't push the run's id and the state out of the subject.
+#: A longer label could push the run's id and the state out of the subject.
 _LABEL_LENGTH: Final = 20
 _KEY: Final = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -138,26 +137,26 @@ def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links
 
 
 def headline(news: RunOutcome, state: str, facts: Facts) -> str:
-    """The state stands last, the run's id before it: a second copy of a mail is known by it."""
-    place = "" if news.place == states.RUN else f"{quoted(news.place)[:_LABEL_LENGTH]}, "
+    """Return the subject. It ends with the run's id, by which a second copy is recognised, and the state."""
+    window = "" if news.window == states.RUN else f"{quoted(news.window)[:_LABEL_LENGTH]}, "
     rows = f"{_rows(news.document)}, " if news.has_file else ""
-    return subject_line(facts.title, f"{place}{rows}run {news.run_id} - {state}")
+    return subject_line(facts.title, f"{window}{rows}run {news.run_id} - {state}")
 
 
 def _lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
-    yield f"{quoted(facts.title)}{'' if news.place == states.RUN else ', ' + quoted(news.place)}: {state}."
+    yield f"{quoted(facts.title)}{'' if news.window == states.RUN else ', ' + quoted(news.window)}: {state}."
     yield ""
     yield from _what(news, state)
     yield from _numbers(news, facts)
     yield from _sentences(news)
-    yield from _files(news.document, links) if news.has_file else _instead(facts, links)
+    yield from _files(news.document, links) if news.has_file else _last_file(facts, links)
     yield from _window(facts)
     yield from _end(news, facts)
 
 
 def _what(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
-        yield "What was wrong before is over." + ("" if news.place == states.RUN else " This replaces the notice about it.")
+        yield "What was wrong before is over." + ("" if news.window == states.RUN else " This replaces the notice about it.")
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
@@ -168,7 +167,7 @@ def _what(news: RunOutcome, state: str) -> Iterator[str]:
 
 
 def _why_blocked(news: RunOutcome) -> str:
-    """The checks' own words; where personal data was found, not what."""
+    """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
         return f"Why: {quoted(news.reason)}"
     return "Why: it holds what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else "Why: a rule of the export."
@@ -187,19 +186,19 @@ def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
 
 
 def _change(facts: Facts, number: Mapping[str, Any]) -> str:
-    found = facts.change(number)
-    return f" ({found[0]:+.1f} % against {quoted(found[1])})" if found else ""
+    change = facts.change(number)
+    return f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
 
 
 def _sentences(news: RunOutcome) -> Iterator[str]:
-    """Checks that failed without keeping the file back, and what the reader should know."""
+    """Yield the checks that failed without blocking the file, and the notes."""
     failed = [check for check in news.document.get("checks") or [] if not check.get("passed")]
-    told = [f"Check: {quoted(check['message'])}{_count(check)}" for check in failed]
-    told += [f"Note: {quoted(note)}" for note in news.document.get("notes") or []]
-    yield from told[:_SENTENCES]
-    if len(told) > _SENTENCES:
-        yield f"... and {len(told) - _SENTENCES} more, in the report."
-    if told:
+    lines = [f"Check: {quoted(check['message'])}{_count(check)}" for check in failed]
+    lines += [f"Note: {quoted(note)}" for note in news.document.get("notes") or []]
+    yield from lines[:_SENTENCES]
+    if len(lines) > _SENTENCES:
+        yield f"... and {len(lines) - _SENTENCES} more, in the report."
+    if lines:
         yield ""
 
 
@@ -208,7 +207,7 @@ def _count(check: Mapping[str, Any]) -> str:
 
 
 def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN and _is_ours(str(file["key"]))]
+    shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN and _is_plain(str(file["key"]))]
     yield "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do not run out."
     for file in shown[:_FILES]:
         yield f"- {PurePosixPath(file['key']).name}, {_size(int(file.get('size') or 0))}"
@@ -219,13 +218,13 @@ def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
     yield ""
 
 
-def _is_ours(key: str) -> bool:
-    """Names that the job makes need no quoting and hold nothing that would be hidden elsewhere."""
+def _is_plain(key: str) -> bool:
+    """Return whether a key is as the job writes it: it needs no quoting and has nothing to hide."""
     return bool(_KEY.fullmatch(key)) and quoted(key) == key
 
 
-def _instead(facts: Facts, links: Links) -> Iterator[str]:
-    """What there is in place of a new file."""
+def _last_file(facts: Facts, links: Links) -> Iterator[str]:
+    """Yield the last file with rows, and the time of the next run."""
     if facts.last:
         yield f"The last file with rows is that of {quoted(facts.last['window']['label'])}:"
         yield from _files(facts.last, links)
@@ -253,7 +252,7 @@ def _rows(document: Mapping[str, Any]) -> str:
 
 
 def _grouped(number: object) -> str:
-    """1142546.38 as 1,142,546.38; what isn't a number is a word like any other."""
+    """Return 1142546.38 as 1,142,546.38; what isn't a number is quoted text."""
     return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quoted(number)
 
 
@@ -266,7 +265,7 @@ def _local(instant: datetime, zone: str) -> str:
 
 
 def _trimmed(lines: Iterator[str]) -> list[str]:
-    """Without two empty lines in a row."""
+    """Return the lines without two empty ones in a row."""
     kept: list[str] = []
     for each in lines:
         if each or (kept and kept[-1]):
@@ -274,27 +273,21 @@ def _trimmed(lines: Iterator[str]) -> list[str]:
     return kept
 
 
-#: What engineers hear of; the rest is none of their business.
-HEARD: Final = (states.LATE, *states.FAILURE_STATES, states.RECOVERED)
-
-
-@attrs.frozen
-class Run:
-    """The job's run that the news comes from, "" where nobody knows it, and how Glue says it ended."""
-
-    job_run_id: str = ""
-    state: str = ""
+#: The states that engineers get a mail about.
+FOR_ENGINEERS: Final = (states.LATE, *states.FAILURE_STATES, states.RECOVERED)
 
 
 def compose_alarm(
-    topic: str, news: RunOutcome, state: str, facts: Facts, *, links: Links, told: ExportSettings, run: Run
+    topic: str, news: RunOutcome, state: str, facts: Facts, *, links: Links, export: ExportSettings, job_run: tuple[str, str]
 ) -> Mail:
-    words = [*_head(news, state, told), "", *_where(news, links, told, run), *_again(news, told)]
-    return Mail(topic, headline(news, state, facts), "\n".join(words) + "\n")
+    """Compose the mail to engineers. `job_run` is the job run's id and how Glue says that it ended."""
+    lines = [*_head(news, state, export), "", *_where(news, links, export, job_run), *_again(news, export)]
+    return Mail(topic, headline(news, state, facts), "\n".join(lines) + "\n")
 
 
-def _head(news: RunOutcome, state: str, told: ExportSettings) -> Iterator[str]:
-    yield f"Export {one_line(told.name)}, {'the run' if news.place == states.RUN else 'window ' + quoted(news.place)}: {state}."
+def _head(news: RunOutcome, state: str, export: ExportSettings) -> Iterator[str]:
+    window = "the run" if news.window == states.RUN else f"window {quoted(news.window)}"
+    yield f"Export {one_line(export.name)}, {window}: {state}."
     if news.code:
         yield f"{one_line(news.code)}  {quoted(news.reason)}"
     elif news.reason:
@@ -303,16 +296,16 @@ def _head(news: RunOutcome, state: str, told: ExportSettings) -> Iterator[str]:
         yield f"What to do: {quoted(news.remedy)}"
 
 
-def _where(news: RunOutcome, links: Links, told: ExportSettings, run: Run) -> Iterator[str]:
-    yield f"Run's record: {links.record(told.name, one_line(news.run_id))}"
-    yield f"Job's runs and logs: {links.run(told.job, run.job_run_id)}"
-    if run.state:
-        yield f"State of the job: {one_line(run.state)}"
+def _where(news: RunOutcome, links: Links, export: ExportSettings, job_run: tuple[str, str]) -> Iterator[str]:
+    job_run_id, job_state = job_run
+    yield f"Run's record: {links.record(export.name, one_line(news.run_id))}"
+    yield f"Job's runs and logs: {links.run(export.job, job_run_id)}"
+    yield f"State of the job: {one_line(job_state)}"
 
 
-def _again(news: RunOutcome, told: ExportSettings) -> Iterator[str]:
+def _again(news: RunOutcome, export: ExportSettings) -> Iterator[str]:
     if not news.code:
         yield "Nothing has to be done."
         return
     yield f"Code explained: docs/reference/errors.md#{one_line(news.code).lower()}"
-    yield f"Run again: aws glue start-job-run --job-name {one_line(told.job)}"
+    yield f"Run again: aws glue start-job-run --job-name {one_line(export.job)}"

@@ -17,7 +17,7 @@ import attrs
 from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
 from lambdas.confluent.client import Confluent, path, require_text, text
-from lambdas.confluent.resources.api_key import ROTATED, is_ours
+from lambdas.confluent.resources.api_key import ROTATED, is_managed
 from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.steps import LiveKey, Replaced
@@ -60,8 +60,8 @@ class ConfluentApiKey:
             "owner": {"id": owner, "kind": "User" if owner.startswith("u-") else "ServiceAccount"},
             **({"resource": resource} if resource else {}),
         }
-        made = self._made(held, owner, {"spec": wanted})
-        key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
+        created = self._made(held, owner, {"spec": wanted})
+        key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
         return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
 
     def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
@@ -98,17 +98,17 @@ class ConfluentApiKey:
 
     def live(self, held: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: held.previous, PENDING: held.pending, CURRENT: held.current}
-        places = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
+        stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
         ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
-        return [LiveKey(key.id, places.get(key.id, ""), key.created) for key in ring]
+        return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in ring]
 
     def _ring(self, held: RotationContext, owner: str) -> list[_Key]:
         """Our live keys, oldest first: by name, and those that the secret holds, whoever made them."""
         name, stored = _name(held), _ids(*held.labelled)
         listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
-        found = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
+        keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
         return sorted(
-            (key for key in found if key.id in stored or is_ours(key.name, name)), key=lambda key: _instant(key.created)
+            (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)
         )
 
     def _make_room(self, held: RotationContext, ring: list[_Key]) -> None:
@@ -117,7 +117,7 @@ class ConfluentApiKey:
         for key in [key for key in live if _is_lost(held, key, ring)]:
             self._delete(key.id)
             live.remove(key)
-        foreign = [key for key in live if not is_ours(key.name, _name(held))]
+        foreign = [key for key in live if not is_managed(key.name, _name(held))]
         for key in [key for key in live if _may_go(held, key, ring)]:
             if len(live) >= held.policy.keep or key in foreign:
                 self._delete(key.id)
@@ -138,10 +138,10 @@ class ConfluentApiKey:
         return self.connect().cloud.post(_ROUTE, body)
 
     def _owner(self, held: RotationContext) -> str:
-        found = self.connect().cloud.read(_ROUTE + path(held.current.text(KEY_ID)))
-        if found is None:
+        key = self.connect().cloud.read(_ROUTE + path(held.current.text(KEY_ID)))
+        if key is None:
             raise Refused(rotation_errors.FIELDS, f"secret {held.described.name} has no serviceAccountId, and its key is gone")
-        return require_text(found, "spec", "owner", "id")
+        return require_text(key, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
         """Quiet about a key that is gone, which Confluent refuses to delete like one that isn't ours to delete."""

@@ -130,12 +130,12 @@ class SnowflakeKeyPair:
     def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
         """The slots are looked at again: since the last look, a rotation may have set its new key in one of them."""
         user = self._user(held)
-        for slot in [slot for slot, found in user.slots.items() if found in keys]:
+        for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
             user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(held)))
 
     def live(self, held: RotationContext) -> list[LiveKey]:
         user = self._user(held)
-        return [LiveKey(found, slot, user.since[slot]) for slot, found in user.slots.items() if found]
+        return [LiveKey(fingerprint, slot, user.since[slot]) for slot, fingerprint in user.slots.items() if fingerprint]
 
     def _user(self, held: RotationContext) -> _User:
         """Described by itself, with whichever of the secret's keys logs in, the current one first."""
@@ -149,27 +149,27 @@ class SnowflakeKeyPair:
             except Denied as error:
                 denied = denied or error.what
                 continue
-            found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
-            since = {slot: found.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
-            return _User(client, keypair.slot_fingerprints(found), since)
+            properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+            since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
+            return _User(client, keypair.slot_fingerprints(properties), since)
         raise Refused(rotation_errors.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, held: RotationContext, slots: Mapping[str, str]) -> str:
         """An empty one, otherwise the one that the current key is not in, if what it holds may go. Raises Refused."""
         if slot := keypair.empty_slot(slots):
             return slot
-        current, whose = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
+        current, user = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
         if current not in slots.values():
-            raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {whose} holds the current key")
-        others = [(slot, found) for slot, found in slots.items() if found != current]
+            raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
+        others = [(slot, other) for slot, other in slots.items() if other != current]
         if not others:
             return SLOTS[1]
-        slot, found = others[0]
-        may_go = self._grace_is_over(held, found)
+        slot, other = others[0]
+        may_go = self._grace_is_over(held, other)
         if may_go is None:
-            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {whose} holds {found}")
+            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {other}")
         if not may_go:
-            raise Refused(rotation_errors.IN_GRACE, f"{slot} of {whose}")
+            raise Refused(rotation_errors.IN_GRACE, f"{slot} of {user}")
         return slot
 
     def _grace_is_over(self, held: RotationContext, fingerprint: str) -> bool | None:

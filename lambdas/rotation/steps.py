@@ -55,7 +55,7 @@ class LiveKey:
 class Replaced:
     """Ids of keys at the vendor that are neither current nor pending."""
 
-    ours: list[str]
+    managed: list[str]
     foreign: list[str]
 
 
@@ -117,11 +117,11 @@ def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], dead
     """Raises Refused where the vendor doesn't have the key, InProgress where the time of this invocation is not enough."""
     successes, wait = 0, _LEAST
     while True:
-        accepted, asked = _tried(authenticates, is_there, what)
+        accepted, requested = _tried(authenticates, is_there, what)
         successes = successes + 1 if accepted else 0
         if successes == SUCCESSES:
             return
-        pause = APART if accepted else max(wait, asked)
+        pause = APART if accepted else max(wait, requested)
         wait = wait if accepted else min(_MOST, wait * 1.5)
         if deadline.left() <= pause + _ENOUGH:
             raise InProgress(rotation_errors.NOT_PROVEN, what)
@@ -214,19 +214,19 @@ class Rotation:
 
     def _revoke(self, held: RotationContext, acting: Strategy, *, in_grace: bool) -> dict[str, Any]:
         replaced = acting.replaced(held, in_grace=in_grace)
-        if replaced.ours:
+        if replaced.managed:
             if not acting.authenticates(held.current):
                 raise Refused(rotation_errors.NOTHING_LEFT, f"secret {held.described.name}")
             held.require_same_labels()
-            acting.revoke(held, replaced.ours)
-        told = {
+            acting.revoke(held, replaced.managed)
+        result = {
             "secret": held.described.name,
-            "revoked": replaced.ours,
+            "revoked": replaced.managed,
             "not_ours": replaced.foreign,
             "kept": acting.id_of(held.current),
         }
-        self.log.info("revoked", **told)
-        return told
+        self.log.info("revoked", **result)
+        return result
 
     def create(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
         if held.pending is not None:

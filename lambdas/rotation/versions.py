@@ -82,17 +82,17 @@ class SecretVersions:
 
     def describe(self) -> Described:
         with aws_call(f"describing secret {self.secret_id}"):
-            found = self.client.describe_secret(SecretId=self.secret_id)
+            described = self.client.describe_secret(SecretId=self.secret_id)
         return Described(
-            arn=str(found.get("ARN", self.secret_id)),
-            name=str(found.get("Name", self.secret_id)),
-            stages={version: tuple(stages) for version, stages in (found.get("VersionIdsToStages") or {}).items()},
-            enabled=bool(found.get("RotationEnabled")),
-            deleted=found.get("DeletedDate") is not None,
-            last_rotated=_seconds(found.get("LastRotatedDate")),
-            next_rotation=_seconds(found.get("NextRotationDate")),
-            every=_every(found.get("RotationRules") or {}),
-            tags={str(tag.get("Key")): str(tag.get("Value")) for tag in found.get("Tags") or []},
+            arn=str(described.get("ARN", self.secret_id)),
+            name=str(described.get("Name", self.secret_id)),
+            stages={version: tuple(stages) for version, stages in (described.get("VersionIdsToStages") or {}).items()},
+            enabled=bool(described.get("RotationEnabled")),
+            deleted=described.get("DeletedDate") is not None,
+            last_rotated=_seconds(described.get("LastRotatedDate")),
+            next_rotation=_seconds(described.get("NextRotationDate")),
+            every=_every(described.get("RotationRules") or {}),
+            tags={str(tag.get("Key")): str(tag.get("Value")) for tag in described.get("Tags") or []},
         )
 
     def read(self, version: str) -> Version | None:
@@ -129,30 +129,30 @@ class SecretVersions:
 
     def unlabelled(self) -> Iterator[Version]:
         """Those that Secrets Manager still has, though no label leads to them."""
-        asked: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
+        parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
-                page = self.client.list_secret_version_ids(**asked)
+                page = self.client.list_secret_version_ids(**parameters)
             for listed in page.get("Versions") or []:
                 if not listed.get("VersionStages") and (version := self.read(str(listed["VersionId"]))):
                     yield version
             if not page.get("NextToken"):
                 return
-            asked["NextToken"] = page["NextToken"]
+            parameters["NextToken"] = page["NextToken"]
 
     def _read(self, version: str) -> Version | None:
         try:
             with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
-                found = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
+                response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
         except KeyError:
             return None
-        text = found.get("SecretString")
+        text = response.get("SecretString")
         if not text:
             return None
         fields = _fields(text)
         if fields is None:
             raise Refused(rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
-        return Version(version, _seconds(found["CreatedDate"]) or 0.0, fields)
+        return Version(version, _seconds(response["CreatedDate"]) or 0.0, fields)
 
     @contextmanager
     def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
@@ -163,8 +163,8 @@ class SecretVersions:
 
 def marks(stages: Iterable[str]) -> list[float]:
     """The times of `mark` among a version's labels."""
-    found = (stage.removeprefix(_MARK) for stage in stages if stage.startswith(_MARK))
-    return [float(text) for text in found if text.isdigit()]
+    labels = (stage.removeprefix(_MARK) for stage in stages if stage.startswith(_MARK))
+    return [float(text) for text in labels if text.isdigit()]
 
 
 def _fields(text: str) -> dict[str, str] | None:
@@ -184,8 +184,8 @@ def _every(rules: Mapping[str, Any]) -> float | None:
     """None for a schedule by cron, whose next date Secrets Manager tells."""
     if days := rules.get("AutomaticallyAfterDays"):
         return float(days) * _SECONDS["day"]
-    found = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
-    return float(found[1]) * _SECONDS[found[2]] if found else None
+    rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
+    return float(rate[1]) * _SECONDS[rate[2]] if rate else None
 
 
 DAY: Final = 86400.0

@@ -1,10 +1,10 @@
-"""The calls of AWS that Lambdas make, as ports that boto3's clients fit, and their errors in our words."""
+"""What boto3 raises, as errors of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -20,18 +20,6 @@ FINAL: Final = frozenset(
 )
 #: Answers for want of a permission. A new role's permissions take some seconds to be known everywhere.
 DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
-
-
-class DynamoDb(Protocol):
-    def get_item(self, **asked: Any) -> Any: ...
-
-    def put_item(self, **asked: Any) -> Any: ...
-
-
-class CloudFormation(Protocol):
-    def describe_stacks(self, **asked: Any) -> Any: ...
-
-    def describe_stack_resource(self, **asked: Any) -> Any: ...
 
 
 def error_code(error: ClientError) -> str:

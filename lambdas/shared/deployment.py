@@ -60,10 +60,10 @@ class DeploymentSettings:
 def read(s3: S3Client, url: str) -> DeploymentSettings:
     """Raises LakeferryError where there is no such object, or it isn't what the stacks publish."""
     parts = urlsplit(url)
-    found = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None
-    if found is None:
+    published = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None
+    if published is None:
         raise LakeferryError(errors.SETTINGS, f"there is no object {url}")
     try:
-        return cattrs.structure(found.document, DeploymentSettings)
+        return cattrs.structure(published.document, DeploymentSettings)
     except cattrs.BaseValidationError:
         raise LakeferryError(errors.SETTINGS, f"{url} is not a deployment's settings") from None

@@ -85,9 +85,9 @@ class RetryPolicy:
             deadline.clock.sleep(wait)
 
     def _wait(self, attempt: int, outcome: Response | NotSent | ResponseLost, clock: Clock) -> float:
-        asked = requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
+        requested = requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
         grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (attempt - 1))
-        return grown * (0.5 + 0.5 * self.spread()) if asked is None else asked + self.first_wait * self.spread()
+        return grown * (0.5 + 0.5 * self.spread()) if requested is None else requested + self.first_wait * self.spread()
 
 
 def _may_repeat(answer: Response, repeatable: bool) -> bool:
@@ -215,28 +215,28 @@ class Session:
             raise OutOfTime(errors.OUT_OF_TIME, "no time is left in this invocation")
         end = Deadline(self._deadline.clock, self._deadline.clock.time() + min(self._timeouts.total, left))
         timeout = (min(self._timeouts.connect, left), min(self._timeouts.read, left))
-        place = f"{sent.method} {sent.url!s}"
+        call = f"{sent.method} {sent.url!s}"
         try:
             request = self._requests.prepare_request(sent)
             response = self._requests.send(request, stream=True, timeout=timeout, allow_redirects=False)
         except requests.RequestException as error:
-            raise _unsent_or_broken(error, place) from None
+            raise _unsent_or_broken(error, call) from None
         with response:
-            return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, place))
+            return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
 
-    def _body(self, response: requests.Response, end: Deadline, place: str) -> Any:
+    def _body(self, response: requests.Response, end: Deadline, call: str) -> Any:
         try:
             content = _content(response.raw, end)
         except (urllib3.exceptions.HTTPError, OSError, zlib.error) as error:
-            raise ResponseLost(errors.UNREACHABLE, f"{place}: the answer broke off ({type(error).__name__})") from None
+            raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer broke off ({type(error).__name__})") from None
         if content is None:
-            raise ResponseLost(errors.UNREACHABLE, f"{place}: the answer took too long, or is too long")
+            raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer took too long, or is too long")
         try:
             return _parsed(content)
         except (ValueError, OSError, EOFError, zlib.error):
             if response.ok:
                 raise ResponseLost(
-                    errors.UNREADABLE, f"{place}: HTTP {response.status_code} with a body that is not JSON"
+                    errors.UNREADABLE, f"{call}: HTTP {response.status_code} with a body that is not JSON"
                 ) from None
             return content.decode("utf-8", "replace")
 
@@ -258,12 +258,12 @@ def _parsed(content: bytes) -> Any:
     return json.loads(content) if content.strip() else None
 
 
-def _unsent_or_broken(error: requests.RequestException, place: str) -> NotSent | ResponseLost:
+def _unsent_or_broken(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
-        return NotSent(errors.TLS, f"{place}: the TLS handshake failed")
+        return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):
-        return NotSent(errors.UNREACHABLE, f"{place}: no connection ({type(reason).__name__})")
-    return ResponseLost(errors.UNREACHABLE, f"{place}: no answer ({type(reason).__name__})")
+        return NotSent(errors.UNREACHABLE, f"{call}: no connection ({type(reason).__name__})")
+    return ResponseLost(errors.UNREACHABLE, f"{call}: no answer ({type(reason).__name__})")

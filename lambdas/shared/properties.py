@@ -1,17 +1,26 @@
-"""Properties of a resource: a frozen attrs class a kind, read from what CloudFormation sends.
+"""Properties of a resource: a frozen attrs class for each resource type, read from what CloudFormation sends.
 
-CloudFormation sends booleans and numbers as strings, at any depth. Properties of the stack's last deployment come back on
-updates and deletes, also when a newer release has read them differently since, so those are read leniently: what is
-unknown is left out, and what is missing has its default. A property that comes to a kind after a release needs one.
-What is new is read strictly, and all its mistakes are told at once.
+CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also bring the properties of the last
+deployment, which an older release may have declared. Those are read leniently: unknown ones are left out, missing ones have
+their default. So a property that is added to a type after a release needs a default. New properties are read strictly, and
+all mistakes in them are reported at once.
 """
 
 from __future__ import annotations
 
 import difflib
-import types
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 from cattrs import Converter
@@ -19,63 +28,85 @@ from cattrs import Converter
 from lambdas import contract
 from lambdas.shared.errors import BadProperties
 
-T = TypeVar("T", bound="Properties")
+T = TypeVar("T", bound="Properties[Any]")
+C = TypeVar("C")
+O_co = TypeVar("O_co", bound=tuple[str, ...], covariant=True)
 
 #: What CloudFormation and the lifecycle themselves put among the properties.
 RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.REPAIR})
 
 
 @attrs.frozen
-class Properties:
-    """The schema of a resource type. TYPE is its name in stacks, OUTPUTS are what `Fn::GetAtt` gives, CREATE_ONLY are properties
-    whose change makes another object."""
+class Properties(Generic[O_co]):
+    """The schema of a resource type, and of what `Fn::GetAtt` gives: `class TopicProps(Properties[TopicOutputs])`.
+
+    TYPE is its name in stacks, CREATE_ONLY are the properties whose change makes another object.
+    """
 
     TYPE: ClassVar[str] = ""
-    OUTPUTS: ClassVar[tuple[str, ...]] = ()
+    OUTPUTS: ClassVar[type[Any]] = tuple
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is Properties:
+                cls.OUTPUTS = get_args(base)[0]
+
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Mistakes that only several properties together show: name and what is wrong."""
+        """Return mistakes that only several properties together show: name and what is wrong."""
         return ()
 
 
 def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()) -> Any:
-    """A property; `doc` is what the reference says of it. list and dict as default stand for an empty one."""
+    """Declare a property; `doc` is its text in the reference. list and dict as default stand for an empty one."""
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
 
 
+@dataclass_transform(field_specifiers=(prop,), kw_only_default=True, frozen_default=True)
+def properties(cls: type[C]) -> type[C]:
+    """Make a frozen attrs class of a class whose fields are `prop(…)`: mypy knows which of them are required."""
+    return attrs.frozen(cls)
+
+
+def declared(given: Properties[Any]) -> dict[str, Any]:
+    """Return what a template has to say: the values that are not the defaults."""
+    defaults = {field.name: _default(field) for field in attrs.fields(type(given))}
+    return {name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]}
+
+
+def _default(field: attrs.Attribute[Any]) -> Any:
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+
+
 def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
-    """Raises BadProperties. Unknown names are mistakes only where `strict`."""
+    """Raises BadProperties with all mistakes. Unknown names are mistakes only if `strict`."""
     fields = {field.name: field for field in attrs.fields(cls)}
     hints = get_type_hints(cls)
-    found: list[tuple[str, str]] = []
+    problems: list[tuple[str, str]] = []
     values: dict[str, Any] = {}
     for name in given.keys() - fields.keys() - RESERVED if strict else ():
         close = difflib.get_close_matches(name, list(fields), n=1)
-        found.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
+        problems.append((name, "no such property" + (f"; did you mean {close[0]}?" if close else "")))
     for name, field in fields.items():
         if name in given:
             try:
-                values[name] = _value(field, hints[name], given[name])
+                values[name] = _CONVERTER.structure(given[name], hints[name])
             except (ValueError, TypeError) as error:
-                found.append((name, str(error)))
+                problems.append((name, str(error)))
+                continue
+            if (choices := field.metadata["one_of"]) and values[name] not in choices:
+                why = f"{given[name]!r} is none of {', '.join(map(str, choices))}. {field.metadata['doc']}"
+                problems.append((name, why))
         elif field.default is attrs.NOTHING:
-            found.append((name, f"is missing. {field.metadata['doc']}"))
-    if not found:
-        properties = cls(**values)
-        found.extend(properties.problems())
-        if not found:
-            return properties
-    raise BadProperties(sorted(found))
-
-
-def _value(field: attrs.Attribute[Any], kind: Any, given: Any) -> Any:
-    value = _CONVERTER.structure(given, kind)
-    choices = field.metadata["one_of"]
-    if choices and value not in choices:
-        raise ValueError(f"{given!r} is none of {', '.join(map(str, choices))}. {field.metadata['doc']}")
-    return value
+            problems.append((name, f"is missing. {field.metadata['doc']}"))
+    if not problems:
+        parsed = cls(**values)
+        problems.extend(parsed.problems())
+        if not problems:
+            return parsed
+    raise BadProperties(sorted(problems))
 
 
 def _boolean(given: Any, _: type) -> bool:
@@ -111,29 +142,10 @@ def _mapping(given: Any, kind: Any) -> dict[str, Any]:
     return {str(name): _CONVERTER.structure(value, get_args(kind)[1]) for name, value in given.items()}
 
 
-def _choice(given: Any, kind: Any) -> Any:
-    if given not in get_args(kind):
-        raise ValueError(f"{given!r} is none of {', '.join(map(str, get_args(kind)))}")
-    return given
-
-
-def _optional(given: Any, kind: Any) -> Any:
-    return None if given is None else _CONVERTER.structure(given, next(one for one in get_args(kind) if one is not type(None)))
-
-
-def _is(origin: Any) -> Callable[[Any], bool]:
-    return lambda kind: get_origin(kind) == origin
-
-
-def _is_optional(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind)
-
-
+#: cattrs' own hooks read text as a list of characters, and know no booleans and numbers that come as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
 _CONVERTER.register_structure_hook(bool, _boolean)
 _CONVERTER.register_structure_hook(int, _integer)
 _CONVERTER.register_structure_hook(str, _text)
-_CONVERTER.register_structure_hook_func(_is(list), _list)
-_CONVERTER.register_structure_hook_func(_is(dict), _mapping)
-_CONVERTER.register_structure_hook_func(_is(Literal), _choice)
-_CONVERTER.register_structure_hook_func(_is_optional, _optional)
+_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is list, _list)
+_CONVERTER.register_structure_hook_func(lambda type_: get_origin(type_) is dict, _mapping)

@@ -52,7 +52,7 @@ class ResourceHandler(Protocol):
     """A module of `resources/`."""
 
     @property
-    def PROPERTIES(self) -> type[Properties]: ...  # noqa: N802
+    def PROPERTIES(self) -> type[Properties[Any]]: ...  # noqa: N802
 
     @property
     def TIMEOUT_SECONDS(self) -> float:  # noqa: N802

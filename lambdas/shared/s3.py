@@ -24,7 +24,7 @@ _CONFLICT: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "
 _GZIP: Final = b"\x1f\x8b"
 
 
-class Found(NamedTuple):
+class Stored(NamedTuple):
     document: dict[str, Any]
     etag: str
 
@@ -39,7 +39,7 @@ class Objects:
     client: S3Client
     bucket: str
 
-    def read(self, key: str) -> Found | None:
+    def read(self, key: str) -> Stored | None:
         """None where there is no such object. Raises LakeferryError where it isn't a JSON object."""
         with aws_call(f"reading s3://{self.bucket}/{key}"):
             try:
@@ -55,37 +55,41 @@ class Objects:
             document = None
         if not isinstance(document, dict):
             raise LakeferryError(errors.DOCUMENT, f"s3://{self.bucket}/{key} is not a JSON object")
-        return Found(document, etag)
+        return Stored(document, etag)
 
-    def write(self, key: str, document: dict[str, Any], *, over: str | None) -> bool:
-        """Over the object with this ETag or, for None, where there is none yet; False where somebody else was faster, which
-        may also be this very write, sent twice."""
+    def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
+        """Write over the object with this ETag or, for None, where there is none yet. Return the new ETag.
+
+        None if another write was faster; that may also be this very write, sent twice.
+        """
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
         with aws_call(f"writing s3://{self.bucket}/{key}"):
             try:
                 if over:
-                    self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over)
+                    answer = self.client.put_object(
+                        Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfMatch=over
+                    )
                 else:
-                    self.client.put_object(
+                    answer = self.client.put_object(
                         Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
                     )
             except ClientError as error:
                 if error_code(error) in (*_CONFLICT, *_GONE):
-                    return False
+                    return None
                 raise
-        return True
+        return str(answer["ETag"])
 
     def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """In the order of keys, those later than `after`."""
-        asked: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
+        parameters: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
         while True:
             with aws_call(f"listing s3://{self.bucket}/{prefix}"):
-                answer = self.client.list_objects_v2(**asked)
+                answer = self.client.list_objects_v2(**parameters)
             for each in answer.get("Contents", []):
                 yield Listed(each["Key"], each["LastModified"])
             if not answer.get("NextContinuationToken"):
                 return
-            asked["ContinuationToken"] = answer["NextContinuationToken"]
+            parameters["ContinuationToken"] = answer["NextContinuationToken"]
 
 
 def _plain(content: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
@@ -12,18 +12,17 @@ from lambdas.shared.aws import error_code
 from lambdas.shared.errors import Refused
 from lambdas.shared.http import NotSent, ResponseLost
 
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+
 _THROTTLED: Final = ("Throttled", "Throttling", "ThrottlingException", "ThrottledException", "KMSThrottling")
-
-
-class Sns(Protocol):
-    """A client that sends each call once: it can't tell a lost answer from a lost call any better than we can."""
-
-    def publish(self, **asked: Any) -> Any: ...
 
 
 @attrs.frozen
 class SnsTopics:
-    client: Sns
+    """`client` sends each call once: it can't tell a lost answer from a lost call any better than we can."""
+
+    client: SNSClient
 
     def publish(self, topic: str, subject: str, body: str) -> None:
         """Raises NotSent, Refused (nothing went out) and ResponseLost (nobody knows)."""

@@ -116,7 +116,7 @@ class Snowflake:
 
     def run(self, statement: Sql) -> list[Row]:
         """The rows, by the names of their columns in small letters; "" stands for null. Raises LakeferryError."""
-        asked = _shown(statement)
+        label = _shown(statement)
         body = {
             "statement": statement.text,
             "timeout": STATEMENT_SECONDS,
@@ -125,8 +125,8 @@ class Snowflake:
             "parameters": {"MULTI_STATEMENT_COUNT": "1"},
         }
         params = {"requestId": str(uuid.uuid4()), "async": "false", "nullable": "true"}
-        answer = self._call("POST", _STATEMENTS, asked, params, body)
-        return self._rows(self._finished(answer, asked), asked)
+        answer = self._call("POST", _STATEMENTS, label, params, body)
+        return self._rows(self._finished(answer, label), label)
 
     def value(self, statement: Sql) -> str:
         """The one value of a statement that gives one; "" where it gives none."""
@@ -139,32 +139,32 @@ class Snowflake:
         except ValueError:
             return None
 
-    def _finished(self, answer: Response, asked: str) -> Response:
+    def _finished(self, answer: Response, label: str) -> Response:
         """Polls until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
         if answer.status != 202:
             return answer
-        route, wait = _route(answer, asked), _FIRST_POLL
+        route, wait = _route(answer, label), _FIRST_POLL
         while answer.status == 202:
             self._clock.sleep(wait)
             wait = min(_LONGEST_POLL, wait * 2)
-            answer = self._call("GET", route, asked)
+            answer = self._call("GET", route, label)
         return answer
 
-    def _rows(self, answer: Response, asked: str) -> list[Row]:
+    def _rows(self, answer: Response, label: str) -> list[Row]:
         """Raises Transient for an answer that is not whole: rows that are missing would look like objects that are gone."""
         if field(answer.body, "code") == TRUNCATED_CODE:
-            raise Refused(snowflake_errors.TRUNCATED, describe(answer, asked))
+            raise Refused(snowflake_errors.TRUNCATED, describe(answer, label))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
         names = [field(column, "name").lower() for column in _items(meta, "rowType")]
         rows = list(_named(names, _items(answer.body, "data")))
         for number in range(1, len(_items(meta, "partitionInfo"))):
-            part = self._call("GET", _route(answer, asked), asked, {"partition": str(number)})
+            part = self._call("GET", _route(answer, label), label, {"partition": str(number)})
             rows += _named(names, _items(part.body, "data"))
         if not names or field(meta, "numRows") != str(len(rows)):
-            raise Transient(snowflake_errors.UNEXPECTED, f"{describe(answer, asked)}: an answer without all of its rows")
+            raise Transient(snowflake_errors.UNEXPECTED, f"{describe(answer, label)}: an answer without all of its rows")
         return rows
 
-    def _call(self, method: str, route: str, asked: str, params: Mapping[str, str] | None = None, body: Any = None) -> Response:
+    def _call(self, method: str, route: str, label: str, params: Mapping[str, str] | None = None, body: Any = None) -> Response:
         once = dict(params or {})
         again = {"retry": "true"} if method == "POST" else {}
         answer = self._send(method, route, once, again, body)
@@ -172,9 +172,9 @@ class Snowflake:
             answer = self._send(method, route, {**once, **again}, again, body)
         if answer.status in (200, 202):
             return answer
-        raise error_from(answer, asked, self._clock, self._skew_told())
+        raise error_from(answer, label, self._clock, self._clock_skew())
 
-    def _skew_told(self) -> str:
+    def _clock_skew(self) -> str:
         return f"; Snowflake's clock is {self._skew:+.0f} s from ours" if abs(self._skew) >= _SMALLEST_SKEW else ""
 
     def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Response:
@@ -207,11 +207,11 @@ class Snowflake:
         return True
 
 
-def _route(answer: Response, asked: str) -> str:
+def _route(answer: Response, label: str) -> str:
     """Only the handle is taken from the answer, not the address that it gives."""
     handle = field(answer.body, "statementHandle")
     if not handle or handle in (".", ".."):
-        raise Transient(snowflake_errors.UNEXPECTED, f"{asked}: an answer without a statement handle")
+        raise Transient(snowflake_errors.UNEXPECTED, f"{label}: an answer without a statement handle")
     return f"{_STATEMENTS}/{quote(handle, safe='')}"
 
 

@@ -113,10 +113,10 @@ _STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorRow]]] = {
 _USED: Final = ("used by", "in use", "being used", "is associated with", "depend")
 
 
-def error_from(answer: Response, asked: str, clock: Clock, skew: str = "") -> LakeferryError:
+def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> LakeferryError:
     """`asked` tells the statement, `skew` how far the clocks are apart. The words hold Snowflake's code and the query id."""
     code = field(answer.body, "code")
-    what = describe(answer, asked) + (skew if answer.status in (401, 403) else "")
+    what = describe(answer, label) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
         wait = requested_wait(answer.headers, clock)
         return RateLimited(RATE, what, wait=UNASKED_WAIT if wait is None else wait)
@@ -125,17 +125,17 @@ def error_from(answer: Response, asked: str, clock: Clock, skew: str = "") -> La
     if code in _CODES:
         kind, row = _CODES[code]
         return kind(row, what)
-    if answer.status == 422 and mentions(what, *_USED) and asked.startswith("DROP"):
+    if answer.status == 422 and mentions(what, *_USED) and label.startswith("DROP"):
         return Conflict(IN_USE, what)
     kind, row = _STATUSES.get(answer.status, (Refused, UNEXPECTED))
     return kind(row, what)
 
 
-def describe(answer: Response, asked: str) -> str:
+def describe(answer: Response, label: str) -> str:
     code, message = field(answer.body, "code"), field(answer.body, "message")
-    told = " ".join(filter(None, (code, " ".join(message.split())[:DETAIL_LENGTH])))
+    details = " ".join(filter(None, (code, " ".join(message.split())[:DETAIL_LENGTH])))
     handle = field(answer.body, "statementHandle") or answer.request_id or "not given"
-    return f"{asked}: HTTP {answer.status}" + (f", {told}" if told else "") + f" (query id {handle})"
+    return f"{label}: HTTP {answer.status}" + (f", {details}" if details else "") + f" (query id {handle})"
 
 
 def field(body: Any, name: str) -> str:

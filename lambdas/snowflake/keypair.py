@@ -115,8 +115,8 @@ _EMPTY: Final = ("", "null")
 
 def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     """By slot, from what DESC USER says; "" where the slot is empty."""
-    found = {slot: described.get(f"{slot}_FP", "") for slot in SLOTS}
-    return {slot: "" if text in _EMPTY else text for slot, text in found.items()}
+    fingerprints = {slot: described.get(f"{slot}_FP", "") for slot in SLOTS}
+    return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 
 
 def empty_slot(slots: Mapping[str, str]) -> str | None:

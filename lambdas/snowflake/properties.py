@@ -1,6 +1,6 @@
 """The properties of Snowflake's resource types, which stacks declare and handlers read: one schema of each.
 
-TYPE names it in a stack, OUTPUTS are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
+TYPE names it in a stack, its outputs are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
 place: another value makes another object.
 """
 
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
-
-import attrs
+from typing import ClassVar, Final, NamedTuple
 
 from lambdas import contract
-from lambdas.shared.properties import Properties, prop
+from lambdas.shared.properties import Properties, prop, properties
 from lambdas.snowflake import sql
 
 #: As statements name a size, and as SHOW prints it.
@@ -31,10 +29,13 @@ WAREHOUSE_SIZES: Final = {
 }
 
 
-@attrs.frozen
-class WarehouseProps(Properties):
+class WarehouseOutputs(NamedTuple):
+    name: str
+
+
+@properties
+class WarehouseProps(Properties[WarehouseOutputs]):
     TYPE: ClassVar[str] = "snowflake_warehouse"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
@@ -47,10 +48,13 @@ class WarehouseProps(Properties):
             yield "auto_suspend_seconds", "must be at least 1: a warehouse that never sleeps costs all the time"
 
 
-@attrs.frozen
-class DatabaseProps(Properties):
+class DatabaseOutputs(NamedTuple):
+    name: str
+
+
+@properties
+class DatabaseProps(Properties[DatabaseOutputs]):
     TYPE: ClassVar[str] = "snowflake_database"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
@@ -59,10 +63,14 @@ class DatabaseProps(Properties):
         yield from sql.name_problems(self.name)
 
 
-@attrs.frozen
-class SchemaProps(Properties):
+class SchemaOutputs(NamedTuple):
+    name: str
+    full_name: str
+
+
+@properties
+class SchemaProps(Properties[SchemaOutputs]):
     TYPE: ClassVar[str] = "snowflake_schema"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "full_name")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("database", "name")
 
     database: str = prop("The database's name.")
@@ -72,10 +80,13 @@ class SchemaProps(Properties):
         yield from sql.name_problems(self.name)
 
 
-@attrs.frozen
-class RoleProps(Properties):
+class RoleOutputs(NamedTuple):
+    name: str
+
+
+@properties
+class RoleProps(Properties[RoleOutputs]):
     TYPE: ClassVar[str] = "snowflake_role"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
@@ -110,10 +121,13 @@ PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() 
 PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
 
 
-@attrs.frozen
-class GrantProps(Properties):
+class GrantOutputs(NamedTuple):
+    id: str
+
+
+@properties
+class GrantProps(Properties[GrantOutputs]):
     TYPE: ClassVar[str] = "snowflake_grant"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("id",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("privilege", "on", "name", "to_role", "to_user")
 
     privilege: str = prop(
@@ -141,10 +155,14 @@ class GrantProps(Properties):
         return sql.split(self.name)
 
 
-@attrs.frozen
-class UserProps(Properties):
+class UserOutputs(NamedTuple):
+    name: str
+    secret: str
+
+
+@properties
+class UserProps(Properties[UserOutputs]):
     TYPE: ClassVar[str] = "snowflake_user"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "secret")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
@@ -170,10 +188,15 @@ def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
         yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
 
 
-@attrs.frozen
-class ExternalVolumeProps(Properties):
+class ExternalVolumeOutputs(NamedTuple):
+    name: str
+    iam_user_arn: str
+    external_id: str
+
+
+@properties
+class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
     TYPE: ClassVar[str] = "snowflake_external_volume"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "iam_user_arn", "external_id")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("base_url", "role_arn")
 
     base_url: str = prop("Where the tables lie, data and metadata: s3://bucket/prefix/.")
@@ -196,10 +219,15 @@ REFUSED_SOURCES: Final = {
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
-@attrs.frozen
-class CatalogIntegrationProps(Properties):
+class CatalogIntegrationOutputs(NamedTuple):
+    name: str
+    iam_user_arn: str
+    external_id: str
+
+
+@properties
+class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     TYPE: ClassVar[str] = "snowflake_catalog_integration"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "iam_user_arn", "external_id")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("role_arn", "region", "account_id", "namespace")
 
     role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
@@ -223,10 +251,14 @@ class CatalogIntegrationProps(Properties):
         yield from role_problems(self.role_arn)
 
 
-@attrs.frozen
-class TrustProps(Properties):
+class TrustOutputs(NamedTuple):
+    volume: str
+    integration: str
+
+
+@properties
+class TrustProps(Properties[TrustOutputs]):
     TYPE: ClassVar[str] = "snowflake_trust"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("volume", "integration")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     volume: str = prop("The external volume's name.")
@@ -238,10 +270,14 @@ class TrustProps(Properties):
     integration_external_id: str = prop("The external id that the integration's role was made to want.", default="")
 
 
-@attrs.frozen
-class IcebergTableProps(Properties):
+class IcebergTableOutputs(NamedTuple):
+    name: str
+    full_name: str
+
+
+@properties
+class IcebergTableProps(Properties[IcebergTableOutputs]):
     TYPE: ClassVar[str] = "snowflake_iceberg_table"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name", "full_name")
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("database", "schema", "name")
 
     database: str = prop("The database's name.")
@@ -263,10 +299,13 @@ class IcebergTableProps(Properties):
         return sql.named(self.database), sql.named(self.schema), self.name.upper()
 
 
-@attrs.frozen
-class LinkedDatabaseProps(Properties):
+class LinkedDatabaseOutputs(NamedTuple):
+    name: str
+
+
+@properties
+class LinkedDatabaseProps(Properties[LinkedDatabaseOutputs]):
     TYPE: ClassVar[str] = "snowflake_linked_database"
-    OUTPUTS: ClassVar[tuple[str, ...]] = ("name",)
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     volume: str = prop("The external volume's name.")

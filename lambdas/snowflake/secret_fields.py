@@ -66,10 +66,10 @@ def is_about(held: Mapping[str, str], to: Connection) -> bool:
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
     """Raises NotFound where the secret, its value or the key in it is missing or can't be used."""
-    found = held_pair(store, secret_id)
-    if found is None:
+    pair = held_pair(store, secret_id)
+    if pair is None:
         raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0)
-    return found
+    return pair
 
 
 def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:

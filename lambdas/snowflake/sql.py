@@ -1,23 +1,17 @@
 """SQL is put together here and nowhere else: templates of ours, and values that can't be anything but what they stand for.
 
 A statement is made of a template that stands in the sources and of parts made here. The client takes nothing else.
-
-Snowflake gives no ids, so names are identities: deterministic, in plain capitals, told from all other resources by the hash in
-`context.name`. The comment holds the same name: an object of our name without it is unmanaged, and is neither changed nor
-dropped, also where the user chose the name. External ids are made of `context.origin`, which a resource keeps when it is
-replaced: the new volume presents the id that the role's trust policy already names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from lambdas.shared.errors import BadProperties
-from lambdas.shared.resource import Context
 
 NAME_LENGTH: Final = 255
 _PLAIN: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
@@ -97,11 +91,11 @@ def split(text: str) -> tuple[str, ...]:
     names: list[str] = []
     at = 0
     while at < len(text):
-        found = _PART.match(text, at)
-        if not found:
+        match = _PART.match(text, at)
+        if not match:
             return ()
-        names.append(named(found[0]))
-        at = found.end()
+        names.append(named(match[0]))
+        at = match.end()
         if at < len(text) and text[at] != ".":
             return ()
         at += 1
@@ -135,33 +129,15 @@ _CHOSEN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in capitals"
 
 
-def object_name(context: Context[Any], chosen: str = "") -> str:
-    """The object's name: the one that the user chose, otherwise ours."""
-    return chosen.upper() if chosen else plain_name(context.name)
-
-
 def plain_name(name: str) -> str:
     """A resource's name, as an identifier that needs no quotes."""
-    made = name.upper().replace("-", "_")
-    return made if made[0].isalpha() else f"_{made}"
+    plain = name.upper().replace("-", "_")
+    return plain if plain[0].isalpha() else f"_{plain}"
 
 
 def name_problems(chosen: str, name: str = "name") -> Iterator[tuple[str, str]]:
     if chosen and (not _CHOSEN.fullmatch(chosen) or len(chosen) > NAME_LENGTH):
         yield name, f"{chosen!r} can't be a name: {CHOSEN}"
-
-
-def ownership_tag(context: Context[Any]) -> str:
-    """What the comment of an object of ours holds; somebody may have added words of his own."""
-    return f"lakeferry {context.name}"
-
-
-def ownership_comment(context: Context[Any]) -> Sql:
-    return literal(ownership_tag(context))
-
-
-def external_id(context: Context[Any]) -> str:
-    return external_id_of(context.origin)
 
 
 def external_id_of(origin: str) -> str:

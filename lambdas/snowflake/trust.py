@@ -64,9 +64,9 @@ class Volume:
 
 def described_volume(vendor: Snowflake, name: str) -> Volume:
     rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
-    found = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
-    texts = [text for key, text in sorted(found.items()) if key.startswith("STORAGE_LOCATION_")]
-    return Volume([_object(text) for text in texts], found.get("ALLOW_WRITES", "").lower() == "true")
+    properties = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
+    texts = [text for key, text in sorted(properties.items()) if key.startswith("STORAGE_LOCATION_")]
+    return Volume([_object(text) for text in texts], properties.get("ALLOW_WRITES", "").lower() == "true")
 
 
 def volume_side(vendor: Snowflake, name: str) -> Side:
@@ -83,15 +83,15 @@ def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
 
 def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
     """Releases differ in how they call the two values."""
-    found = described if described is not None else described_integration(vendor, name)
+    integration = described if described is not None else described_integration(vendor, name)
 
-    def told(end: str) -> str:
-        return next((found[prefix + end] for prefix in _PREFIXES if found.get(prefix + end)), "")
+    def value(end: str) -> str:
+        return next((integration[prefix + end] for prefix in _PREFIXES if integration.get(prefix + end)), "")
 
-    role = ROLE_ARN.search(found.get("REST_AUTHENTICATION", "") + " " + found.get("GLUE_AWS_ROLE_ARN", ""))
-    place = re.search(r"https://[\w./-]+", found.get("REST_CONFIG", ""))
-    where = f"{place[0] if place else 'AWS Glue'}, namespace {found.get('CATALOG_NAMESPACE', 'not told')}"
-    return Side(f"catalog integration {name}", told("IAM_USER_ARN"), told("EXTERNAL_ID"), role[0] if role else "", where)
+    role = ROLE_ARN.search(integration.get("REST_AUTHENTICATION", "") + " " + integration.get("GLUE_AWS_ROLE_ARN", ""))
+    uri = re.search(r"https://[\w./-]+", integration.get("REST_CONFIG", ""))
+    where = f"{uri[0] if uri else 'AWS Glue'}, namespace {integration.get('CATALOG_NAMESPACE', 'not told')}"
+    return Side(f"catalog integration {name}", value("IAM_USER_ARN"), value("EXTERNAL_ID"), role[0] if role else "", where)
 
 
 def require_same(side: Side, principal: str, external_id: str) -> None:
@@ -106,30 +106,30 @@ def require_same(side: Side, principal: str, external_id: str) -> None:
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
     """Raises ResourceFailed until Snowflake can assume the role."""
-    found = _asked(vendor, _VERIFY_VOLUME, name)
-    results = {key: str(value) for key, value in found.items() if key.endswith("Result") and value is not None}
+    result = _call_system(vendor, _VERIFY_VOLUME, name)
+    results = {key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None}
     bad = {key: text for key, text in results.items() if not text.upper().startswith(_WELL)}
     if len(bad) > 1:  # that no location could be chosen then only follows from the rest
         bad.pop("storageLocationSelectionResult", None)
-    told = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(found.get("error", ""))
-    if bad or told or found.get("success") is False:
-        raise _faulty(side, _of_volume(told, bad), told)
+    reason = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(result.get("error", ""))
+    if bad or reason or result.get("success") is False:
+        raise _faulty(side, _of_volume(reason, bad), reason)
 
 
 def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
     """Raises ResourceFailed until Snowflake gets an answer of the catalog."""
-    found = _asked(vendor, _VERIFY_INTEGRATION, name)
-    told = " ".join(str(found[key]) for key in ("errorCode", "errorMessage", "error") if found.get(key))
-    if told or found.get("success") is False:
-        raise _faulty(side, of_catalog(told), told)
+    result = _call_system(vendor, _VERIFY_INTEGRATION, name)
+    reason = " ".join(str(result[key]) for key in ("errorCode", "errorMessage", "error") if result.get(key))
+    if reason or result.get("success") is False:
+        raise _faulty(side, of_catalog(reason), reason)
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
     """Raises ResourceFailed until the catalog shows the Glue database."""
-    found = _asked(vendor, _LIST_NAMESPACES, name)
-    if "error" in found:
-        raise _faulty(side, of_catalog(str(found["error"])), str(found["error"]))
-    listed = [str(one) for one in found.get("list", [])]
+    result = _call_system(vendor, _LIST_NAMESPACES, name)
+    if "error" in result:
+        raise _faulty(side, of_catalog(str(result["error"])), str(result["error"]))
+    listed = [str(one) for one in result.get("list", [])]
     if namespace in listed:
         return
     row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
@@ -138,17 +138,17 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
 
-def of_catalog(told: str) -> ErrorRow:
+def of_catalog(reason: str) -> ErrorRow:
     """Which row Snowflake's words about a catalog mean."""
-    if mentions(told, "assumerole", "assume role", "assume_role"):
+    if mentions(reason, "assumerole", "assume role", "assume_role"):
         return snowflake_errors.TRUST_ROLE
-    if mentions(told, "s3:"):
+    if mentions(reason, "s3:"):
         return snowflake_errors.TRUST_STORAGE
-    if mentions(told, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+    if mentions(reason, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
         return snowflake_errors.TRUST_CATALOG
-    if mentions(told, "region", "credential should be scoped", "unknownhost"):
+    if mentions(reason, "region", "credential should be scoped", "unknownhost"):
         return snowflake_errors.TRUST_REGION
-    if mentions(told, "namespace", "database", "entitynotfound"):
+    if mentions(reason, "namespace", "database", "entitynotfound"):
         return snowflake_errors.TRUST_NAMESPACE
     return snowflake_errors.TRUST_CATALOG
 
@@ -161,35 +161,35 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
-def _of_volume(told: str, bad: dict[str, str]) -> ErrorRow:
-    if mentions(told, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
+    if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
         return snowflake_errors.TRUST_ROLE
-    if "storageLocationSelectionResult" in bad or mentions(told, "permanentredirect", "wrong region", "another region"):
+    if "storageLocationSelectionResult" in bad or mentions(reason, "permanentredirect", "wrong region", "another region"):
         return snowflake_errors.TRUST_REGION
     return snowflake_errors.TRUST_STORAGE
 
 
-def _faulty(side: Side, row: ErrorRow, told: str) -> ResourceFailed:
-    words = " ".join(told.split())[:_WORDS] or "no more than that it failed"
+def _faulty(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
+    words = " ".join(reason.split())[:_WORDS] or "no more than that it failed"
     return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
-def _asked(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
+def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
     """The answer of a SYSTEM$ function; a refusal of the statement is an answer too. A list stands under `list`."""
     try:
-        found = vendor.document(sql.statement(template, name=sql.reference(name)))
+        document = vendor.document(sql.statement(template, name=sql.reference(name)))
     except NotFound:
         raise
     except Refused as refused:
         return {"error": refused.what}
-    if isinstance(found, list):
-        return {"list": found}
-    return found if isinstance(found, dict) else {"error": "an answer that is no JSON"}
+    if isinstance(document, list):
+        return {"list": document}
+    return document if isinstance(document, dict) else {"error": "an answer that is no JSON"}
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}

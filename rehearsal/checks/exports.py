@@ -11,11 +11,10 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from deployments.model import Export
-from exports import contract as contracts
+from exports import contracts, cron
 from exports.windows import Window, window_of
-from lambdas.shared import cron
 from rehearsal.check import NotProven, Proof, require
-from rehearsal.harness import Stage, until
+from rehearsal.harness import Harness, until
 
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
@@ -33,7 +32,7 @@ def first_window() -> Window:
     return window_of(rule.first, rule)
 
 
-def subscriptions(stage: Stage) -> list[Proof]:
+def subscriptions(stage: Harness) -> list[Proof]:
     """Nobody gets a mail before he has followed the link in the first one."""
     mails = [mail for mail in stage.worlds.ask_aws("GET", "/mail") if mail["kind"] == "confirmation"]
     wanted = {*_own(stage).recipients, *stage.ctx.deployment.alerts.engineers}
@@ -44,7 +43,7 @@ def subscriptions(stage: Stage) -> list[Proof]:
     return [Proof("recipients confirm their subscription", seen, {"mails": len(mails)})]
 
 
-def published(stage: Stage) -> list[Proof]:
+def published(stage: Harness) -> list[Proof]:
     window = first_window()
     run = _fire(stage, window)
     require(run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}")
@@ -67,7 +66,7 @@ def published(stage: Stage) -> list[Proof]:
     ]
 
 
-def not_twice(stage: Stage) -> list[Proof]:
+def not_twice(stage: Harness) -> list[Proof]:
     window = first_window()
     before, generation = _everything(stage), _manifest(stage, window)["generation"]
     run = _fire(stage, window)
@@ -78,7 +77,7 @@ def not_twice(stage: Stage) -> list[Proof]:
     return [Proof("a second firing publishes nothing twice", f"the same {len(before)} files, generation {generation}")]
 
 
-def failure_told(stage: Stage) -> list[Proof]:
+def failure_told(stage: Harness) -> list[Proof]:
     """The job's role loses its table for a while, as if somebody had changed it by hand."""
     iam, role = stage.ctx.client("iam"), _role_of_job(stage)
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
@@ -93,7 +92,7 @@ def failure_told(stage: Stage) -> list[Proof]:
     return [_mail(stage, engineers, run["Id"], "a run that fails is told", also=run.get("ErrorMessage", ""))]
 
 
-def _fire(stage: Stage, window: Window) -> dict[str, Any]:
+def _fire(stage: Harness, window: Window) -> dict[str, Any]:
     """What became of the run that the schedule starts, at its first time after the window."""
     own, job = _own(stage), _job(stage)
     due = cron.parse(own.cron, own.zone).after(window.end)
@@ -108,25 +107,25 @@ def _fire(stage: Stage, window: Window) -> dict[str, Any]:
     return dict(until(lambda: _ended(stage, job, run_id), f"run {run_id} goes on", _RUN_SECONDS))
 
 
-def _ended(stage: Stage, job: str, run_id: str) -> dict[str, Any] | None:
+def _ended(stage: Harness, job: str, run_id: str) -> dict[str, Any] | None:
     run: dict[str, Any] = stage.ctx.client("glue").get_job_run(JobName=job, RunId=run_id)["JobRun"]
     return run if run["JobRunState"] in _ENDED else None
 
 
-def _runs(stage: Stage, job: str) -> list[dict[str, Any]]:
+def _runs(stage: Harness, job: str) -> list[dict[str, Any]]:
     return list(stage.ctx.client("glue").get_job_runs(JobName=job)["JobRuns"])
 
 
-def _job(stage: Stage) -> str:
+def _job(stage: Harness) -> str:
     return stage.output("exports", "DailyTradesJobName")
 
 
-def _role_of_job(stage: Stage) -> str:
+def _role_of_job(stage: Harness) -> str:
     role: str = stage.ctx.client("glue").get_job(JobName=_job(stage))["Job"]["Role"]
     return role.rpartition("/")[2]
 
 
-def _schedule(stage: Stage, job: str) -> dict[str, str]:
+def _schedule(stage: Harness, job: str) -> dict[str, str]:
     scheduler, group = stage.ctx.client("scheduler"), stage.ctx.deployment.prefix
     for each in scheduler.list_schedules(GroupName=group)["Schedules"]:
         target = scheduler.get_schedule(GroupName=group, Name=each["Name"])["Target"]
@@ -135,23 +134,23 @@ def _schedule(stage: Stage, job: str) -> dict[str, str]:
     raise NotProven(f"no schedule of group {group} starts {job}")
 
 
-def _own(stage: Stage) -> Export:
+def _own(stage: Harness) -> Export:
     return next(export for export in stage.ctx.deployment.exports if export.contract == EXPORT)
 
 
-def _manifest(stage: Stage, window: Window) -> dict[str, Any]:
+def _manifest(stage: Harness, window: Window) -> dict[str, Any]:
     key = f"exports/{EXPORT}/manifests/{window.label}.json"
     found: dict[str, Any] = json.loads(stage.content(stage.output("data", "LakeBucketName"), key))
     return found
 
 
-def _everything(stage: Stage) -> list[str]:
+def _everything(stage: Harness) -> list[str]:
     """Published data and manifests; each run leaves a record of its own."""
     bucket = stage.output("data", "LakeBucketName")
     return sorted(key for part in ("data", "manifests") for key in stage.objects(bucket, f"exports/{EXPORT}/{part}/"))
 
 
-def _independently(stage: Stage, window: Window) -> list[tuple[str, ...]]:
+def _independently(stage: Harness, window: Window) -> list[tuple[str, ...]]:
     zone = ZoneInfo(contracts.load(EXPORT).window.zone)
     traded = [
         (value["symbol"], value["side"], moment.astimezone(zone).hour, value["quantity"], value["price"])
@@ -165,7 +164,7 @@ def _independently(stage: Stage, window: Window) -> list[tuple[str, ...]]:
     return [(*map(str, row[:5]), *(f"{amount:.2f}" for amount in row[5:])) for row in rows]
 
 
-def _trades(stage: Stage) -> list[tuple[dict[str, Any], datetime]]:
+def _trades(stage: Harness) -> list[tuple[dict[str, Any], datetime]]:
     return [
         (record["value"], datetime.fromtimestamp(record["timestamp"] / 1000, UTC)) for record in stage.records("stock_trades")
     ]
@@ -180,7 +179,7 @@ def _first(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) ->
     return next((f"{one} instead of {other}" for one, other in pairs if one != other), "one has more rows")
 
 
-def _mail(stage: Stage, recipients: list[str], about: str, claim: str, also: str = "") -> Proof:
+def _mail(stage: Harness, recipients: list[str], about: str, claim: str, also: str = "") -> Proof:
     def come() -> list[dict[str, Any]]:
         mails = [mail for mail in stage.worlds.ask_aws("GET", "/mail") if mail["kind"] != "confirmation"]
         return [mail for mail in mails if mail["to"] in recipients and (about in mail["body"] or about in mail["subject"])]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from rehearsal.check import Proof, require
-from rehearsal.harness import Stage, until
+from rehearsal.harness import Harness, until
 
 #: Seconds of the vendor's clock: after the moment, and until the next look of each is over.
 _AFTER: Final = 60.0
@@ -14,7 +14,7 @@ _FLINK_LOOKS: Final = 40.0
 TABLEFLOW_COMMITS: Final = 310.0
 
 
-def trades_flow(stage: Stage, moment: datetime) -> list[Proof]:
+def trades_flow(stage: Harness, moment: datetime) -> list[Proof]:
     """Until a little after `moment`."""
     stage.worlds.advance_confluent(max(0.0, moment.timestamp() - stage.worlds.confluent_now()) + _AFTER)
     stage.worlds.advance_confluent(_FLINK_LOOKS)
@@ -23,7 +23,7 @@ def trades_flow(stage: Stage, moment: datetime) -> list[Proof]:
     return [_in_glue(stage, table) for table in tables]
 
 
-def _in_glue(stage: Stage, table: str) -> Proof:
+def _in_glue(stage: Harness, table: str) -> Proof:
     produced = stage.records(table)
     require(produced, f"topic {table} holds nothing")
     bad = [record for record in produced if "problem" in record]
@@ -39,7 +39,7 @@ def _in_glue(stage: Stage, table: str) -> Proof:
     return Proof(f"{table} flows into an Iceberg table", seen, {"topic": table, "records": len(produced)})
 
 
-def _glue_table(stage: Stage, database: str, table: str) -> dict[str, Any] | None:
+def _glue_table(stage: Harness, database: str, table: str) -> dict[str, Any] | None:
     """Once it has a snapshot."""
     glue = stage.ctx.client("glue")
     try:

@@ -13,10 +13,10 @@ from lakeferry.health import doctor, runner
 from lakeferry.health.model import Check, Result
 from lambdas import contract
 from rehearsal.check import Proof, require
-from rehearsal.harness import Stage, until
+from rehearsal.harness import Harness, until
 
 
-def all_well(stage: Stage) -> list[Proof]:
+def all_well(stage: Harness) -> list[Proof]:
     checks = _look(stage)
     wrong = [check for check in checks if check.result is Result.FAIL]
     require(not wrong, f"doctor finds {_named(wrong)}")
@@ -24,7 +24,7 @@ def all_well(stage: Stage) -> list[Proof]:
     return [Proof("doctor finds nothing wrong", f"{ok} checks ok, among them every hop of both handshakes", {"ok": ok})]
 
 
-def names_what_is_broken(stage: Stage) -> list[Proof]:
+def names_what_is_broken(stage: Harness) -> list[Proof]:
     """The external ids in both roles' trust are changed, as if somebody had done it in the console."""
     told = []
     for vendor, group in (("tableflow", "Confluent → AWS"), ("snowflake", "Snowflake → AWS")):
@@ -39,12 +39,12 @@ def names_what_is_broken(stage: Stage) -> list[Proof]:
     return [Proof("doctor names a broken handshake", "; ".join(told), {"broken": len(told)})]
 
 
-def _look(stage: Stage) -> list[Check]:
+def _look(stage: Harness) -> list[Check]:
     return runner.run(doctor.probes(stage.ctx))
 
 
 @contextmanager
-def _broken(stage: Stage, role: str) -> Iterator[None]:
+def _broken(stage: Harness, role: str) -> Iterator[None]:
     iam = stage.ctx.client("iam")
     right: dict[str, Any] = iam.get_role(RoleName=role)["Role"]["AssumeRolePolicyDocument"]
     wrong = json.loads(json.dumps(right))
@@ -62,7 +62,7 @@ def _named(checks: list[Check]) -> str:
     return "; ".join(f"{check.group}, {check.name}: {check.found}" for check in checks)
 
 
-def watched(stage: Stage) -> list[Proof]:
+def watched(stage: Harness) -> list[Proof]:
     """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
     stack = stacks.describe(stage.ctx, f"{stage.ctx.deployment.prefix}-operations", with_resources=True)
     names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
@@ -75,7 +75,7 @@ def watched(stage: Stage) -> list[Proof]:
     return [Proof("the watch measures every hop", told, dict(seen))]
 
 
-def _metrics(stage: Stage) -> Counter[str]:
+def _metrics(stage: Harness) -> Counter[str]:
     """How many of each there are, those of the whole deployment left out."""
     pages = stage.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
     return Counter(each["MetricName"] for page in pages for each in page["Metrics"] if len(each["Dimensions"]) > 1)

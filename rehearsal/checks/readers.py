@@ -17,7 +17,7 @@ from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Row, Snowflake
 from rehearsal.check import NotProven, Proof, require
 from rehearsal.checks.flow import TABLEFLOW_COMMITS
-from rehearsal.harness import Stage, until
+from rehearsal.harness import Harness, until
 
 _TABLE: Final = "stock_trades"
 #: Of trades up to a moment, so that what comes meanwhile changes nothing. Doubled braces are the moment's.
@@ -29,7 +29,7 @@ _REFRESH: Final = 120.0
 Answer = list[tuple[str, int, int]]
 
 
-def same_rows(stage: Stage, moment: datetime) -> list[Proof]:
+def same_rows(stage: Harness, moment: datetime) -> list[Proof]:
     """`moment` is one that every table has passed."""
     expected = _produced(stage, moment)
     require(len(expected) > 1, f"only {expected} was traded before {moment}")
@@ -46,7 +46,7 @@ def same_rows(stage: Stage, moment: datetime) -> list[Proof]:
     return [Proof("the same question gives the same rows everywhere", seen, {"trades": trades}), *_only_reads(stage)]
 
 
-def new_rows(stage: Stage) -> list[Proof]:
+def new_rows(stage: Harness) -> list[Proof]:
     """Snowflake shows what came since, after a refresh of its own."""
     reader, table = snowflake_reader(stage), _snowflake_table(stage)
     count = sql.statement("SELECT count(*) FROM {table}", table=table)
@@ -57,7 +57,7 @@ def new_rows(stage: Stage) -> list[Proof]:
     return [Proof("Snowflake shows new rows after its refresh", f"{before} rows, then {before + after}", {"new": after})]
 
 
-def named_queries(stage: Stage) -> list[Proof]:
+def named_queries(stage: Harness) -> list[Proof]:
     athena, workgroup = stage.ctx.client("athena"), stage.output("data", "AthenaWorkgroup")
     ids = athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]
     require(ids, f"workgroup {workgroup} has no named query")
@@ -68,7 +68,7 @@ def named_queries(stage: Stage) -> list[Proof]:
     return [Proof("Athena's named queries run", f"{len(ids)} queries: {', '.join(sorted(told))}", {"queries": len(ids)})]
 
 
-def snowflake_reader(stage: Stage, version: str = "AWSCURRENT") -> Snowflake:
+def snowflake_reader(stage: Harness, version: str = "AWSCURRENT") -> Snowflake:
     """The user that the deployment made, with what stands in its secret."""
     held = stage.secret(stage.output("snowflake", "ReaderSecretArn"), version)
     login = Login(held["account"], held["user"], sql.named(held["role"]), sql.named(held["warehouse"]))
@@ -77,7 +77,7 @@ def snowflake_reader(stage: Stage, version: str = "AWSCURRENT") -> Snowflake:
     return Snowflake(session, clock, login, keypair.load(Secret(held["privateKey"])), stage.worlds.snowflake["url"])
 
 
-def _produced(stage: Stage, moment: datetime) -> Answer:
+def _produced(stage: Harness, moment: datetime) -> Answer:
     groups: dict[str, list[int]] = defaultdict(list)
     for record in stage.records(_TABLE):
         if record["timestamp"] < moment.timestamp() * 1000:
@@ -85,7 +85,7 @@ def _produced(stage: Stage, moment: datetime) -> Answer:
     return [(side, len(traded), sum(traded)) for side, traded in sorted(groups.items())]
 
 
-def _of_snowflake(stage: Stage, moment: datetime) -> Answer:
+def _of_snowflake(stage: Harness, moment: datetime) -> Answer:
     wanted = _QUESTION.format(table="{table}", time='"$$TIMESTAMP"', moment=f"'{moment:%Y-%m-%d %H:%M:%S}+00:00'::TIMESTAMP_LTZ")
     rows = snowflake_reader(stage).run(sql.statement(wanted, table=_snowflake_table(stage)))
     return [_plain(row) for row in rows]
@@ -96,20 +96,20 @@ def _plain(row: Row) -> tuple[str, int, int]:
     return side, int(trades), int(shares)
 
 
-def _snowflake_table(stage: Stage) -> sql.Sql:
+def _snowflake_table(stage: Harness) -> sql.Sql:
     topic = next(topic for topic in stage.ctx.deployment.topics if topic.name == _TABLE)
     named = topic.tableflow.snowflake_table if topic.tableflow else None
     return sql.path([*sql.split(stage.output("snowflake", "SchemaName")), named or _TABLE.upper()])
 
 
-def _of_athena(stage: Stage, moment: datetime) -> Answer:
+def _of_athena(stage: Harness, moment: datetime) -> Answer:
     database = stage.output("confluent", "KafkaClusterId")
     at = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S} UTC'"
     asked = _QUESTION.format(table=f'"{database}"."{_TABLE}"', time='"$$timestamp"', moment=at)
     return [(row[0], int(row[1]), int(row[2])) for row in _athena(stage, asked, database)]
 
 
-def _athena(stage: Stage, asked: str, database: str) -> list[list[str]]:
+def _athena(stage: Harness, asked: str, database: str) -> list[list[str]]:
     """Raises NotProven with Athena's own reason."""
     athena, workgroup = stage.ctx.client("athena"), stage.output("data", "AthenaWorkgroup")
     where: Mapping[str, Any] = {"QueryExecutionContext": {"Database": database}, "WorkGroup": workgroup}
@@ -126,12 +126,12 @@ def _athena(stage: Stage, asked: str, database: str) -> list[list[str]]:
     return [[cell.get("VarCharValue", "") for cell in row["Data"]] for row in rows]
 
 
-def _of_duckdb_over_glue(stage: Stage, moment: datetime) -> Answer:
+def _of_duckdb_over_glue(stage: Harness, moment: datetime) -> Answer:
     lake = ExportTarget(bucket=stage.output("data", "LakeBucketName"), database=stage.output("confluent", "KafkaClusterId"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _in_duckdb(moment)).rows]
 
 
-def _of_duckdb_over_rest(stage: Stage, moment: datetime) -> Answer:
+def _of_duckdb_over_rest(stage: Harness, moment: datetime) -> Answer:
     key = iceberg_catalog.key(stage.output("confluent", "TableflowKeySecretArn"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_in_duckdb(moment), key).rows]
 
@@ -140,7 +140,7 @@ def _in_duckdb(moment: datetime) -> str:
     return _QUESTION.format(table=_TABLE, time='"$$timestamp"', moment=f"TIMESTAMPTZ '{moment:%Y-%m-%d %H:%M:%S}+00'")
 
 
-def _only_reads(stage: Stage) -> list[Proof]:
+def _only_reads(stage: Harness) -> list[Proof]:
     reader, table = snowflake_reader(stage), _snowflake_table(stage)
     try:
         reader.run(sql.statement("DROP ICEBERG TABLE {table}", table=table))

@@ -14,7 +14,7 @@ from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
 from rehearsal.check import Proof, require
 from rehearsal.checks.readers import snowflake_reader
-from rehearsal.harness import Stage, until
+from rehearsal.harness import Harness, until
 
 _ROTATION_SECONDS: Final = 120.0
 
@@ -27,7 +27,7 @@ class Reading:
     refusals: list[str] = attrs.Factory(list)
 
 
-def rotates(stage: Stage) -> list[Proof]:
+def rotates(stage: Harness) -> list[Proof]:
     secrets = stage.ctx.client("secretsmanager")
     rotating = [each for each in _secrets(stage) if each.get("RotationEnabled")]
     require(rotating, "no secret has a rotation")
@@ -44,19 +44,19 @@ def rotates(stage: Stage) -> list[Proof]:
     return [Proof("every secret rotates while a reader reads", seen, {"secrets": len(before), "logins": reading.logins})]
 
 
-def _secrets(stage: Stage) -> list[dict[str, Any]]:
+def _secrets(stage: Harness) -> list[dict[str, Any]]:
     pages = stage.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
     prefix = f"{stage.ctx.deployment.prefix}/"
     return [each for page in pages for each in page["SecretList"] if each["Name"].startswith(prefix)]
 
 
-def _version(stage: Stage, arn: str) -> str:
+def _version(stage: Harness, arn: str) -> str:
     held: dict[str, list[str]] = stage.ctx.client("secretsmanager").describe_secret(SecretId=arn)["VersionIdsToStages"]
     return next(version for version, stages in held.items() if "AWSCURRENT" in stages)
 
 
 @contextmanager
-def _read_meanwhile(stage: Stage) -> Iterator[Reading]:
+def _read_meanwhile(stage: Harness) -> Iterator[Reading]:
     """One reader in Snowflake and one at Schema Registry, each with a fresh look at its secret."""
     reading, over = Reading(), threading.Event()
     readers = [threading.Thread(target=_read, args=(ask, reading, over)) for ask in (_snowflake(stage), _registry(stage))]
@@ -77,7 +77,7 @@ def _read(ask: Callable[[], str], reading: Reading, over: threading.Event) -> No
         reading.logins += 1
 
 
-def _snowflake(stage: Stage) -> Callable[[], str]:
+def _snowflake(stage: Harness) -> Callable[[], str]:
     asked = sql.statement("SELECT CURRENT_USER()")
 
     def ask() -> str:
@@ -90,7 +90,7 @@ def _snowflake(stage: Stage) -> Callable[[], str]:
     return ask
 
 
-def _registry(stage: Stage) -> Callable[[], str]:
+def _registry(stage: Harness) -> Callable[[], str]:
     url, arn = stage.output("confluent", "SchemaRegistryUrl"), stage.output("confluent", "SchemaRegistryKeySecretArn")
 
     def ask() -> str:

@@ -9,18 +9,18 @@ from lakeferry import inventory
 from lakeferry.inventory import Item
 from lakeferry.output import Reporter
 from rehearsal.check import Proof, require
-from rehearsal.harness import Stage
+from rehearsal.harness import Harness
 
 #: What an organization and an account have before anybody deploys.
 _OF_CONFLUENT: Final = {"environments": 1, "api_keys": 1}
 
 
-def destroyed(stage: Stage, report: Reporter) -> list[Proof]:
+def destroyed(stage: Harness, report: Reporter) -> list[Proof]:
     stage.cdk.destroy(report)
     return nothing_left(stage)
 
 
-def nothing_left(stage: Stage) -> list[Proof]:
+def nothing_left(stage: Harness) -> list[Proof]:
     """By our own inventory, and by what the simulators say that they hold."""
     items = inventory.take(stage.ctx)
     require_nothing_left(items)

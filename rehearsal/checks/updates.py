@@ -15,7 +15,7 @@ from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Reporter
 from rehearsal.check import NotProven, Proof, require
-from rehearsal.harness import Stage
+from rehearsal.harness import Harness
 
 _INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
 _NEW_INTERVAL: Final = 250
@@ -53,7 +53,7 @@ class Changes:
 
 
 @contextmanager
-def synthesised(stage: Stage) -> Iterator[Changes]:
+def synthesised(stage: Harness) -> Iterator[Changes]:
     """In the background: what the stage has stay those of the project's file."""
     wanted = changed(original(stage))
     with ThreadPoolExecutor(1) as pool:
@@ -64,7 +64,7 @@ def synthesised(stage: Stage) -> Iterator[Changes]:
             pool.shutdown(cancel_futures=True)
 
 
-def changes_only_that(stage: Stage, changes: Changes, report: Reporter) -> list[Proof]:
+def changes_only_that(stage: Harness, changes: Changes, report: Reporter) -> list[Proof]:
     """One more topic, another export, a changed interval."""
     before = _objects(stage)
     changes.wanted.result().deploy(report)
@@ -81,7 +81,7 @@ def changes_only_that(stage: Stage, changes: Changes, report: Reporter) -> list[
     return [Proof("an update changes what the file says and nothing else", f"made {told} and a job; nothing went", {"new": new})]
 
 
-def rolls_back(stage: Stage, changes: Changes, report: Reporter) -> list[Proof]:
+def rolls_back(stage: Harness, changes: Changes, report: Reporter) -> list[Proof]:
     """To what was before: the same objects under the same ids."""
     before = _objects(stage)
     try:
@@ -105,11 +105,11 @@ def changed(text: str) -> str:
     return _INTERVAL.sub(f"datagen_interval_ms = {_NEW_INTERVAL}", text) + _ADDED
 
 
-def original(stage: Stage) -> str:
+def original(stage: Harness) -> str:
     return (ROOT / "deployments" / f"{stage.ctx.stage}.toml").read_text(encoding="utf-8")
 
 
-def synth(stage: Stage, name: str, text: str) -> Cdk:
+def synth(stage: Harness, name: str, text: str) -> Cdk:
     """With templates of its own, from another deployment file of the stage."""
     folder = stage.out / "deployments" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def synth(stage: Stage, name: str, text: str) -> Cdk:
     return cdk
 
 
-def _objects(stage: Stage) -> Objects:
+def _objects(stage: Harness) -> Objects:
     """Of Confluent, by kind. What a rotation may change any time is left out."""
     return {kind: ids for kind, ids in stage.worlds.confluent_objects().items() if kind != "api_keys"}
 

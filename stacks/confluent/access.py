@@ -1,196 +1,267 @@
-"""Environment, cluster, service accounts, their keys in Secrets Manager, and what each may do."""
+"""Environment, cluster, service accounts with what each may do, and their keys in Secrets Manager."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 import attrs
+from constructs import Construct
 
 from deployments.model import Confluent, Deployment, Topic
 from lambdas import contract
 from lambdas.confluent.properties import (
+    CLUSTER_NAME,
+    AclOutputs,
     AclProps,
+    ApiKeyOutputs,
     ApiKeyProps,
     EnvironmentProps,
+    FlinkComputePoolOutputs,
+    KafkaClusterOutputs,
     KafkaClusterProps,
+    RoleBindingOutputs,
     RoleBindingProps,
     ServiceAccountProps,
 )
 from lambdas.contract import Acl, Role
-from stacks.base import words
-from stacks.constructs.secrets import SecretsOfStack
-from stacks.constructs.vendor_resources import Made, VendorResources
+from stacks.base import pascal_case
+from stacks.constructs.secrets import Secret, StackSecrets
+from stacks.constructs.vendor import VendorProvider, VendorResource
 
 MANAGER: Final = "app_manager"
+CONNECTOR: Final = "app_connector"
 FLINK: Final = "flink_runner"
+REGISTRY: Final = "schema_registry"
 #: Sees numbers of the cluster and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
-#: Whose key for which service, by the path that clients look for. The connector works without a key.
-_KEYS: Final = {
-    **{f"kafka/{account}": (account, "kafka") for account in (MANAGER, "app_producer", "app_consumer")},
-    "schema_registry": ("schema_registry", "schema_registry"),
-    "tableflow": (MANAGER, "tableflow"),
-    "flink": (FLINK, "flink"),
-    "cloud/watcher": (WATCHER, "cloud"),
-    "tableflow/watcher": (WATCHER, "tableflow"),
-}
+
+Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
+Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutputs]
 
 
 @attrs.frozen
-class Place:
-    """The environment and cluster that everything lies in."""
+class KafkaCluster:
+    """The environment and the cluster that everything is in."""
 
     environment_id: str
     environment_name: str
-    cluster: Made
+    resource: VendorResource[KafkaClusterOutputs]
 
     @property
-    def ids(self) -> dict[str, str]:
-        return {"environment_id": self.environment_id, "cluster_id": self.cluster["id"]}
+    def id(self) -> str:
+        return self.resource.outputs.id
 
 
-def place(resources: VendorResources, deployment: Deployment) -> Place:
-    confluent, region = deployment.confluent, deployment.aws.region
-    environment_id, name = _environment(resources, confluent)
-    cluster = resources.make(
-        KafkaClusterProps,
+def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
+    confluent = deployment.confluent
+    environment_id, name = _environment(scope, provider, confluent)
+    resource = VendorResource(
+        scope,
         "KafkaCluster",
-        environment_id=environment_id,
-        region=region,
-        type=confluent.cluster_type,
-        availability=confluent.availability,
-        max_ecku=confluent.max_ecku,
-        deletion_protection=confluent.deletion_protection,
+        provider=provider,
+        props=KafkaClusterProps(
+            environment_id=environment_id,
+            region=deployment.aws.region,
+            type=confluent.cluster_type,
+            availability=confluent.availability,
+            max_ecku=confluent.max_ecku,
+            deletion_protection=confluent.deletion_protection,
+        ),
     )
-    return Place(environment_id, name, cluster)
+    return KafkaCluster(environment_id, name, resource)
 
 
-def _environment(resources: VendorResources, confluent: Confluent) -> tuple[str, str]:
-    """Id and name."""
+def _environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
+    """Return id and name."""
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name
-    made = resources.make(EnvironmentProps, "Environment", stream_governance=confluent.stream_governance)
-    return made["id"], made["name"]
+    props = EnvironmentProps(stream_governance=confluent.stream_governance)
+    created = VendorResource(scope, "Environment", provider=provider, props=props)
+    return created.outputs.id, created.outputs.name
 
 
-@attrs.frozen
-class Accounts:
-    """`made` are the service accounts, `bound` what each account's roles and entries are, by account."""
+class Accounts(Construct):
+    """The service accounts. `rights` are each account's role bindings and ACLs so far."""
 
-    made: dict[str, Made]
-    bound: dict[str, list[Made]]
-
-    @classmethod
-    def make(cls, resources: VendorResources) -> Accounts:
-        made = {
-            name: resources.make(ServiceAccountProps, f"{words(name)}Account", description=_WHAT_FOR[name])
+    def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, cluster: KafkaCluster) -> None:
+        super().__init__(scope, id)
+        self._provider, self._cluster = provider, cluster
+        self._ids = {
+            name: VendorResource(
+                self,
+                f"{pascal_case(name)}Account",
+                provider=provider,
+                props=ServiceAccountProps(description=_DESCRIPTIONS[name]),
+            ).outputs.id
             for name in contract.ACCOUNTS
         }
-        return cls(made, {name: [] for name in contract.ACCOUNTS})
+        self.rights: dict[str, list[Right]] = {name: [] for name in contract.ACCOUNTS}
 
     def id(self, name: str) -> str:
-        return self.made[name]["id"]
+        return self._ids[name]
 
-    def bind(self, resources: VendorResources, role: Role, where: Place, name: str = "") -> None:
+    def add_role_binding(self, role: Role, name: str = "") -> None:
         """`name` is the object's, for roles on one that only the stack knows."""
-        cluster = where.cluster
-        given = {
-            "environment_id": where.environment_id if role.scope != "service_account" else None,
-            "cluster_id": cluster["id"] if role.scope in ("cluster", "topic", "transactional_id") else None,
-            "schema_registry_id": cluster["schema_registry_id"] if role.scope == "subject" else None,
-            "name": name or role.name or None,
-        }
-        subject = words(name) if role.scope == "subject" and name != role.name else ""
-        made = resources.make(
-            RoleBindingProps,
-            f"{words(role.account)}{role.role}{words(role.scope)}{subject}",
-            service_account_id=self.id(role.account),
-            role=role.role,
-            scope=role.scope,
-            **given,
+        cluster = self._cluster
+        subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
+        binding = VendorResource(
+            self,
+            f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
+            provider=self._provider,
+            props=RoleBindingProps(
+                service_account_id=self.id(role.account),
+                role=role.role,
+                scope=role.scope,
+                environment_id=cluster.environment_id if role.scope != "service_account" else "",
+                cluster_id=cluster.id if role.scope in ("cluster", "topic", "transactional_id") else "",
+                schema_registry_id=cluster.resource.outputs.schema_registry_id if role.scope == "subject" else "",
+                name=name or role.name,
+            ),
         )
-        self.bound[role.account].append(made)
+        self.rights[role.account].append(binding)
 
-    def enter(self, resources: VendorResources, acl: Acl, where: Place, credentials: str, topics: list[str]) -> Made:
-        """One resource for all topics: CloudFormation takes 500 in a stack."""
-        shown = "Topics" if not acl.name else words(acl.resource_type.lower())
-        shown += words("" if acl.name in ("", "kafka-cluster") else acl.name)
-        made = resources.make(
-            AclProps,
-            f"{words(acl.account)}{words(acl.operation.lower())}{shown}",
-            **where.ids,
-            credentials=credentials,
-            service_account_id=self.id(acl.account),
-            resource_type=acl.resource_type,
-            resource_name=acl.name or None,
-            resource_names=topics or None,
-            pattern_type=acl.pattern_type,
-            operation=acl.operation,
-        )
-        self.bound[acl.account].append(made)
-        return made
+    def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
+        """Add one resource for all topics: CloudFormation takes 500 in a stack."""
+        named = "Topics" if not acl.name else pascal_case(acl.resource_type.lower())
+        named += pascal_case("" if acl.name in ("", "kafka-cluster") else acl.name)
+        manager = list(self.rights[MANAGER])
+        entry = VendorResource(
+            self,
+            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{named}",
+            provider=self._provider,
+            props=AclProps(
+                environment_id=self._cluster.environment_id,
+                cluster_id=self._cluster.id,
+                credentials=credentials,
+                service_account_id=self.id(acl.account),
+                resource_type=acl.resource_type,
+                resource_name=acl.name or CLUSTER_NAME,
+                resource_names=topics,
+                pattern_type=acl.pattern_type,
+                operation=acl.operation,
+            ),
+        ).after(*manager)
+        self.rights[acl.account].append(entry)
 
 
-_WHAT_FOR: Final = {
+_DESCRIPTIONS: Final = {
     MANAGER: "Manages cluster, topics and Tableflow",
     "app_producer": "Writes topics",
     "app_consumer": "Reads topics",
-    "app_connector": "Runs connectors",
-    "schema_registry": "Reads and writes schemas",
+    CONNECTOR: "Runs connectors",
+    REGISTRY: "Reads and writes schemas",
     FLINK: "Runs Flink statements",
     WATCHER: "Reads the cluster's metrics and the state of its tables",
 }
 
 
-def empty_secrets(secrets: SecretsOfStack) -> None:
-    """Before all resources: the policy of the function that fills them names each."""
-    for path, (account, service) in _KEYS.items():
-        secrets.empty(f"{_key_name(path)}Secret", f"confluent/{path}", f"API key of {account} for {service}")
+@attrs.frozen
+class KeyUse:
+    """Whose key for which service. `path` is where clients look for it, below the deployment's prefix."""
+
+    path: str
+    account: str
+    service: str
+
+    @property
+    def id(self) -> str:
+        return f"{pascal_case(self.path.replace('/', '_'))}Key"
 
 
-def _key_name(path: str) -> str:
-    return f"{words(path.replace('/', '_'))}Key"
+#: What resources work with.
+KAFKA: Final = KeyUse(f"kafka/{MANAGER}", MANAGER, "kafka")
+SCHEMA_REGISTRY: Final = KeyUse("schema_registry", REGISTRY, "schema_registry")
+TABLEFLOW: Final = KeyUse("tableflow", MANAGER, "tableflow")
+FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
+#: What the watch reads with.
+METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
+TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
+#: Each account's, by path. The connector works without a key.
+KEYS: Final = (
+    KAFKA,
+    KeyUse("kafka/app_producer", "app_producer", "kafka"),
+    KeyUse("kafka/app_consumer", "app_consumer", "kafka"),
+    SCHEMA_REGISTRY,
+    TABLEFLOW,
+    FLINK_KEY,
+    METRICS,
+    TABLES,
+)
 
 
 @attrs.frozen
-class Keys:
-    """The keys that resources work with; each gives its secret's ARN, and that only once the key works."""
+class Key:
+    """An API key and the secret that holds it."""
 
-    kafka: Made
-    schema_registry: Made
-    tableflow: Made
-    flink: Made
-    all: list[Made]
+    use: KeyUse
+    secret: Secret
+    resource: VendorResource[ApiKeyOutputs]
 
-    @classmethod
-    def make(
-        cls, resources: VendorResources, secrets: SecretsOfStack, *, accounts: Accounts, where: Place, pool: Made, region: str
-    ) -> Keys:
-        cluster = {"cluster_id": where.cluster["id"]}
-        more = {
-            "kafka": cluster,
-            "tableflow": {**cluster, "region": region},
-            "flink": {"region": region, "compute_pool_id": pool["id"]},
-        }
-        made = {
-            path: resources.make(
-                ApiKeyProps,
-                _key_name(path),
-                service_account_id=accounts.id(account),
-                service=service,
-                secret=secrets.by_path[f"confluent/{path}"],
-                environment_id=where.environment_id,
-                description=f"{account} for {service}",
-                **more.get(service, {}),
+    @property
+    def credentials(self) -> str:
+        """The secret's ARN, which a resource gets only once the key works."""
+        return self.resource.outputs.secret
+
+
+def key_secrets(secrets: StackSecrets) -> dict[KeyUse, Secret]:
+    """Create the secrets before all resources: the policy of the function that fills them names each."""
+    return {
+        use: secrets.empty(f"{use.id}Secret", f"confluent/{use.path}", f"API key of {use.account} for {use.service}")
+        for use in KEYS
+    }
+
+
+class Keys(Construct):
+    """The API keys of all accounts."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        provider: VendorProvider,
+        secrets: Mapping[KeyUse, Secret],
+        accounts: Accounts,
+        cluster: KafkaCluster,
+        region: str,
+        pool: Pool | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self._keys = {
+            use: Key(
+                use,
+                secret,
+                VendorResource(
+                    self,
+                    use.id,
+                    provider=provider,
+                    props=ApiKeyProps(
+                        service_account_id=accounts.id(use.account),
+                        service=use.service,
+                        secret=secret.arn,
+                        environment_id=cluster.environment_id,
+                        cluster_id=cluster.id if use.service in ("kafka", "tableflow") else "",
+                        region=region if use.service in ("flink", "tableflow") else "",
+                        compute_pool_id=pool.outputs.id if pool and use.service == "flink" else "",
+                        description=f"{use.account} for {use.service}",
+                    ),
+                ),
             )
-            for path, (account, service) in _KEYS.items()
+            for use, secret in secrets.items()
         }
-        registry = made["schema_registry"].after(where.cluster.resource)
-        return cls(made[f"kafka/{MANAGER}"], registry, made["tableflow"], made["flink"], list(made.values()))
+        self[SCHEMA_REGISTRY].resource.after(cluster.resource)
+
+    def __getitem__(self, use: KeyUse) -> Key:
+        return self._keys[use]
+
+    @property
+    def all(self) -> list[Key]:
+        return list(self._keys.values())
 
 
 def subjects_of(role: Role, deployment: Deployment) -> list[str]:
-    """The subjects of a role: all in an environment that the deployment creates, its own topics' in one that it shares."""
+    """Return the subjects of a role: all in an environment that the deployment creates, its own topics' in one that it shares."""
     if not deployment.confluent.environment_id:
         return [role.name]
     # Only schemas of values are registered, and so deleted, by the deployment.
@@ -199,7 +270,7 @@ def subjects_of(role: Role, deployment: Deployment) -> list[str]:
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:
-    """The topics that an entry without a name is for: connectors write what Datagen makes, nobody else writes Flink's."""
-    if acl.account == "app_connector":
+    """Return the topics of an ACL without a name: connectors write what Datagen makes, nobody else writes Flink's."""
+    if acl.account == CONNECTOR:
         return [topic.name for topic in topics if topic.datagen]
     return [topic.name for topic in topics if acl.operation == "READ" or not topic.statement]

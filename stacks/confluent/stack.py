@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import attrs
-from aws_cdk import App, Fn
-from aws_cdk import aws_iam as iam
-from constructs import IDependable
+from aws_cdk import Fn
+from constructs import Construct, IDependable
 
 from deployments.check import Plan
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
-from stacks.base import LakeferryStack, Surroundings
-from stacks.confluent import tables
-from stacks.confluent.access import FLINK, MANAGER, Accounts, Keys, Place, empty_secrets, place, subjects_of
+from stacks.base import LakeferryStack, SynthOptions
+from stacks.confluent.access import (
+    FLINK,
+    MANAGER,
+    METRICS,
+    TABLES,
+    Accounts,
+    KafkaCluster,
+    Keys,
+    Pool,
+    kafka_cluster,
+    key_secrets,
+    subjects_of,
+)
 from stacks.confluent.streams import Streams
-from stacks.constructs.purge import Purge, may_drop_tables, may_empty
-from stacks.constructs.rotation import Rotation
-from stacks.constructs.secrets import SecretsOfStack, named_secret
-from stacks.constructs.statements import allow
-from stacks.constructs.vendor_resources import Made, VendorResources
+from stacks.confluent.tables import Tableflow
+from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
+from stacks.constructs.rotation import KeyRotation
+from stacks.constructs.secrets import StackSecrets, named_secret
+from stacks.constructs.statements import allow, attach
+from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
+from stacks.lake import Lake
 
 
 @attrs.frozen
@@ -36,50 +48,70 @@ class Cluster:
 class ConfluentStack(LakeferryStack):
     """Needs the bucket of the data stack. The order within: who may do what, streams, the handshake with AWS, tables."""
 
-    def __init__(self, app: App, plan: Plan, surroundings: Surroundings, data: DataStack) -> None:
-        super().__init__(app, "confluent", plan, surroundings, purpose="Kafka, Flink and Tableflow, with their keys")
+    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack) -> None:
+        super().__init__(scope, "confluent", plan=plan, purpose="Kafka, Flink and Tableflow, with their keys")
         self.add_stack_dependency(data)
-        self.secrets = SecretsOfStack(self, "Secrets", purpose="Encrypts the keys of Confluent Cloud")
-        empty_secrets(self.secrets)
-        self.resources = self._resources()
-        self.where = place(self.resources, self.deployment)
-        self.pool = self._pool()
-        self.accounts = Accounts.make(self.resources)
-        self.keys = Keys.make(
-            self.resources,
-            self.secrets,
+        deployment, region = plan.deployment, plan.deployment.aws.region
+        self.secrets = StackSecrets(self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud")
+        secret_of = key_secrets(self.secrets)
+        self.provider = self._provider()
+        self.kafka = kafka_cluster(self, provider=self.provider, deployment=deployment)
+        self.pool = self._pool() if deployment.statements else None
+        self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka)
+        self.keys = Keys(
+            self,
+            "Keys",
+            provider=self.provider,
+            secrets=secret_of,
             accounts=self.accounts,
-            where=self.where,
+            cluster=self.kafka,
+            region=region,
             pool=self.pool,
-            region=self.deployment.aws.region,
         )
-        self.integration = tables.integration(self.resources, self, self.where)
+        self.tableflow = Tableflow(
+            self,
+            "Tableflow",
+            deployment=deployment,
+            provider=self.provider,
+            cluster=self.kafka,
+            keys=self.keys,
+            bucket=data.lake.tableflow_bucket,
+            bucket_arn=data.lake.tableflow_arn,
+        )
         self._bind()
-        self.streams = Streams.make(
-            self.resources, plan, where=self.where, accounts=self.accounts, keys=self.keys, pool=self.pool
+        self.streams = Streams(
+            self,
+            "Streams",
+            plan=plan,
+            provider=self.provider,
+            cluster=self.kafka,
+            accounts=self.accounts,
+            keys=self.keys,
+            pool=self.pool,
         )
-        self._tables(data)
+        self._tables(data.lake)
         self._rotate()
         self.cluster = Cluster(
-            glue_database=self.offer(self.glue_database),
-            secret_arns=[self.offer(arn) for arn in self.secrets.arns],
-            watcher_secret_arn=self.offer(self.secrets.by_path["confluent/cloud/watcher"]),
-            table_watcher_secret_arn=self.offer(self.secrets.by_path["confluent/tableflow/watcher"]),
-            key_arn=self.offer(self.secrets.key.key_arn),
+            glue_database=self.export_value(self.glue_database),
+            secret_arns=[self.export_value(key.secret.arn) for key in self.keys.all],
+            watcher_secret_arn=self.export_value(self.keys[METRICS].secret.arn),
+            table_watcher_secret_arn=self.export_value(self.keys[TABLES].secret.arn),
+            key_arn=self.export_value(self.secrets.key.key_arn),
         )
-        self._tell()
+        self._outputs()
 
     @property
     def glue_database(self) -> str:
         """Tableflow calls it by the cluster's id."""
-        return self.where.cluster["id"]
+        return self.kafka.id
 
-    def _resources(self) -> VendorResources:
+    def _provider(self) -> VendorProvider:
         cloud_key = self.deployment.confluent.cloud_key_secret
-        return VendorResources(
+        return VendorProvider(
             self,
             "Confluent",
-            environment=_addresses(self.surroundings) | {contract.CLOUD_KEY_SECRET: cloud_key},
+            deployment=self.deployment,
+            environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
                 allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)]),
                 allow("KeepKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
@@ -87,89 +119,91 @@ class ConfluentStack(LakeferryStack):
             ],
         )
 
-    def _pool(self) -> Made:
-        confluent, region = self.deployment.confluent, self.deployment.aws.region
-        return self.resources.make(
-            FlinkComputePoolProps,
-            "FlinkPool",
-            environment_id=self.where.environment_id,
-            region=region,
-            max_cfu=confluent.flink_max_cfu,
+    def _pool(self) -> Pool:
+        props = FlinkComputePoolProps(
+            environment_id=self.kafka.environment_id,
+            region=self.deployment.aws.region,
+            max_cfu=self.deployment.confluent.flink_max_cfu,
         )
+        return VendorResource(self, "FlinkPool", provider=self.provider, props=props)
 
     def _bind(self) -> None:
         """Roles on one object are on what only this stack knows: the integration, and Flink's own account."""
-        named = {"provider_integration": self.integration["id"], "service_account": self.accounts.id(FLINK)}
+        named = {
+            "provider_integration": self.tableflow.integration.outputs.id,
+            "service_account": self.accounts.id(FLINK),
+        }
         for role in contract.ROLES:
             names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
             for name in names:
-                self.accounts.bind(self.resources, role, self.where, name)
+                self.accounts.add_role_binding(role, name)
 
-    def _tables(self, data: DataStack) -> None:
-        lake = data.lake
-        role = tables.role(self, self.integration, lake.tableflow_arn, self.glue_database)
-        before = [role, *self._purge_tables(data, role), *self.accounts.bound[MANAGER]]
+    def _tables(self, lake: Lake) -> None:
+        before: list[IDependable] = [self.tableflow.role, *self._cleanup(lake), *self.accounts.rights[MANAGER]]
         if self.deployment.tables_in_glue:
-            before.append(tables.catalog(self.resources, self.where, self.keys, self.integration).after(*before))
+            before.append(self.tableflow.add_catalog(*before))
         for topic in self.deployment.tables:
-            made = tables.table(
-                self.resources,
-                topic,
-                where=self.where,
-                keys=self.keys,
-                integration_id=self.integration["id"],
-                bucket=lake.tableflow_bucket,
-            )
-            made.after(*before, *self.streams.ready[topic.name])
+            self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
-    def _purge_tables(self, data: DataStack, role: iam.Role) -> list[Made | IDependable]:
+    def _cleanup(self, lake: Lake) -> list[IDependable]:
         """What Tableflow leaves goes after its tables and catalog, and before the role by which Confluent gets in."""
         if self.deployment.keeps_data:
             return []
-        purge = Purge(self, "Purge", *may_empty(data.lake.tableflow_arn), may_drop_tables(self, self.glue_database))
-        return [
-            purge.on_destroy("EmptyTableflowBucket", "bucket", data.lake.tableflow_bucket, after=[role]),
-            purge.on_destroy("DropTables", "glue_database", self.glue_database, after=[role]),
+        # Apart from the role's own policy, because the database is called by the id of a cluster that this function creates.
+        rights = attach(
+            self,
+            "CleanupRights",
+            self.provider.role,
+            [*may_empty(lake.tableflow_arn), may_drop_tables(self, self.glue_database)],
+        )
+        token = self.provider.service_token
+        cleanups = [
+            CleanupOnDestroy(self, "EmptyTableflowBucket", service_token=token, bucket=lake.tableflow_bucket),
+            CleanupOnDestroy(self, "DropTables", service_token=token, glue_database=self.glue_database),
         ]
+        for cleanup in cleanups:
+            cleanup.node.add_dependency(rights, self.tableflow.role)
+        return list(cleanups)
 
     def _rotate(self) -> None:
         cloud_key = self.deployment.confluent.cloud_key_secret
-        rotation = Rotation(
+        rotation = KeyRotation(
             self,
             "KeyRotation",
-            self.secrets,
-            environment=_addresses(self.surroundings) | {contract.CLOUD_KEY_SECRET: cloud_key},
+            deployment=self.deployment,
+            secrets=self.secrets,
+            environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)])],
         )
-        for key, secret in zip(self.keys.all, self.secrets.arns, strict=True):
-            rotation.follow(f"{key.resource.node.id}Rotation", secret, key)
+        for key in self.keys.all:
+            rotation.rotate(key.secret, key.resource)
 
-    def _tell(self) -> None:
-        cluster = self.where.cluster
-        self.tell("EnvironmentId", self.where.environment_id, "Environment in Confluent Cloud")
-        self.tell("KafkaClusterId", cluster["id"], "Kafka cluster, and the Glue database of its tables")
-        self.tell("BootstrapServers", cluster["bootstrap_servers"], "Where Kafka clients connect")
-        self.tell("SchemaRegistryUrl", cluster["schema_registry_endpoint"], "Where Schema Registry answers")
-        self.tell("FlinkComputePoolId", self.pool["id"], "Flink compute pool")
-        self.tell("FlinkUrl", self.pool["rest_endpoint"], "Where Flink answers")
-        self.tell("ClusterPage", _page(self.where), "The cluster in Confluent's console")
-        for key, secret in zip(self.keys.all, self.secrets.arns, strict=True):
-            self.tell(f"{key.resource.node.id}SecretArn", secret, "Secret with all that a client of this account needs")
-        self.tell("CatalogUri", _catalog(self.deployment.aws.region, self.where), "Tableflow's Iceberg REST catalog")
-
-
-def _page(where: Place) -> str:
-    return f"https://confluent.cloud/environments/{where.environment_id}/clusters/{where.cluster['id']}"
+    def _outputs(self) -> None:
+        cluster = self.kafka.resource.outputs
+        self.output("EnvironmentId", self.kafka.environment_id, "Environment in Confluent Cloud")
+        self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
+        self.output("BootstrapServers", cluster.bootstrap_servers, "Where Kafka clients connect")
+        self.output("SchemaRegistryUrl", cluster.schema_registry_endpoint, "Where Schema Registry answers")
+        if self.pool:
+            self.output("FlinkComputePoolId", self.pool.outputs.id, "Flink compute pool")
+            self.output("FlinkUrl", self.pool.outputs.rest_endpoint, "Where Flink answers")
+        page = f"https://confluent.cloud/environments/{self.kafka.environment_id}/clusters/{cluster.id}"
+        self.output("ClusterPage", page, "The cluster in Confluent's console")
+        for key in self.keys.all:
+            self.output(f"{key.use.id}SecretArn", key.secret.arn, "Secret with all that a client of this account needs")
+        self.output("CatalogUri", _catalog(self.deployment.aws.region, self.kafka), "Tableflow's Iceberg REST catalog")
 
 
-def _catalog(region: str, where: Place) -> str:
+def _catalog(region: str, kafka: KafkaCluster) -> str:
     """The organization's id is a part of the cluster's CRN, also where the environment was not created here:
     crn://confluent.cloud/organization=…/environment=…/cloud-cluster=…"""
-    organization = Fn.select(0, Fn.split("/", Fn.select(1, Fn.split("organization=", where.cluster["rbac_resource_name"]))))
-    place = f"organizations/{organization}/environments/{where.environment_id}"
-    return f"https://tableflow.{region}.aws.confluent.cloud/iceberg/catalog/{place}"
+    crn = kafka.resource.outputs.rbac_resource_name
+    organization = Fn.select(0, Fn.split("/", Fn.select(1, Fn.split("organization=", crn))))
+    path = f"organizations/{organization}/environments/{kafka.environment_id}"
+    return f"https://tableflow.{region}.aws.confluent.cloud/iceberg/catalog/{path}"
 
 
-def _addresses(surroundings: Surroundings) -> dict[str, str]:
-    given = {contract.CONFLUENT_URL: surroundings.confluent_url, contract.CATALOG_URL: surroundings.catalog_url}
+def _addresses(scope: Construct) -> dict[str, str]:
+    options = SynthOptions.of(scope)
+    given = {contract.CONFLUENT_URL: options.confluent_url, contract.CATALOG_URL: options.catalog_url}
     return {name: value for name, value in given.items() if value}

@@ -3,122 +3,148 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import attrs
+from constructs import Construct, IDependable
 
 from deployments.check import Plan
 from deployments.model import Topic
 from lambdas import contract
-from lambdas.confluent.properties import ConnectorProps, FlinkStatementProps, SchemaProps, TopicProps
-from stacks.base import words
-from stacks.confluent.access import FLINK, Accounts, Keys, Place, topics_of
-from stacks.constructs.vendor_resources import Made, VendorResources
+from lambdas.confluent.properties import (
+    ConnectorOutputs,
+    ConnectorProps,
+    FlinkStatementOutputs,
+    FlinkStatementProps,
+    SchemaProps,
+    TopicProps,
+)
+from stacks.base import pascal_case
+from stacks.confluent.access import (
+    CONNECTOR,
+    FLINK,
+    FLINK_KEY,
+    KAFKA,
+    MANAGER,
+    REGISTRY,
+    SCHEMA_REGISTRY,
+    Accounts,
+    KafkaCluster,
+    Keys,
+    Pool,
+    topics_of,
+)
+from stacks.constructs.vendor import VendorProvider, VendorResource
 
-CONNECTOR = "app_connector"
 
+class Streams(Construct):
+    """`ready` is, by topic, what has to be there before the topic can be read as a stream."""
 
-@attrs.frozen
-class Streams:
-    """By topic, what has to be there before the topic can be read as a stream."""
-
-    ready: dict[str, list[Made]]
-
-    @classmethod
-    def make(cls, resources: VendorResources, plan: Plan, *, where: Place, accounts: Accounts, keys: Keys, pool: Made) -> Streams:
-        streams = cls({})
-        maker = _Maker(resources, plan, where, accounts, keys)
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        plan: Plan,
+        provider: VendorProvider,
+        cluster: KafkaCluster,
+        accounts: Accounts,
+        keys: Keys,
+        pool: Pool | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self._plan, self._provider, self._cluster, self._accounts, self._keys = plan, provider, cluster, accounts, keys
         topics = plan.deployment.topics
-        for topic in (one for one in topics if not one.statement):
-            streams.ready[topic.name] = maker.topic(topic)
-        maker.entries()
+        self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
+        self._acls()
         for topic in (one for one in topics if one.datagen):
-            streams.ready[topic.name].append(maker.connector(topic).after(*streams.ready[topic.name]))
-        sources = [made for ready in streams.ready.values() for made in ready]
-        statements: dict[str, Made] = {}
+            ready = self.ready[topic.name]
+            ready.append(self._connector(topic).after(*ready))
+        sources = [one for ready in self.ready.values() for one in ready]
+        statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
         for statement in plan.deployment.statements:
+            assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
-            statements[statement.name] = maker.statement(statement.name, pool).after(*before)
-        for topic in (one for one in topics if one.statement):
-            streams.ready[topic.name] = [statements[topic.statement or ""]]
-        return streams
+            statements[statement.name] = self._statement(statement.name, pool).after(*before)
+        self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
 
-
-@attrs.frozen
-class _Maker:
-    resources: VendorResources
-    plan: Plan
-    where: Place
-    accounts: Accounts
-    keys: Keys
-
-    def topic(self, topic: Topic) -> list[Made]:
+    def _topic(self, topic: Topic) -> list[IDependable]:
         """The topic and, where no connector registers it, its schema."""
-        made = self.resources.make(
-            TopicProps,
-            f"{words(topic.name)}Topic",
-            **self.where.ids,
-            credentials=self.keys.kafka["secret"],
-            topic=topic.name,
-            partitions=topic.partitions,
-            config=topic.config or None,
-        ).after(*self.accounts.bound["app_manager"])
-        text = self.plan.sources.schema_text(topic)
+        created = VendorResource(
+            self,
+            f"{pascal_case(topic.name)}Topic",
+            provider=self._provider,
+            props=TopicProps(
+                environment_id=self._cluster.environment_id,
+                cluster_id=self._cluster.id,
+                credentials=self._keys[KAFKA].credentials,
+                topic=topic.name,
+                partitions=topic.partitions,
+                config=topic.config,
+            ),
+        ).after(*self._accounts.rights[MANAGER])
+        text = self._plan.sources.schema_text(topic)
         if topic.datagen or not text:
-            return [made]
-        schema = self.resources.make(
-            SchemaProps,
-            f"{words(topic.name)}Schema",
-            environment_id=self.where.environment_id,
-            credentials=self.keys.schema_registry["secret"],
-            subject=f"{topic.name}-value",
-            schema=_compact(text),
-            delete_permanently=None if self.plan.deployment.keeps_data else True,
-        ).after(*self.accounts.bound["schema_registry"])
-        return [made, schema]
+            return [created]
+        schema = VendorResource(
+            self,
+            f"{pascal_case(topic.name)}Schema",
+            provider=self._provider,
+            props=SchemaProps(
+                environment_id=self._cluster.environment_id,
+                credentials=self._keys[SCHEMA_REGISTRY].credentials,
+                subject=f"{topic.name}-value",
+                schema=_compact(text),
+                delete_permanently=not self._plan.deployment.keeps_data,
+            ),
+        ).after(*self._accounts.rights[REGISTRY])
+        return [created, schema]
 
-    def entries(self) -> None:
-        topics = self.plan.deployment.topics
-        manager = list(self.accounts.bound["app_manager"])
+    def _acls(self) -> None:
         for acl in contract.ACLS:
-            named = [] if acl.name else topics_of(acl, topics)
-            if acl.name or named:
-                self.accounts.enter(self.resources, acl, self.where, self.keys.kafka["secret"], named).after(*manager)
+            topics = [] if acl.name else topics_of(acl, self._plan.deployment.topics)
+            if acl.name or topics:
+                self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)
 
-    def connector(self, topic: Topic) -> Made:
-        schema = json.loads(self.plan.sources.schema_text(topic) or "{}")
-        own: dict[str, Any] = {"quickstart": topic.datagen}
-        if topic.datagen == "schema":
-            own = {"schema": json.dumps(schema, separators=(",", ":")), "schema_key_field": schema.get("lakeferry:key")}
-        return self.resources.make(
-            ConnectorProps,
-            f"{words(topic.name)}Connector",
-            **self.where.ids,
-            service_account_id=self.accounts.id(CONNECTOR),
-            topic=topic.name,
-            max_interval_ms=topic.datagen_interval_ms,
-            **own,
-        ).after(*self.accounts.bound[CONNECTOR], self.where.cluster)
+    def _connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
+        schema = json.loads(self._plan.sources.schema_text(topic) or "{}")
+        has_own_schema = topic.datagen == "schema"
+        return VendorResource(
+            self,
+            f"{pascal_case(topic.name)}Connector",
+            provider=self._provider,
+            props=ConnectorProps(
+                environment_id=self._cluster.environment_id,
+                cluster_id=self._cluster.id,
+                service_account_id=self._accounts.id(CONNECTOR),
+                topic=topic.name,
+                max_interval_ms=topic.datagen_interval_ms,
+                quickstart="" if has_own_schema else topic.datagen or "",
+                schema=json.dumps(schema, separators=(",", ":")) if has_own_schema else "",
+                schema_key_field=schema.get("lakeferry:key") or "" if has_own_schema else "",
+            ),
+        ).after(*self._accounts.rights[CONNECTOR], self._cluster.resource)
 
-    def statement(self, name: str, pool: Made) -> Made:
-        text = self.plan.sources.statement(name)
-        return self.resources.make(
-            FlinkStatementProps,
-            f"{words(name)}Statement",
-            environment_id=self.where.environment_id,
-            region=self.plan.deployment.aws.region,
-            credentials=self.keys.flink["secret"],
-            compute_pool_id=pool["id"],
-            service_account_id=self.accounts.id(FLINK),
-            catalog=self.where.environment_name,
-            database=self.where.cluster["name"],
-            sql=text.create,
-            undo_sql=text.undo,
-            properties=text.properties or None,
-            tableflow_topics=[topic.name for topic in self.plan.deployment.tables if topic.statement == name] or None,
-        ).after(*self.accounts.bound[FLINK])
+    def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
+        text, deployment = self._plan.sources.statement(name), self._plan.deployment
+        return VendorResource(
+            self,
+            f"{pascal_case(name)}Statement",
+            provider=self._provider,
+            props=FlinkStatementProps(
+                environment_id=self._cluster.environment_id,
+                region=deployment.aws.region,
+                credentials=self._keys[FLINK_KEY].credentials,
+                compute_pool_id=pool.outputs.id,
+                service_account_id=self._accounts.id(FLINK),
+                catalog=self._cluster.environment_name,
+                database=self._cluster.resource.outputs.name,
+                sql=text.create,
+                undo_sql=text.undo,
+                properties=text.properties,
+                tableflow_topics=[topic.name for topic in deployment.tables if topic.statement == name],
+            ),
+        ).after(*self._accounts.rights[FLINK])
 
 
 def _compact(schema: str) -> str:
-    """Without blanks, which count against the size of a template."""
+    """Return the schema without blanks, which count against the size of a template."""
     return json.dumps(json.loads(schema), separators=(",", ":"), ensure_ascii=False)

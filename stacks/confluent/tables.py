@@ -2,90 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from aws_cdk import aws_iam as iam
+from constructs import Construct, IDependable
 
-from deployments.model import Tableflow, Topic
+from deployments.model import Deployment, Topic
 from lambdas import contract
-from lambdas.confluent.properties import CatalogIntegrationProps, ProviderIntegrationProps, TableflowTopicProps
-from stacks.base import LakeferryStack, words
-from stacks.confluent.access import Keys, Place
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables
-from stacks.constructs.statements import role as own_role
-from stacks.constructs.vendor_resources import Made, VendorResources
+from lambdas.confluent.properties import (
+    CatalogIntegrationProps,
+    ProviderIntegrationOutputs,
+    ProviderIntegrationProps,
+    TableflowTopicProps,
+)
+from stacks.base import own_arn, pascal_case
+from stacks.confluent.access import TABLEFLOW, KafkaCluster, Keys
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
+from stacks.constructs.vendor import VendorProvider, VendorResource
 
 _DAY_MS: Final = 86_400_000
 
 
-def role_name(stack: LakeferryStack) -> str:
-    """Known before the role is there, because the integration is made with its ARN."""
-    return f"{stack.deployment.regional_prefix}-tableflow"
+class Tableflow(Construct):
+    """Confluent's way into the account: the integration, and the role that trusts it."""
 
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        deployment: Deployment,
+        provider: VendorProvider,
+        cluster: KafkaCluster,
+        keys: Keys,
+        bucket: str,
+        bucket_arn: str,
+    ) -> None:
+        super().__init__(scope, id)
+        self._provider, self._cluster, self._keys, self._bucket = provider, cluster, keys, bucket
+        # Known before the role is there, because the integration is created with its ARN.
+        role_name = f"{deployment.regional_prefix}-tableflow"
+        self.integration: VendorResource[ProviderIntegrationOutputs] = VendorResource(
+            self,
+            "ProviderIntegration",
+            provider=provider,
+            props=ProviderIntegrationProps(
+                environment_id=cluster.environment_id,
+                role_arn=own_arn(self, "iam", f"role/{role_name}", region=False),
+            ),
+        )
+        self.role = self._role(role_name, bucket_arn)
 
-def integration(resources: VendorResources, stack: LakeferryStack, where: Place) -> Made:
-    return resources.make(
-        ProviderIntegrationProps,
-        "ProviderIntegration",
-        environment_id=where.environment_id,
-        role_arn=stack.own_arn("iam", f"role/{role_name(stack)}", region=False),
-    )
+    def _role(self, name: str, bucket_arn: str) -> iam.Role:
+        """Trusts one principal of this integration, by value. A session's tag carries no external id: AWS knows none there."""
+        outputs, needs = self.integration.outputs, contract.TABLEFLOW_NEEDS
+        confluent = iam.ArnPrincipal(outputs.confluent_role_arn)
+        created = role(
+            self,
+            "Role",
+            role_name=name,
+            purpose="Confluent's Tableflow writes tables and shows them in Glue",
+            trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": outputs.external_id}}),
+            statements=[
+                allow("UseBucket", needs["bucket"], [bucket_arn]),
+                allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
+                allow("ShowTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE),
+            ],
+        )
+        trust = created.assume_role_policy
+        assert trust is not None
+        trust.add_statements(iam.PolicyStatement(actions=["sts:TagSession"], principals=[confluent]))
+        return created
 
+    def add_catalog(self, *after: IDependable) -> IDependable:
+        """Show the cluster's tables in Glue."""
+        return VendorResource(
+            self,
+            "CatalogIntegration",
+            provider=self._provider,
+            props=CatalogIntegrationProps(
+                environment_id=self._cluster.environment_id,
+                cluster_id=self._cluster.id,
+                credentials=self._keys[TABLEFLOW].credentials,
+                provider_integration_id=self.integration.outputs.id,
+            ),
+        ).after(*after)
 
-def role(stack: LakeferryStack, made: Made, bucket_arn: str, database: str) -> iam.Role:
-    """Trusts the one principal of this integration, by value. A session's tag carries no external id: AWS knows none there."""
-    confluent, needs = iam.ArnPrincipal(made["confluent_role_arn"]), contract.TABLEFLOW_NEEDS
-    trusting = own_role(
-        stack,
-        "TableflowRole",
-        role_name=role_name(stack),
-        purpose="Confluent's Tableflow writes tables and shows them in Glue",
-        trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": made["external_id"]}}),
-        statements=[
-            allow("UseBucket", needs["bucket"], [bucket_arn]),
-            allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-            allow("ShowTables", needs["tables"], glue_tables(stack, database), why=ONE_DATABASE),
-        ],
-    )
-    trust = trusting.assume_role_policy
-    assert trust is not None
-    trust.add_statements(iam.PolicyStatement(actions=["sts:TagSession"], principals=[confluent]))
-    return trusting
-
-
-def catalog(resources: VendorResources, where: Place, keys: Keys, made: Made) -> Made:
-    return resources.make(
-        CatalogIntegrationProps,
-        "CatalogIntegration",
-        **where.ids,
-        credentials=keys.tableflow["secret"],
-        provider_integration_id=made["id"],
-    )
-
-
-def table(resources: VendorResources, topic: Topic, *, where: Place, keys: Keys, integration_id: str, bucket: str) -> Made:
-    assert topic.tableflow is not None
-    return resources.make(
-        TableflowTopicProps,
-        f"{words(topic.name)}Table",
-        **where.ids,
-        credentials=keys.tableflow["secret"],
-        topic=topic.name,
-        **_settings(topic.tableflow, integration_id, bucket),
-    )
-
-
-def _settings(wanted: Tableflow, integration_id: str, bucket: str) -> dict[str, Any]:
-    own = wanted.storage == "own_bucket"
-    return {
-        "storage": wanted.storage,
-        "bucket": bucket if own else None,
-        "provider_integration_id": integration_id if own else None,
-        "table_formats": list(wanted.formats) or None,
-        "retention_ms": wanted.snapshots_days * _DAY_MS,
-        "data_retention_ms": wanted.rows_days * _DAY_MS if wanted.rows_days else None,
-        "error_handling": wanted.on_error,
-        "error_log_topic": wanted.error_log_topic if wanted.on_error == "LOG" else None,
-        "metadata_columns": wanted.metadata_columns,
-        "await_catalog": wanted.in_glue,
-    }
+    def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
+        wanted = topic.tableflow
+        assert wanted is not None
+        own = wanted.storage == "own_bucket"
+        props = TableflowTopicProps(
+            environment_id=self._cluster.environment_id,
+            cluster_id=self._cluster.id,
+            credentials=self._keys[TABLEFLOW].credentials,
+            topic=topic.name,
+            storage=wanted.storage,
+            bucket=self._bucket if own else "",
+            provider_integration_id=self.integration.outputs.id if own else "",
+            table_formats=list(wanted.formats),
+            retention_ms=wanted.snapshots_days * _DAY_MS,
+            data_retention_ms=wanted.rows_days * _DAY_MS if wanted.rows_days else None,
+            error_handling=wanted.on_error,
+            error_log_topic=wanted.error_log_topic,
+            metadata_columns=wanted.metadata_columns,
+            await_catalog=wanted.in_glue,
+        )
+        VendorResource(self, f"{pascal_case(topic.name)}Table", provider=self._provider, props=props).after(*after)

@@ -7,11 +7,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 
-def bucket(scope: Construct, name: str, *, chosen: str | None, keep: bool, rules: list[s3.LifecycleRule]) -> s3.Bucket:
+def bucket(scope: Construct, id: str, *, chosen: str | None, keep: bool, rules: list[s3.LifecycleRule]) -> s3.Bucket:
     """Encrypted with keys of S3: a key of ours would have to let in Confluent, Snowflake and Athena one by one."""
     return s3.Bucket(
         scope,
-        name,
+        id,
         bucket_name=chosen,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         encryption=s3.BucketEncryption.S3_MANAGED,

@@ -1,37 +1,42 @@
-"""A Python function of ours: a log group that ends, a role with what is asked for and nothing else, an alarm when it fails."""
+"""A Python function: a log group that ends, a role with what is asked for and nothing else, an alarm when it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from deployments.model import Deployment
 from stacks import assets
-from stacks.base import LakeferryStack
-from stacks.constructs.acknowledged import acknowledge
+from stacks.base import SynthOptions, own_arn
 from stacks.constructs.mail import alarm_topic_name
-from stacks.constructs.statements import Statement, allow, role
+from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, role
 
 
-class OwnFunction(Construct):
-    """`statements` are all that the function's role may do, beside writing its own log.
+class PythonFunction(Construct):
+    """`statements` are all that the function's role may do, beside writing its own log and traces.
 
     `dead_letters` get what Lambda has tried three times in vain.
     """
 
     def __init__(
         self,
-        stack: LakeferryStack,
-        name: str,
+        scope: Construct,
+        id: str,
         *,
+        deployment: Deployment,
         handler: str,
         purpose: str,
         environment: Mapping[str, str],
@@ -39,16 +44,16 @@ class OwnFunction(Construct):
         timeout_seconds: int | None = None,
         dead_letters: sqs.IQueue | None = None,
     ) -> None:
-        super().__init__(stack, name)
-        settings = stack.deployment.aws
-        platform = assets.HERE if stack.surroundings.functions_here else assets.aws(settings.lambda_python)
-        self.log_group = log_group(self, "Logs", stack)
+        super().__init__(scope, id)
+        settings = deployment.aws
+        platform = assets.HERE if SynthOptions.of(self).functions_here else assets.aws(settings.lambda_python)
+        logs = log_group(self, "Logs", days=settings.log_retention_days)
         self.role = role(
             self,
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
             purpose=purpose,
-            statements=[writes(self.log_group), *keeps(dead_letters), *statements],
+            statements=[writes(logs), TRACE, *keeps(dead_letters), *statements],
         )
         self.function = lambda_.Function(
             self,
@@ -60,20 +65,23 @@ class OwnFunction(Construct):
             dead_letter_queue=dead_letters,
             description=purpose,
             environment=dict(environment),
-            log_group=self.log_group,
+            log_group=logs,
+            logging_format=lambda_.LoggingFormat.JSON,
             memory_size=settings.lambda_memory_mb,
             role=self.role.without_policy_updates(),
             timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
+            tracing=lambda_.Tracing.ACTIVE,
         )
         acknowledge(self.function, "Functions run on the version of Python that their tests run on.", "AwsSolutions-L1")
-        self._alarm(stack, name, purpose)
+        self._alarm(deployment, purpose)
 
-    def _alarm(self, stack: LakeferryStack, name: str, purpose: str) -> None:
+    def _alarm(self, deployment: Deployment, purpose: str) -> None:
         """In the function's own stack: an alarm in another one would keep the function from being removed."""
+        name = "".join(self.node.path.split("/")[1:])
         alarm = cloudwatch.Alarm(
             self,
             "ErrorsAlarm",
-            alarm_name=f"{stack.deployment.prefix}-{name}Errors",
+            alarm_name=f"{deployment.prefix}-{name}Errors",
             alarm_description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
             metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
             threshold=0,
@@ -81,7 +89,7 @@ class OwnFunction(Construct):
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        topic = sns.Topic.from_topic_arn(self, "AlarmTopic", stack.own_arn("sns", alarm_topic_name(stack)))
+        topic = sns.Topic.from_topic_arn(self, "AlarmTopic", own_arn(self, "sns", alarm_topic_name(deployment)))
         alarm.add_alarm_action(actions.SnsAction(topic))
         alarm.add_ok_action(actions.SnsAction(topic))
 
@@ -90,10 +98,56 @@ class OwnFunction(Construct):
         return self.function.function_arn
 
 
-def log_group(scope: Construct, name: str, stack: LakeferryStack) -> logs.LogGroup:
-    """Goes with the stack: what must be kept of a run stands in its record."""
-    days = stack.deployment.aws.log_retention_days
-    group = logs.LogGroup(scope, name, removal_policy=RemovalPolicy.DESTROY)
+class FunctionSchedule(Construct):
+    """Calls a function by the clock, in a role for nothing else.
+
+    `cron` is in UTC. A call that can't be delivered within the hour goes to `dead_letters`, if there are any: the next one is
+    due soon.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        function: PythonFunction,
+        cron: str,
+        purpose: str,
+        dead_letters: sqs.IQueue | None = None,
+        event: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        schedules = {
+            "aws:SourceAccount": Stack.of(self).account,
+            "aws:SourceArn": own_arn(self, "scheduler", "schedule-group/default"),
+        }
+        caller = role(
+            self,
+            "Caller",
+            trusts=iam.ServicePrincipal("scheduler.amazonaws.com", conditions={"StringEquals": schedules}),
+            purpose=purpose,
+            statements=[allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]), *keeps(dead_letters)],
+        )
+        scheduler.Schedule(
+            self,
+            "Schedule",
+            description=purpose,
+            schedule=scheduler.ScheduleExpression.expression(f"cron({cron})"),
+            target=targets.LambdaInvoke(
+                function.function,
+                dead_letter_queue=dead_letters,
+                input=scheduler.ScheduleTargetInput.from_object(dict(event)) if event else None,
+                max_event_age=Duration.hours(1),
+                retry_attempts=3,
+                role=caller.without_policy_updates(),
+            ),
+            time_window=scheduler.TimeWindow.off(),
+        )
+
+
+def log_group(scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None) -> logs.LogGroup:
+    """Return a log group that goes with the stack: what must be kept of a run stands in its record."""
+    group = logs.LogGroup(scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)
     bare.retention_in_days = days

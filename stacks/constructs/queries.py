@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from aws_cdk import aws_athena as athena
+from constructs import Construct
 
-from stacks.base import LakeferryStack, words
+from deployments.model import Deployment
+from stacks.base import pascal_case
 
 _QUERIES: Final = {
     "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
@@ -15,14 +17,14 @@ _QUERIES: Final = {
 }
 
 
-def named_queries(stack: LakeferryStack, *, database: str, workgroup: str) -> None:
+def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
     """Names are quoted: the database's has a hyphen."""
-    for topic in stack.deployment.tables_in_glue:
+    for topic in deployment.tables_in_glue:
         for name, (title, text) in _QUERIES.items():
             athena.CfnNamedQuery(
-                stack,
-                f"{words(topic.name)}{name}Query",
-                name=f"{stack.deployment.prefix} {topic.name}: {title}",
+                scope,
+                f"{pascal_case(topic.name)}{name}Query",
+                name=f"{deployment.prefix} {topic.name}: {title}",
                 database=database,
                 description=f"{topic.name}: {title}",
                 query_string=text.format(database=database, table=topic.name),

@@ -6,20 +6,21 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import CfnTag, Duration, RemovalPolicy
+import attrs
+from aws_cdk import CfnTag, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from stacks.base import LakeferryStack
+from stacks.base import own_arn
 from stacks.constructs.statements import Statement, allow
 
 
-def encryption_key(scope: Construct, name: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY) -> kms.Key:
-    """Rotates each year. AWS keeps it for a week after its deletion, the least that KMS allows."""
+def encryption_key(scope: Construct, id: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY) -> kms.Key:
+    """Return a key that rotates each year. AWS keeps it for a week after its deletion, the least that KMS allows."""
     return kms.Key(
         scope,
-        name,
+        id,
         description=purpose,
         enable_key_rotation=True,
         pending_window=Duration.days(7),
@@ -27,35 +28,47 @@ def encryption_key(scope: Construct, name: str, purpose: str, removal: RemovalPo
     )
 
 
-class SecretsOfStack(Construct):
-    """Secrets are made empty; who makes the credential fills them."""
+@attrs.frozen
+class Secret:
+    """`id` is the construct's, `name` the one in Secrets Manager."""
 
-    def __init__(self, stack: LakeferryStack, name: str, *, purpose: str, keep: bool = False) -> None:
-        super().__init__(stack, name)
-        self._stack = stack
+    id: str
+    name: str
+    arn: str
+
+
+class StackSecrets(Construct):
+    """Secrets are created empty; the function that makes the credential fills them."""
+
+    def __init__(self, scope: Construct, id: str, *, prefix: str, purpose: str, keep: bool = False) -> None:
+        super().__init__(scope, id)
+        self._prefix = prefix
         self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
         self.key = encryption_key(self, "Key", purpose, self._removal)
-        self.by_path: dict[str, str] = {}
+        #: Those that functions of ours fill.
+        self.filled: list[Secret] = []
 
-    def empty(self, name: str, path: str, purpose: str, tags: Mapping[str, str] | None = None) -> str:
-        """The ARN of a secret without a value, for a function of ours to fill. Its name is known before it is there."""
-        secret = secretsmanager.CfnSecret(
+    def empty(self, id: str, path: str, purpose: str, tags: Mapping[str, str] | None = None) -> Secret:
+        """Return a secret without a value. Its name is known before it is there."""
+        name = f"{self._prefix}/{path}"
+        bare = secretsmanager.CfnSecret(
             self,
-            name,
-            name=f"{self._stack.deployment.prefix}/{path}",
+            id,
+            name=name,
             description=purpose,
             kms_key_id=self.key.key_arn,
             tags=[CfnTag(key=tag, value=value) for tag, value in (tags or {}).items()] or None,
         )
-        secret.apply_removal_policy(self._removal)
-        self.by_path[path] = secret.ref
-        return secret.ref
+        bare.apply_removal_policy(self._removal)
+        secret = Secret(id, name, bare.ref)
+        self.filled.append(secret)
+        return secret
 
-    def random_key(self, name: str, purpose: str) -> str:
-        """The ARN of a secret with a key made by Secrets Manager: 64 letters and digits, which are base64 of 48 bytes."""
+    def random_key(self, id: str, purpose: str) -> str:
+        """Return the ARN of a secret with a key made by Secrets Manager: 64 letters and digits, which are base64 of 48 bytes."""
         secret = secretsmanager.CfnSecret(
             self,
-            name,
+            id,
             description=purpose,
             kms_key_id=self.key.key_arn,
             generate_secret_string=secretsmanager.CfnSecret.GenerateSecretStringProperty(
@@ -72,7 +85,7 @@ class SecretsOfStack(Construct):
     @property
     def arns(self) -> list[str]:
         """Of those that functions of ours fill."""
-        return list(self.by_path.values())
+        return [secret.arn for secret in self.filled]
 
     def may_use_key(self) -> Statement:
         """To read and to write, through Secrets Manager only."""
@@ -80,14 +93,15 @@ class SecretsOfStack(Construct):
             "UseKeyOfSecrets",
             ["kms:Decrypt", "kms:GenerateDataKey"],
             [self.key.key_arn],
-            through(self._stack, "secretsmanager"),
+            through(self, "secretsmanager"),
         )
 
 
-def through(stack: LakeferryStack, service: str) -> dict[str, Any]:
+def through(scope: Construct, service: str) -> dict[str, Any]:
+    stack = Stack.of(scope)
     return {"StringEquals": {"kms:ViaService": f"{service}.{stack.region}.{stack.url_suffix}"}}
 
 
-def named_secret(stack: LakeferryStack, name: str) -> str:
-    """The ARN of a secret of which only the name is known: Secrets Manager adds six signs to the name."""
-    return stack.own_arn("secretsmanager", f"secret:{name}-??????")
+def named_secret(scope: Construct, name: str) -> str:
+    """Return the ARN of a secret of which only the name is known: Secrets Manager adds six characters to the name."""
+    return own_arn(scope, "secretsmanager", f"secret:{name}-??????")

@@ -16,6 +16,7 @@ from canary import AWS_SECRET
 from waiting import PATIENCE
 
 from lakeferry.local.target import ExportTarget
+from simulators.aws import settings
 
 PARTS = (
     "app.py",
@@ -90,8 +91,9 @@ class Clone:
 
 def naming(world: ExportTarget) -> dict[str, str]:
     """The environment that leads to it."""
-    assert world.embedded is not None
-    return world.embedded.environment() | {
+    assert world.embedded_url
+    return settings.client_environment(world.embedded_url) | {
+        "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": AWS_SECRET,
         "LAKEFERRY_BUCKET": world.bucket,
         "LAKEFERRY_DATABASE": world.database,

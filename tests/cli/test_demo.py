@@ -18,7 +18,7 @@ from docs_reader import fences
 from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
-from exports import contract as contracts
+from exports import contracts
 
 TOPIC = topic_of(("who", "string"), ("n", "int"))
 CONTRACT = contract(

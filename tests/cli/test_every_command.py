@@ -72,7 +72,7 @@ def place(tmp_path, monkeypatch):
     """A folder that commands may read from and write to."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
-    monkeypatch.setenv(target._VARIABLES["bucket"], "half-a-world")
+    monkeypatch.setenv(target.VARIABLES["bucket"], "half-a-world")
     (tmp_path / "mine.toml").write_text(CONTRACT)
     (tmp_path / "things.avsc").write_text(json.dumps(topic_of(("n", "int")).schema))
     return tmp_path

@@ -23,7 +23,7 @@ STAGE = "large"
 @attrs.frozen
 class Operator:
     clone: Clone
-    environments: environments.Worlds
+    worlds: environments.SimulatedEnvironment
     here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:

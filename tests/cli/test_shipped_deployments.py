@@ -44,7 +44,7 @@ class Operator:
     """Calls `lakeferry` as a user of these stand-ins."""
 
     clone: Clone
-    environments: environments.Worlds
+    worlds: environments.SimulatedEnvironment
     here: DeploymentContext
 
     def call(self, *words, code=0) -> Said:

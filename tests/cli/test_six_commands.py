@@ -30,7 +30,7 @@ from lakeferry.local import target
 from lambdas.snowflake import sql
 from rehearsal import environments
 from rehearsal.checks import exports
-from rehearsal.harness import Stage
+from rehearsal.harness import Harness
 
 #: The whole day is the set-up of the first test.
 pytestmark = pytest.mark.timeout(2700)
@@ -122,7 +122,7 @@ class Day:
         for seconds in (1300.0, 40.0, 310.0):
             self.three.advance_confluent(seconds)
         self.three.advance_snowflake(120.0)
-        self.stage = Stage(here, self.three, line, self.root)
+        self.stage = Harness(here, self.three, line, self.root)
         self.lakeferry("status")
         return self
 

@@ -58,8 +58,8 @@ def test_every_module_of_the_job_is_imported(glue, tmp_path):
 
 def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
     code = (
-        "from exports import contract\nfrom glue_jobs.contract import code_version\n"
-        "print(*contract.shipped(), contract.load('daily_trades').version, code_version())"
+        "from exports import contracts\nfrom glue_jobs.contract import code_version\n"
+        "print(*contracts.shipped(), contracts.load('daily_trades').version, code_version())"
     )
     done = run(glue, tmp_path, code)
     from glue_jobs.contract import code_version

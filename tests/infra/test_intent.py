@@ -22,8 +22,7 @@ from deployments import check
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
 from lambdas.custom_resources.registry import RESOURCE_TYPES
-from lambdas.monitoring import metrics
-from lambdas.monitoring.checks import CheckResults
+from lambdas.monitoring import checks
 from lambdas.shared import deployment as settings
 
 _numbers = itertools.count(1)
@@ -362,13 +361,16 @@ def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
     assert sorted(states) == ["ERROR", "EXPIRED", "FAILED", "STOPPED", "SUCCEEDED", "TIMEOUT"]
 
 
-def test_what_no_event_told_is_told_within_the_hour(dev):
-    """N3: by a call in the words that the notification knows."""
-    from lambdas.handlers import notifications
-
-    (body,) = [one for one in dev.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" not in one]
-    assert json.loads(body["Target"]["Input"]) == notifications.CATCH_UP
-    assert body["ScheduleExpression"] == "cron(40 * * * ? *)"
+def test_an_event_about_a_run_is_kept_for_a_day_and_then_for_two_weeks(dev):
+    """N3: by EventBridge while the function can't be invoked, then in the dead-letter queue, which has an alarm."""
+    for body in dev.resources("AWS::Events::Rule").values():
+        assert body["Targets"][0]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 24 * 3600
+    (function,) = [
+        body for body in dev.resources("AWS::Lambda::Function", "exports").values() if body["Handler"] == contract.NOTIFY
+    ]
+    (queue,) = dev.resources("AWS::SQS::Queue", "exports").items()
+    assert queue[0][1] in json.dumps(function["DeadLetterConfig"])
+    assert queue[1]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 AGES = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
@@ -447,9 +449,9 @@ class AlarmedDeployment:
 
     def watch(self, *runs):
         """One run for each set of values, the last one now."""
-        for ago, (values, unseen) in enumerate(reversed(runs)):
+        for ago, values in enumerate(reversed(runs)):
             at = time.time() - 1 - ago * contract.WATCH_MINUTES * 60
-            metrics.emit(self._client, CheckResults(values, unseen), self._name, at)
+            checks.emit(self._client, values, self._name, at)
 
     def states(self, seconds=0):
         """By metric, as they are in so many seconds without another run."""
@@ -466,7 +468,7 @@ def test_a_fresh_deployment_starts_without_an_alarm_and_a_silent_watch_is_seen(d
     first = deployment.states()
     assert first.pop("RecipientsUnconfirmed") == "OK"
     assert set(first.values()) == {"INSUFFICIENT_DATA"}
-    deployment.watch((deployment.healthy | {("RecipientsUnconfirmed", "x"): 1.0}, {}))
+    deployment.watch(deployment.healthy | {("RecipientsUnconfirmed", "x"): 1.0})
     assert set(deployment.states().values()) == {"OK"}
     silent = deployment.states(seconds=6 * contract.WATCH_MINUTES * 60)
     assert silent.pop("RecipientsUnconfirmed") == "OK"
@@ -475,10 +477,8 @@ def test_a_fresh_deployment_starts_without_an_alarm_and_a_silent_watch_is_seen(d
 
 @pytest.mark.parametrize("metric", STATES)
 def test_what_is_wrong_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, metric):
-    healthy = (AlarmedDeployment.healthy, {})
-    wrong = (AlarmedDeployment.healthy | {(metric, "y"): 200.0}, {})
-    if metric == contract.UNMEASURED:
-        wrong = (AlarmedDeployment.healthy, {"GlueAgeHours": ["y"]})
+    healthy = AlarmedDeployment.healthy
+    wrong = healthy | {("GlueAgeHours", "y"): None} if metric == contract.UNMEASURED else healthy | {(metric, "y"): 200.0}
     deployment = deploy_alarms()
     deployment.watch(healthy, healthy, wrong)
     assert "ALARM" not in deployment.states().values()

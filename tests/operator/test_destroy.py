@@ -135,7 +135,7 @@ def test_a_bucket_that_its_stack_keeps_and_another_one_empties_counts_as_deleted
     data = Stacks(here).make("data", {"TableflowBucket": KEPT_BUCKET})
     page = boto3.client("cloudformation").describe_stack_resource(StackName=data, LogicalResourceId="TableflowBucket")
     bucket = page["StackResourceDetail"]["PhysicalResourceId"]
-    Stacks(here).make("confluent", known=[f"purge:bucket:{bucket}", "purge:glue_database:lkc-12345"])
+    Stacks(here).make("confluent", known=[f"cleanup:bucket:{bucket}", "cleanup:glue_database:lkc-12345"])
     planned = destroy.plan(here, inventory.take(here))
     assert bucket in [item.id for item in planned.differing]
     assert bucket in [item.id for item in planned.goes]
@@ -160,7 +160,7 @@ class Interrupted(TurnedClock):
 
 
 def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(worlds, here, stacks):
-    stack = stacks.make("confluent", known=["purge:bucket:x"], waits="yes")
+    stack = stacks.make("confluent", known=["cleanup:bucket:x"], waits="yes")
     with pytest.raises(CommandFailed) as stopped:
         told(attrs.evolve(here, clock=Interrupted(worlds.pass_time)))
     assert (stopped.value.exit_code, stopped.value.code) == (STOPPED, "DESTROY-STOPPED")

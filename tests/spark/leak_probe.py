@@ -18,7 +18,7 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
-from exports import contract as contracts
+from exports import contracts
 from exports.windows import window_of
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from lake import MONDAY, column, contract, topic_of
 
-from exports.contract import parse
+from exports.contracts import parse
 from glue_jobs.errors import BadInput
 from glue_jobs.expressions import require_allowed
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from resource_world import TurnedClock
 
-from lambdas.notifications.mailer import Mailer, Notifier
+from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared.log import open_log
@@ -24,6 +25,7 @@ BUCKET = "lake-bucket"
 _RECORD = samples.run_record()
 SALES = ExportSettings("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
 MONDAY = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
+_invocations = itertools.count(1)
 #: What a call may do beside working: nothing at all, work without an answer, refuse, or take its caller with it.
 FAULTS = ("refused", "not sent", "no answer", "killed before", "killed after")
 
@@ -84,6 +86,7 @@ class MemoryBucket:
             raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
         self.version += 1
         self.objects[key] = (body, f'"{self.version}"')
+        return {"ETag": f'"{self.version}"'}
 
     def list_objects_v2(self, **asked):
         return self.wire.carry("ListObjectsV2", lambda: self._list(asked["Prefix"], asked.get("StartAfter", "")))
@@ -125,23 +128,33 @@ class World:
         self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
-        post = Mailer(Objects(self.bucket, BUCKET), SnsTopics(self.topics), self.clock, open_log(self.said))
-        links = Links(BUCKET, "eu-west-1", "exports")
-        self.notifier = Notifier(post, self.glue, {told.name: told for told in exports}, ENGINEERS, links)
+        self.exports = {export.name: export for export in exports}
 
     def run(self, record, number=1):
-        """Keeps the record of a run and what Glue says of it. Gives Glue's id."""
-        self.bucket.put(f"exports/{record['export']}/runs/{record['id']}.json", record)
+        """Keep the record of a run and what Glue says of it. Return Glue's id."""
+        self.bucket.put(f"exports/{record['export']}/runs/{record['id']}.json", record | {"job_run_id": f"jr_{number}"})
         begun = datetime.fromisoformat(str(record["started_at"]))
         self.glue.runs[f"jr_{number}"] = {
             "StartedOn": begun - timedelta(seconds=40),
-            "CompletedOn": begun + timedelta(minutes=2),
-            "Arguments": {"--as-of": str(record["as_of"])},
         }
         return f"jr_{number}"
 
-    def tell(self, number=1, state="SUCCEEDED"):
-        self.notifier.of_job(SALES.job, f"jr_{number}", state)
+    def notifier(self, invocation):
+        return Notifier(
+            objects=Objects(self.bucket, BUCKET),
+            topics=SnsTopics(self.topics),
+            glue=self.glue,
+            clock=self.clock,
+            log=open_log(self.said),
+            exports=self.exports,
+            alarm_topic=ENGINEERS,
+            links=Links(BUCKET, "eu-west-1", "exports"),
+            invocation=invocation,
+        )
+
+    def deliver(self, number=1, state="SUCCEEDED", *, job=SALES.job, invocation=None):
+        """Invoke the function with Glue's event: once more where `invocation` is given, as Lambda does after a failure."""
+        self.notifier(invocation or str(next(_invocations))).job_ended(job, f"jr_{number}", state)
 
 
 def record(*windows, weeks=0, state="done", reason=None, mark="5a0c9e12"):

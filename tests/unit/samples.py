@@ -12,7 +12,7 @@ from decimal import Decimal
 import attrs
 from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Check, Contract
 from exports.windows import Window, window_of
 from glue_jobs.delivery import csv, manifest

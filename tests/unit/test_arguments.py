@@ -55,6 +55,11 @@ def test_what_glue_adds_is_passed_over():
     assert parse(words, now=NOW) == parse(LEAST, now=NOW)
 
 
+def test_glues_id_of_the_job_run_is_kept():
+    assert parse(LEAST, now=NOW).job_run_id is None
+    assert parse(["--JOB_RUN_ID", "jr_1", *LEAST], now=NOW).job_run_id == "jr_1"
+
+
 def test_the_last_word_counts_and_offsets_are_taken_into_account():
     found = parse([*LEAST, "--export", "daily_trades", "--as-of", "2026-11-16T07:00:00+01:00"], now=NOW)
     assert found.export == "daily_trades"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exports import check, topic_schema
-from exports.contract import parse
+from exports.contracts import parse
 from exports.toml_model import BadFile
 
 ROOT = Path(__file__).resolve().parents[2]

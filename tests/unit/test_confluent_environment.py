@@ -98,7 +98,7 @@ def test_cluster_is_ready_with_its_schema_registry_and_not_before(server):
     assert outputs["bootstrap_servers"] == "broker:9092"
     assert outputs["rest_endpoint"] == outputs["schema_registry_endpoint"] == server.url
     assert outputs["rbac_resource_name"] == f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}"
-    assert set(outputs) == set(kafka_cluster.PROPERTIES.OUTPUTS)
+    assert set(outputs) == set(kafka_cluster.PROPERTIES.OUTPUTS._fields)
     server.answers["GET /srcm/v3/clusters"] = listing()
     with pytest.raises(InProgress):
         kafka_cluster.is_ready(told, cluster_spec(), LKC)

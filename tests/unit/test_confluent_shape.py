@@ -27,7 +27,7 @@ def test_every_kind_has_the_same_verbs_in_the_same_order(name):
 def test_every_resource_type_is_registered_by_its_own_name(name):
     handler = RESOURCE_TYPES[name].handler
     assert name == handler.PROPERTIES.TYPE
-    assert handler.PROPERTIES.OUTPUTS
+    assert handler.PROPERTIES.OUTPUTS._fields
     assert set(handler.PROPERTIES.CREATE_ONLY) <= {field.name for field in attrs.fields(handler.PROPERTIES)}
     assert handler.TIMEOUT_SECONDS < contract.TOTAL_TIMEOUT_SECONDS
 

@@ -11,7 +11,7 @@ import samples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Contract
 from exports.contract_rules import fits
 from exports.toml_model import BadFile

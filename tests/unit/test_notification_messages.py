@@ -20,10 +20,10 @@ def told(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", be
         world.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
     if before:
         world.run(before, 0)
-        world.notifier.of_job("lakeferry-dev-weekly_sales", "jr_0", "FAILED")
+        world.deliver(0, "FAILED")
         world.topics.mails.clear()
     world.run(record(*windows, state=state, reason=reason))
-    world.tell(state=glue)
+    world.deliver(state=glue)
     return world
 
 
@@ -113,7 +113,7 @@ def test_blocked_for_personal_data_does_not_say_where_it_was_found():
 def test_n5_a_run_that_failed_is_told_once_in_plain_words_and_to_engineers_with_its_code():
     reason = "EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders. Check the database"
     world = told(state="failed", reason=reason, glue="FAILED")
-    world.tell(state="FAILED")
+    world.deliver(state="FAILED")
     assert one(world.topics.subjects()) == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - failed"
     assert "The file is delayed." in one(world.topics.bodies())
     assert "EXP-" not in one(world.topics.bodies())
@@ -162,14 +162,14 @@ def test_a_dry_run_is_no_news():
 def test_what_is_visible_is_told_once_whichever_run_meets_it(state):
     world = told(published(state=state))
     world.run(record(published(state="unchanged"), weeks=1), 2)
-    world.tell(2)
+    world.deliver(2)
     assert len(world.topics.mails) == 1
 
 
 def test_a_new_version_of_a_file_is_told_as_one():
     world = told(published())
     world.run(record(published(generation=2), weeks=1), 2)
-    world.tell(2)
+    world.deliver(2)
     assert "This is version 2 of the file" in world.topics.bodies()[1]
 
 
@@ -206,7 +206,7 @@ def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted
     made = record(windows[kind], state="failed" if kind == "run" else "done", reason=f"EXP-X  {dirty}" if kind == "run" else None)
     world = World()
     world.run(made)
-    world.tell(state="FAILED")
+    world.deliver(state="FAILED")
     assert world.topics.mails
     shown = planted.split("=")[0] if "Signature" in planted else planted
     for _, subject, body in world.topics.mails:
@@ -236,6 +236,6 @@ def test_n5_glues_own_message_is_never_told():
     world = World()
     world.run(record(state="running"))
     world.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
-    world.tell(state="FAILED")
+    world.deliver(state="FAILED")
     assert {topic for topic, _, _ in world.topics.mails} == {ANALYSTS, ENGINEERS}
     assert "Doe" not in str(world.topics.mails) + world.said.getvalue()

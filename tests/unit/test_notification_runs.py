@@ -1,15 +1,12 @@
-"""From runs to news: windows in order, events that were lost or overtaken, runs of others, and events that aren't ours."""
+"""From runs to mails: windows in order, events that come late, runs without a record, runs and jobs of others."""
 
 from __future__ import annotations
 
-import attrs
 import pytest
-from notification_world import ENGINEERS, SALES, Killed, World, blocked, failed, late, published, record
+from notification_world import World, blocked, failed, late, published, record
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
-from lambdas.notifications.mailer import CLAIM_SECONDS
-from lambdas.shared import errors
 from lambdas.shared.errors import LakeferryError
 from tools.docs import documents
 
@@ -17,77 +14,24 @@ from tools.docs import documents
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "late", "blocked", "failed"}
 
 
-def places(world):
+def windows(world):
     return [subject.split("] ")[1].split(",")[0] for subject in world.topics.subjects()]
-
-
-def _first_publish():
-    """The number of the call that sends the mail of a run with one window."""
-    world = World()
-    world.run(record(published("2026-W46")))
-    world.tell()
-    return world.wire.names.index("Publish")
 
 
 def test_n2_weeks_that_were_missed_are_told_in_their_order_each_once():
     world = World()
     world.run(record(*(published(f"2026-W{week}") for week in (44, 45, 46))))
     for _ in range(2):
-        world.tell()
-    assert places(world) == ["2026-W44", "2026-W45", "2026-W46"]
-
-
-def test_n3_what_no_event_told_is_told_by_the_schedule_once():
-    world = World()
-    world.run(record(published("2026-W46")))
-    world.notifier.of_late()
-    world.notifier.of_late()
-    world.tell()
-    assert places(world) == ["2026-W46"]
-
-
-def test_n3_a_mail_that_waits_goes_out_with_the_schedule_though_its_run_is_long_over():
-    world = World()
-    world.run(record(published("2026-W46")))
-    world.wire.faults = {_first_publish(): "refused"}
-    with pytest.raises(LakeferryError):
-        world.tell()
-    assert world.topics.mails == []
-    world.wire.faults = {}
-    world.clock.sleep(2 * 24 * 3600)
-    del world.bucket.objects["exports/weekly_sales/runs/20261116T060009Z-5a0c9e12.json"]
-    world.notifier.of_late()
-    assert places(world) == ["2026-W46"]
-
-
-def test_n3_one_export_whose_records_cannot_be_read_keeps_no_other_back():
-    other = attrs.evolve(SALES, name="another", job="another")
-    world = World((other, SALES))
-    world.run(record(published("2026-W46")))
-    world.bucket.objects["exports/another/runs/20261116T060009Z-5a0c9e12.json"] = (b"[", '"x"')
-    with pytest.raises(LakeferryError) as told:
-        world.notifier.of_late()
-    assert told.value.row is errors.DOCUMENT
-    assert places(world) == ["2026-W46"]
-
-
-def test_the_schedule_tells_of_a_run_that_died_once_its_time_is_over_and_not_before():
-    world = World()
-    world.run(record(state="running"))
-    world.notifier.of_late()
-    assert world.topics.mails == []
-    world.clock.sleep(3600)
-    world.notifier.of_late()
-    assert world.topics.subjects()[0].endswith("- failed")
-    assert len(world.topics.subjects(ENGINEERS)) == 1
+        world.deliver()
+    assert windows(world) == ["2026-W44", "2026-W45", "2026-W46"]
 
 
 def test_n1_news_that_come_after_a_later_runs_are_not_told_any_more():
     world = World()
     world.run(record(blocked("2026-W46")), 1)
     world.run(record(published("2026-W46"), weeks=1), 2)
-    world.tell(2)
-    world.tell(1, "FAILED")
+    world.deliver(2)
+    world.deliver(1, "FAILED")
     assert [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()] == ["complete"]
 
 
@@ -96,7 +40,7 @@ def test_the_same_trouble_in_several_runs_is_told_once_and_again_after_it_was_ov
     runs = [blocked(), blocked(), published(), published(state="unchanged"), blocked(), published(generation=2)]
     for number, window in enumerate(runs):
         world.run(record(window, weeks=number), number)
-        world.tell(number, "FAILED")
+        world.deliver(number, "FAILED")
     ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
     assert ends == ["blocked", "recovered", "blocked", "recovered"]
 
@@ -105,7 +49,7 @@ def test_other_trouble_of_the_same_window_is_told_too():
     world = World()
     for number, window in enumerate([late(), blocked(), failed(), late(), published()]):
         world.run(record(window, weeks=number), number)
-        world.tell(number, "FAILED")
+        world.deliver(number, "FAILED")
     ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
     assert ends == ["late", "blocked", "failed", "recovered"]
 
@@ -115,7 +59,7 @@ def test_each_run_that_fails_is_told_and_the_first_that_does_not_ends_it():
     wrong = {"state": "failed", "reason": "EXP-AWS-DENIED  reading failed. Allow it"}
     for number, run in enumerate([record(**wrong), record(weeks=1, **wrong), record(weeks=2), record(weeks=3)]):
         world.run(run, number)
-        world.tell(number, "FAILED")
+        world.deliver(number, "FAILED")
     ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
     assert ends == ["failed", "failed", "recovered"]
 
@@ -125,7 +69,7 @@ def test_a_run_that_wrote_no_record_is_told_as_failed_once():
     world.run(record())
     world.bucket.objects.clear()
     for state in ("FAILED", "FAILED", "TIMEOUT"):
-        world.tell(state=state)
+        world.deliver(state=state)
     assert len(world.topics.subjects()) == 1
     assert world.topics.subjects()[0].endswith("- failed")
 
@@ -135,43 +79,27 @@ def test_a_run_that_succeeded_without_a_record_is_a_mistake_of_ours():
     world.run(record())
     world.bucket.objects.clear()
     with pytest.raises(LakeferryError) as told:
-        world.tell()
+        world.deliver()
     assert told.value.row is notification_errors.NO_RECORD
 
 
-def test_a_run_of_somebody_elses_at_the_same_time_is_not_taken_for_the_jobs():
+def test_only_the_record_that_names_the_job_run_counts():
+    """Not that of a run on a laptop at the same time, nor that of the next job run."""
     world = World()
-    world.run(record(published("2026-W46")))
-    laptop = record(failed("2026-W40"), mark="1aptop00") | {"as_of": "2026-10-05T06:00:00+00:00"}
+    laptop = record(failed("2026-W40"), mark="1aptop00") | {"job_run_id": None}
     world.bucket.put("exports/weekly_sales/runs/20261116T060009Z-1aptop00.json", laptop)
-    world.bucket.put(
-        "exports/weekly_sales/runs/20261116T090009Z-later000.json",
-        record(failed("2026-W41"), mark="later000") | {"started_at": "2026-11-16T09:00:09+00:00"},
-    )
-    world.tell()
-    assert places(world) == ["2026-W46"]
+    world.run(record(published("2026-W46")))
+    world.run(record(failed("2026-W41"), mark="6ater000"), 2)
+    world.deliver()
+    assert windows(world) == ["2026-W46"]
 
 
 def test_a_job_that_is_not_ours_is_refused():
     world = World()
     with pytest.raises(LakeferryError) as told:
-        world.notifier.of_job("somebody-elses", "jr_1", "FAILED")
+        world.deliver(state="FAILED", job="somebody-elses")
     assert told.value.row is notification_errors.EVENT
     assert world.wire.calls == 0
-
-
-def test_a_mail_under_way_in_another_invocation_is_left_to_it_and_comes_after_that_one_died():
-    world = World()
-    world.run(record(published("2026-W46")))
-    world.wire.faults = {_first_publish(): "killed before"}
-    with pytest.raises(Killed):
-        world.tell()
-    with pytest.raises(LakeferryError) as told:
-        world.tell()
-    assert told.value.row is notification_errors.BUSY
-    world.clock.sleep(CLAIM_SECONDS + 1)
-    world.tell()
-    assert places(world) == ["2026-W46"]
 
 
 @pytest.mark.parametrize("state", sorted(JOB_STATES))

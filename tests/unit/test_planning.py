@@ -64,10 +64,11 @@ def test_numbers_and_truths_that_cloudformation_made_texts_of_are_no_change(temp
 
 
 def test_a_value_that_is_spelt_out_and_is_the_default_anyway_is_no_change(templates):
-    def without(resources):
-        del resources["confluent"]["KafkaCluster"]["Properties"]["availability"]
+    def spelt_out(resources):
+        assert "availability" not in resources["confluent"]["KafkaCluster"]["Properties"]
+        resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "SINGLE_ZONE"
 
-    assert changed(templates, without) == {}
+    assert changed(templates, spelt_out) == {}
 
 
 def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_what_to_what(templates):
@@ -204,7 +205,7 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
 
     found = list(permitted(templates, more).values())
     new = permissions.compare([SynthesizedStack(name, template) for name, template in templates.items()], {})
-    plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
+    plan = plan_of([], permissions=[*found, *new[:5]], deployed=["lakeferry-dev-confluent"])
     render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
     said = capsys.readouterr().out
     assert all(f"LongAction{number}" in said for number in range(30))
@@ -380,7 +381,7 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 def plan_of(changes, **more):
     plan = check.load_stage("dev")
-    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "standing": [], "unwanted": []}
+    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "unwanted": []}
     return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**told, **more})
 
 

@@ -258,7 +258,7 @@ def test_a_conditional_write_leaves_no_condition_behind(bucket):
 
 def run(place: WindowLocation, run_id: str, *, state: str = "running", **changes) -> str:
     """A run's record, begun an hour ago by this process with an hour to go."""
-    record = runs.RunRecord(run_id, place.export, T0, T0 - HOUR, T0 + HOUR, state)
+    record = runs.RunRecord(run_id, place.export, T0, T0 - HOUR, T0 + HOUR, state=state)
     attrs.evolve(record, **changes).save(place.bucket)
     return run_id
 

@@ -7,7 +7,7 @@ from snowflake_context import DONE, MARK, MISSING, NAME, OWN, context, failure, 
 
 from lambdas.shared.errors import BadProperties, Conflict, NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Context
-from lambdas.snowflake import sql
+from lambdas.snowflake import lookup
 from lambdas.snowflake.resources import database, role, schema, warehouse
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
@@ -166,4 +166,4 @@ def test_a_schema_is_gone_with_its_database_and_only_then(server):
 
 def test_names_fit_into_snowflake_s_unquoted_form():
     for name, made in [(NAME, OWN), ("3m-dev-x-1", "_3M_DEV_X_1")]:
-        assert sql.object_name(Context(None, name, None, None, {})) == made
+        assert lookup.object_name(Context(None, name, None, None, {})) == made

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import samples
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.toml_schema import json_schema

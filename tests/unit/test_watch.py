@@ -22,9 +22,9 @@ from lambdas.confluent.client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed, client
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring import measurements, metrics
-from lambdas.monitoring.checks import Check, CheckResults, checks_of, run_checks
-from lambdas.monitoring.measurements import remembered
+from lambdas.monitoring import measurements
+from lambdas.monitoring.checks import Check, checks_of, emit, run_checks
+from lambdas.monitoring.measurements import once
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
@@ -207,23 +207,21 @@ def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
         Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken), Check("GlueAgeHours", "c", lambda: 3.0),
         Check("KeyAgeDays", "k", mistaken), Check("ExportLateHours", "e", lambda: -5.0),
     ]  # fmt: skip
-    seen = run_checks(sights, open_log(said))
-    assert seen.values == {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "c"): 3.0, ("ExportLateHours", "e"): 0.0}
-    assert seen.unseen == {"GlueAgeHours": ["b"], "KeyAgeDays": ["k"]}
-    assert seen.all_of("GlueAgeHours") == [1.0, 3.0]
-    assert seen.metrics == ["ExportLateHours", "GlueAgeHours", "KeyAgeDays"]
+    measured = run_checks(sights, open_log(said))
+    ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): None, ("GlueAgeHours", "c"): 3.0}
+    assert measured == {**ages, ("KeyAgeDays", "k"): None, ("ExportLateHours", "e"): 0.0}
     assert "WATCH-NO-TABLE" in said.getvalue()
     assert "ZeroDivisionError" in said.getvalue()
 
 
-def emitted(seen):
+def emitted(measured):
     asked = []
 
     class CloudWatch:
         def put_metric_data(self, **given):
             asked.append(given)
 
-    metrics.emit(CloudWatch(), seen, "lakeferry-dev", MONDAY.timestamp())
+    emit(CloudWatch(), measured, "lakeferry-dev", MONDAY.timestamp())
     return asked
 
 
@@ -231,7 +229,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
     """No dimension comes from data: as many metrics as the deployment file names things, and one for each kind."""
     tables = [f"t{number}" for number in range(300)]
     values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
-    calls = emitted(CheckResults(values, {}))
+    calls = emitted(values)
     assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
     data = [each for call in calls for each in call["MetricData"]]
     assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 2) + 1
@@ -242,9 +240,8 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
 
 
 def test_the_deployments_own_metric_is_over_all_things():
-    (call,) = emitted(
-        CheckResults({("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0}, {"GlueAgeHours": ["c"], "KeyAgeDays": ["k"]})
-    )
+    ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0, ("GlueAgeHours", "c"): None}
+    (call,) = emitted({**ages, ("KeyAgeDays", "k"): None})
     whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
     assert whole["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
     assert whole[contract.UNMEASURED]["Maximum"] == 1.0
@@ -322,8 +319,8 @@ def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
     """No table, no keys for Confluent, no reader: these hops are not measured, keys and exports are."""
     answer = monitoring.on_schedule({}, Invocation())
     hops = ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TableflowStopped", "TopicAgeHours")
-    assert answer["unseen"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
-    assert answer["seen"] == 4
+    assert answer["unmeasured"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
+    assert answer["measured"] == 4
     deployment = {"Name": "Deployment", "Value": f"lakeferry-{environment[contract.STAGE]}"}
     listed = _client("cloudwatch").list_metrics(Namespace=contract.METRICS)["Metrics"]
     own = {each["MetricName"] for each in listed if each["Dimensions"] == [deployment]}
@@ -375,7 +372,7 @@ def test_threads_that_need_the_same_answer_share_one_call():
             both_wait.wait()  # a second call would come here as well
         return 7
 
-    answer = remembered(ask)
+    answer = once(ask)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: answer(), range(2))) == [7, 7]
     assert len(calls) == 1

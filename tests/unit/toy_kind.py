@@ -6,23 +6,26 @@
 from __future__ import annotations
 
 import itertools
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-import attrs
 from resource_world import Invocations, Resource
 
 from lambdas.custom_resources.registry import ResourceType
 from lambdas.shared import errors
 from lambdas.shared.errors import Conflict, InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceMissing
-from lambdas.shared.properties import Properties, prop
+from lambdas.shared.properties import Properties, prop, properties
 
 WRITES = ("create", "change", "remove")
 
 
-@attrs.frozen
-class Spec(Properties):
+class Outputs(NamedTuple):
+    id: str
+    size: str
+
+
+@properties
+class Spec(Properties[Outputs]):
     TYPE: ClassVar = "toy"
-    OUTPUTS: ClassVar = ("id", "size")
     CREATE_ONLY: ClassVar = ("shelf",)
 
     shelf: str = prop("Where it stands. Another shelf is another thing.", default="north")

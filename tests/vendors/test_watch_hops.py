@@ -225,8 +225,8 @@ def test_a_table_that_nobody_has_written_yet_is_as_old_as_itself(org):
         raise LakeferryError(monitoring_errors.NO_COMMIT, "orders")
 
     made = tables(org).created("orders")
-    places = SimpleNamespace(now=lambda: made + 2 * HOUR, tables=tables(org))
-    ages = [checks._age(places, "GlueAgeHours", "orders", look).look() for look in (nothing, lambda: 168.0, lambda: 3.0)]
+    clients = SimpleNamespace(now=lambda: made + 2 * HOUR, tableflow=tables(org))
+    ages = [checks.table_age(clients, "orders", measure) for measure in (nothing, lambda: 168.0, lambda: 3.0)]
     assert ages == pytest.approx([2, 2, 3], abs=0.01)
 
 
@@ -258,8 +258,8 @@ def test_one_hop_that_is_down_hides_no_other(org, side, fault):
             Check("IcebergAgeHours", "things", lambda: lake(side).iceberg_age("things")),
             Check("SnowflakeAgeHours", "things", lambda: shown.age("LAKE.RAW.THINGS")),
         ]
-        seen = run_checks(sights, open_log(io.StringIO()))
+        measured = run_checks(sights, open_log(io.StringIO()))
     finally:
         org.disturb()
-    assert seen.unseen == {"TopicAgeHours": ["things"]}
-    assert {metric for metric, _ in seen.values} == {"GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"}
+    assert [metric for (metric, _), value in measured.items() if value is None] == ["TopicAgeHours"]
+    assert {metric for metric, _ in measured} == {"TopicAgeHours", "GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"}

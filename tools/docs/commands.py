@@ -134,7 +134,7 @@ def _variables() -> str:
     defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
     rows = [
         (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
-        for name, variable in target._VARIABLES.items()
+        for name, variable in target.VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
     stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, where no `--stage` is given.")

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import attrs
 
 from deployments import forms
-from exports import contract as contracts
+from exports import contract
 from exports.contract import Contract
 from exports.contract_rules import RULES
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
@@ -21,9 +21,9 @@ TITLE = "Export contract"
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
 #: What the named patterns mean; a pattern without a name is shown.
 _PATTERNS = {
-    contracts.NAME: "a name: lower case, digits and underscores",
-    contracts.PATH: "a field, inside records with dots",
-    contracts.TYPE: "see meaning",
+    contract.NAME: "a name: lower case, digits and underscores",
+    contract.PATH: "a field, inside records with dots",
+    contract.TYPE: "see meaning",
     forms.NAME: "2 to 20 small letters, digits and hyphens",
     forms.STAGE: "2 to 12 small letters and digits",
     forms.SECRET_NAME: "a secret's name",

@@ -111,6 +111,7 @@ _RUN: Final = {
     "started_at": "When it began.",
     "expires_at": "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts as "
     "dead, and the next run removes what it left.",
+    "job_run_id": "The id of the Glue job run; null for a run outside Glue. The mail about a job run finds the record by it.",
     "state": "`running`; `done`; `blocked` or `failed`, after the first window that was, or because nothing could be begun.",
     "reason": "Code, what happened and what to do; null where all is well.",
     "ended_at": "When it ended; null while it runs, or if it died.",

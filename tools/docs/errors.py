@@ -49,8 +49,10 @@ These end a step of a rotation, or what an operator asked of it ([Rotate keys](.
 in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays
 as it is and readers notice nothing. What a vendor says has a code of its own from the section above.""",
     "notifications": """\
-These end an invocation of the function that reports how an export ended. Lambda tries it twice more; then the event goes to the
-dead-letter queue, and an alarm goes off. What could not be reported is reported by the next check, once an hour.""",
+These end an invocation of the function that mails how an export ended. Lambda tries it twice more, within minutes; then the event
+goes to the dead-letter queue (`DeadLettersUrl` of the exports' stack), which keeps it for two weeks, and an alarm goes off. To
+send its mails, invoke the function with the event, which is the body of the queue's message. Mails that went out already are not
+sent again.""",
     "monitoring": """\
 These are in the log of the monitoring function only. A metric that could not be measured is missing, and after two checks its
 alarm goes off.""",

@@ -28,7 +28,7 @@ def text() -> str:
 
 def _kind(name: str, kind: ResourceHandler) -> str:
     replace = ", ".join(code(each) for each in kind.PROPERTIES.CREATE_ONLY)
-    outputs = ", ".join(code(each) for each in kind.PROPERTIES.OUTPUTS)
+    outputs = ", ".join(code(each) for each in kind.PROPERTIES.OUTPUTS._fields)
     parts = [
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",

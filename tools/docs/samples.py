@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from exports import contract as contracts
+from exports import contracts
 from exports.contract import Contract
 from exports.windows import window_of
 from glue_jobs.delivery import counts, manifest
@@ -22,6 +22,7 @@ from glue_jobs.window import _document
 
 _MONDAY = date(2026, 11, 9)
 _RUN = "20261116T060009Z-5a0c9e12"
+_JOB_RUN = "jr_7d3e0c6a5b1f4982"
 _STARTED = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
 _COMMITTED = datetime(2026, 11, 16, 5, 51, 30, tzinfo=UTC)
 _CODE = "0.1.0+4f1c2a9b03d4"
@@ -40,7 +41,9 @@ def manifests() -> list[dict[str, Any]]:
 
 def run_record() -> dict[str, Any]:
     """A run with a window of each kind, as `windows` holds them: published, waiting, failed."""
-    record = RunRecord(_RUN, "weekly_sales", _STARTED, _STARTED, _STARTED + timedelta(hours=1), host="ip-10-0-0-1/9f2c", pid=417)
+    record = RunRecord(
+        _RUN, "weekly_sales", _STARTED, _STARTED, _STARTED + timedelta(hours=1), _JOB_RUN, host="ip-10-0-0-1/9f2c", pid=417
+    )
     window = window_of(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [

@@ -37,8 +37,8 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
-    made = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
-    key = ApiKey(require_text(made, "id"), Secret(require_text(made, "spec", "secret")))
+    created = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
+    key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
     try:
         context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
     except Refused:
@@ -83,15 +83,15 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[st
         if not context.deleting:
             live = _stored(context, spec, listed)
             return [live.id] if live else []
-        ours = [text(key, "id") for key in listed if is_ours(text(key, "spec", "display_name"), context.name)]
-        if known and known not in ours and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
-            ours.append(known)
-        return ours
+        managed = [text(key, "id") for key in listed if is_managed(text(key, "spec", "display_name"), context.name)]
+        if known and known not in managed and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
+            managed.append(known)
+        return managed
 
     return in_container(context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look)
 
 
-def is_ours(display_name: str, name: str) -> bool:
+def is_managed(display_name: str, name: str) -> bool:
     return display_name == name or display_name.startswith(name + ROTATED)
 
 

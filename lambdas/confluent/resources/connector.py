@@ -35,11 +35,11 @@ def create(context: Ctx, spec: ConnectorProps) -> str:
 
 def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
     """RUNNING with all of its tasks. One that somebody paused is resumed."""
-    found = existing(_found(context, spec), f"connector {object_id}")
-    state = text(found, "status", "connector", "state")
-    failed = [task for task in objects(found, "status", "tasks") if text(task, "state") == "FAILED"]
+    actual = existing(_read(context, spec), f"connector {object_id}")
+    state = text(actual, "status", "connector", "state")
+    failed = [task for task in objects(actual, "status", "tasks") if text(task, "state") == "FAILED"]
     if state == "FAILED" or failed:
-        reason = text(found, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
+        reason = text(actual, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
         raise NeedsReplacement(
             confluent_errors.CONNECTOR_FAILED, f"connector {object_id} failed: {reason[:300]}", patience=_FAULT_PATIENCE
         )
@@ -47,12 +47,12 @@ def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | No
         context.vendor.cloud.put(_route(context, spec) + "/resume", None)
     if state != "RUNNING":
         return None
-    return {"name": object_id, "id": text(found, "id", "id")}
+    return {"name": object_id, "id": text(actual, "id", "id")}
 
 
 def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
-    found = existing(_found(context, spec), f"connector {object_id}")
-    current = get_path(found, "info", "config") or {}
+    actual = existing(_read(context, spec), f"connector {object_id}")
+    current = get_path(actual, "info", "config") or {}
     config = _config(context, spec)
     if any(not _is(text(current, name), value) for name, value in config.items()):
         _validate(context, spec, config)
@@ -70,15 +70,15 @@ def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list
     return in_container(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
-        lambda: [context.name] if _found(context, spec) is not None else [],
+        lambda: [context.name] if _read(context, spec) is not None else [],
     )
 
 
-def _found(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
+def _read(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
     """Id, configuration and state of the connector; Confluent has no call that gives all three of one connector."""
     listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
-    found = get_path(listed, context.name)
-    return found if isinstance(found, dict) else None
+    actual = get_path(listed, context.name)
+    return actual if isinstance(actual, dict) else None
 
 
 def _config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
@@ -104,12 +104,12 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
         DATAGEN, "config", "validate",
     )  # fmt: skip
-    told = context.vendor.cloud.put(plugin, config)
-    if not get_path(told, "error_count"):
+    checked = context.vendor.cloud.put(plugin, config)
+    if not get_path(checked, "error_count"):
         return
     wrong = [
         f"{text(one, 'value', 'name')}: {'; '.join(map(str, get_path(one, 'value', 'errors') or []))}"
-        for one in objects(told, "configs")
+        for one in objects(checked, "configs")
         if get_path(one, "value", "errors")
     ]
     raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")

@@ -20,22 +20,22 @@ def create(context: Ctx, spec: EnvironmentProps) -> str:
 
 
 def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | None:
-    found = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
     return {
         "id": object_id,
-        "name": text(found, "display_name"),
-        "resource_name": text(found, "metadata", "resource_name"),
+        "name": text(actual, "display_name"),
+        "resource_name": text(actual, "metadata", "resource_name"),
         "organization_id": context.vendor.organization_id,
-        "stream_governance": text(found, "stream_governance_config", "package"),
+        "stream_governance": text(actual, "stream_governance_config", "package"),
     }
 
 
 def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    found = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
     changes: dict[str, object] = {}
-    if text(found, "display_name") != context.name:
+    if text(actual, "display_name") != context.name:
         changes["display_name"] = context.name
-    package = text(found, "stream_governance_config", "package")
+    package = text(actual, "stream_governance_config", "package")
     if package != spec.stream_governance and package != STREAM_GOVERNANCE[-1]:
         changes["stream_governance_config"] = {"package": spec.stream_governance}
     if changes:

@@ -30,25 +30,25 @@ def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
 
 
 def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
-    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
-    if text(found, "status", "phase") == "FAILED":
+    actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    if text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
-    if text(found, "status", "phase") != "PROVISIONED":
+    if text(actual, "status", "phase") != "PROVISIONED":
         return None
     return {
         "id": object_id,
-        "name": text(found, "spec", "display_name"),
-        "resource_name": text(found, "metadata", "resource_name"),
+        "name": text(actual, "spec", "display_name"),
+        "resource_name": text(actual, "metadata", "resource_name"),
         "rest_endpoint": text(context.vendor.flink_region(spec.region), "http_endpoint"),
     }
 
 
 def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
-    found = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
     changes: dict[str, Any] = {}
-    if text(found, "spec", "display_name") != context.name:
+    if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if isinstance(now := get_path(found, "spec", "max_cfu"), int) and now < spec.max_cfu:
+    if isinstance(now := get_path(actual, "spec", "max_cfu"), int) and now < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}

@@ -48,47 +48,47 @@ def create(context: Ctx, spec: FlinkStatementProps) -> str:
 
 
 def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
-    found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
-    phase = text(found, "status", "phase")
+    actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
+    phase = text(actual, "status", "phase")
     if phase in ("FAILED", "FAILING"):
-        reason = text(found, "status", "detail")[:300]
+        reason = text(actual, "status", "detail")[:300]
         raise NeedsReplacement(confluent_errors.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
-        _put(context, spec, found, stopped=False)
+        _put(context, spec, actual, stopped=False)
     return {"name": object_id, "phase": phase} if phase in ("RUNNING", "COMPLETED", "DEGRADED") else None
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     """Pool and account can change, on a stopped statement; all else is another statement."""
-    found = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
+    actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     if object_id != _name(context, spec):
         if spec.tableflow_topics:
             raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
-    if text(found, "status", "phase") in _IDLE:
+    if text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
     wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
-    if all(text(found, "spec", name) == value for name, value in wanted.items()):
+    if all(text(actual, "spec", name) == value for name, value in wanted.items()):
         return
-    if text(found, "status", "phase") not in _IDLE:
-        _put(context, spec, found, stopped=True)
+    if text(actual, "status", "phase") not in _IDLE:
+        _put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
-    _put(context, spec, found, stopped=False, **wanted)
+    _put(context, spec, actual, stopped=False, **wanted)
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     plane = _plane(context, spec)
-    found = plane.read(_route(context, spec, object_id))
-    if found is not None and text(found, "status", "phase") not in (*_IDLE, "DELETING"):
-        _put(context, spec, found, stopped=True)
+    actual = plane.read(_route(context, spec, object_id))
+    if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
+        _put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if spec.undo_sql and context.notes.get(_UNDONE) != object_id:
         _undo(context, spec, plane, object_id)
     if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
         plane.delete(_route(context, spec, _undo_name(object_id)))
         raise InProgress(errors.WAITING, f"the undo of {object_id} is being removed")
-    if found is not None:
+    if actual is not None:
         plane.delete(_route(context, spec, object_id))
 
 
@@ -101,11 +101,11 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
         if not context.deleting:
             return [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
         listed = {text(one, "name") for one in plane.pages(_route(context, spec))}
-        ours = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
-        found = {name.removesuffix("-undo") for name in listed if ours.fullmatch(name)}
+        managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
+        names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
         if known and spec.undo_sql and context.notes.get(_UNDONE) != known:
-            found.add(known)
-        return sorted(found | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
+            names.add(known)
+        return sorted(names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
 
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
@@ -120,26 +120,26 @@ def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str)
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
     """Raises InProgress until the undo has run to its end and that is written down."""
     name = _undo_name(object_id)
-    found = plane.read(_route(context, spec, name))
-    if found is None:
+    actual = plane.read(_route(context, spec, name))
+    if actual is None:
         plane.post(_route(context, spec), _statement(context, spec, name, spec.undo_sql))
         raise InProgress(errors.WAITING, f"statement {name} runs")
-    phase = text(found, "status", "phase")
+    phase = text(actual, "status", "phase")
     if phase == "FAILED":
         plane.delete(_route(context, spec, name))
-        reason = text(found, "status", "detail")[:300]
+        reason = text(actual, "status", "detail")[:300]
         raise ResourceFailed(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id
     raise InProgress(errors.WAITING, f"statement {name} is {phase}")
 
 
-def _put(context: Ctx, spec: FlinkStatementProps, found: dict[str, Any], **changes: Any) -> None:
+def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
     """The gateway wants the whole statement back, with the version that was read."""
-    kept = {name: found[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in found}
+    kept = {name: actual[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in actual}
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
-    current = {name: value for name in writable if (value := get_path(found, "spec", name)) is not None}
-    route = _route(context, spec, text(found, "name"))
+    current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}
+    route = _route(context, spec, text(actual, "name"))
     _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
 
 
@@ -175,5 +175,5 @@ def _plane(context: Ctx, spec: FlinkStatementProps) -> RestClient:
 
 
 def _route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
-    place = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
-    return path("sql", "v1", *place, "statements", *name)
+    parent = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
+    return path("sql", "v1", *parent, "statements", *name)

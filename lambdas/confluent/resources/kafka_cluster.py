@@ -34,20 +34,20 @@ def create(context: Ctx, spec: KafkaClusterProps) -> str:
 
 
 def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs | None:
-    found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
-    if text(found, "status", "phase") == "FAILED":
+    actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    if text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
-    if text(found, "status", "phase") != "PROVISIONED" or not text(found, "spec", "http_endpoint"):
+    if text(actual, "status", "phase") != "PROVISIONED" or not text(actual, "spec", "http_endpoint"):
         return None
     registry = context.vendor.schema_registry(spec.environment_id)
-    place = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
+    scope = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
     return {
         "id": object_id,
-        "name": text(found, "spec", "display_name"),
-        "bootstrap_servers": bootstrap_servers(found),
-        "rest_endpoint": text(found, "spec", "http_endpoint"),
-        "resource_name": text(found, "metadata", "resource_name"),
-        "rbac_resource_name": crn.cluster(place),
+        "name": text(actual, "spec", "display_name"),
+        "bootstrap_servers": bootstrap_servers(actual),
+        "rest_endpoint": text(actual, "spec", "http_endpoint"),
+        "resource_name": text(actual, "metadata", "resource_name"),
+        "rbac_resource_name": crn.cluster(scope),
         "schema_registry_id": text(registry, "id"),
         "schema_registry_endpoint": text(registry, "spec", "http_endpoint"),
         "schema_registry_resource_name": text(registry, "metadata", "resource_name"),
@@ -55,16 +55,16 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
 
 
 def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
-    found = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     changes: dict[str, Any] = {}
-    if text(found, "spec", "display_name") != context.name:
+    if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if bool(get_path(found, "spec", "deletion_protection")) != spec.deletion_protection:
+    if bool(get_path(actual, "spec", "deletion_protection")) != spec.deletion_protection:
         changes["deletion_protection"] = spec.deletion_protection
-    upgrade = text(found, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
-    resized = spec.max_ecku is not None and get_path(found, "spec", "config", "max_ecku") != spec.max_ecku
+    upgrade = text(actual, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
+    resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
     if upgrade or resized:
-        changes["config"] = _config(spec) if upgrade else {**_config(spec), "kind": text(found, "spec", "config", "kind")}
+        changes["config"] = _config(spec) if upgrade else {**_config(spec), "kind": text(actual, "spec", "config", "kind")}
     if changes:
         changes["environment"] = {"id": spec.environment_id}
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
@@ -75,8 +75,8 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 
     Protection is for clusters in use. A deployment that failed and is rolled back takes away the cluster that it created.
     """
-    found = context.vendor.cluster(spec.environment_id, object_id)
-    if get_path(found, "spec", "deletion_protection") is True:
+    actual = context.vendor.cluster(spec.environment_id, object_id)
+    if get_path(actual, "spec", "deletion_protection") is True:
         if not context.rolling_back():
             raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
         unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}

@@ -31,12 +31,12 @@ def create(context: Ctx, spec: ProviderIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Outputs | None:
-    found = existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    actual = existing(_read(context, spec, object_id), f"provider integration {object_id}")
     return {
         "id": object_id,
-        "name": text(found, "display_name"),
-        "confluent_role_arn": require_text(found, "config", "iam_role_arn"),
-        "external_id": require_text(found, "config", "external_id"),
+        "name": text(actual, "display_name"),
+        "confluent_role_arn": require_text(actual, "config", "iam_role_arn"),
+        "external_id": require_text(actual, "config", "external_id"),
     }
 
 

@@ -40,7 +40,7 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> li
         wanted = _wanted(context, spec)
         ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
         listed = context.vendor.cloud.pages(_ROUTE, **wanted)
-        return list(dict.fromkeys([*ids, *(text(found, "id") for found in listed if _is(found, wanted))]))
+        return list(dict.fromkeys([*ids, *(text(actual, "id") for actual in listed if _is(actual, wanted))]))
 
     def is_gone() -> bool:
         environment = spec.environment_id
@@ -51,14 +51,14 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> li
     return in_container(context, is_gone, look)
 
 
-def _is(found: dict[str, Any], wanted: dict[str, str]) -> bool:
-    return crn.same(text(found, "crn_pattern"), wanted["crn_pattern"]) and all(
-        text(found, name) == wanted[name] for name in ("principal", "role_name")
+def _is(actual: dict[str, Any], wanted: dict[str, str]) -> bool:
+    return crn.same(text(actual, "crn_pattern"), wanted["crn_pattern"]) and all(
+        text(actual, name) == wanted[name] for name in ("principal", "role_name")
     )
 
 
 def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
-    place = crn.CrnScope(
+    scope = crn.CrnScope(
         context.vendor.organization_id,
         spec.environment_id,
         spec.cluster_id,
@@ -69,7 +69,7 @@ def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
     return {
         "principal": f"User:{spec.service_account_id}",
         "role_name": spec.role,
-        "crn_pattern": crn.SCOPES[spec.scope](place),
+        "crn_pattern": crn.SCOPES[spec.scope](scope),
     }
 
 

@@ -32,16 +32,16 @@ def create(context: Ctx, spec: SchemaProps) -> str:
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
-    found = existing(_latest(_plane(context, spec), spec), f"subject {object_id}")
-    return {"subject": object_id, "schema_id": text(found, "id"), "version": text(found, "version")}
+    actual = existing(_latest(_plane(context, spec), spec), f"subject {object_id}")
+    return {"subject": object_id, "schema_id": text(actual, "id"), "version": text(actual, "version")}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     """A schema that the subject had before stays where it is: versions are only added."""
     plane = _plane(context, spec)
-    found = existing(_latest(plane, spec), f"subject {object_id}")
+    actual = existing(_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
-    if not _same(found, spec):
+    if not _same(actual, spec):
         plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
 
 
@@ -89,13 +89,13 @@ def _latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
     return plane.read(_route(spec) + "/versions/latest")
 
 
-def _same(found: dict[str, Any], spec: SchemaProps) -> bool:
-    if (text(found, "schemaType") or "AVRO") != spec.schema_type:
+def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
+    if (text(actual, "schemaType") or "AVRO") != spec.schema_type:
         return False
     if spec.schema_type == "PROTOBUF":
-        return text(found, "schema").split() == spec.schema.split()
+        return text(actual, "schema").split() == spec.schema.split()
     try:
-        return bool(json.loads(text(found, "schema")) == json.loads(spec.schema))
+        return bool(json.loads(text(actual, "schema")) == json.loads(spec.schema))
     except ValueError:
         return False
 

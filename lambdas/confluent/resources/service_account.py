@@ -20,14 +20,14 @@ def create(context: Ctx, spec: ServiceAccountProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs | None:
-    found = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
-    return {"id": object_id, "name": text(found, "display_name"), "principal": f"User:{object_id}"}
+    actual = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
+    return {"id": object_id, "name": text(actual, "display_name"), "principal": f"User:{object_id}"}
 
 
 def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
-    found = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
+    actual = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
     wanted = {"display_name": context.name, "description": spec.description}
-    if changes := {name: value for name, value in wanted.items() if text(found, name) != value}:
+    if changes := {name: value for name, value in wanted.items() if text(actual, name) != value}:
         context.vendor.cloud.patch(_route(object_id), changes)
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, objects, path, text
+from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
+from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TableflowTopicProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
-_FAULT_PATIENCE: Final = 900.0
-_RESUME_EVERY: Final = 60.0
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 
 
@@ -26,65 +24,65 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
     """Tableflow sees a topic, its schema and a new role late: refusals for these pass."""
     body = {
         "display_name": spec.topic,
-        **_cluster_ref(spec),
+        **cluster_ref(spec),
         "storage": _storage(spec),
         "table_formats": _formats(spec),
         "config": _config(spec),
     }
     try:
-        _plane(context, spec).post(_ROUTE, {"spec": body})
+        client(context, spec).post(_ROUTE, {"spec": body})
     except Refused as refused:
         if mentions(refused, "schemaless"):
             raise InProgress(confluent_errors.SCHEMALESS, refused.what) from None
         if mentions(refused, "not empty"):
             raise Refused(confluent_errors.STORAGE_NOT_EMPTY, refused.what) from None
         if mentions(refused, "assume"):
-            raise ResourceFailed(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=_FAULT_PATIENCE) from None
+            raise ResourceFailed(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=FAULT_PATIENCE) from None
         raise
     return spec.topic
 
 
 def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
     """One that is suspended or has failed is resumed; if that doesn't help, Confluent's reason is told."""
-    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
-    phase = text(found, "status", "phase")
-    if phase == "FAILED" or get_path(found, "spec", "suspended") is True:
-        _resume(context, spec)
-        raise _fault(spec, text(found, "status", "error_message"), failed=phase == "FAILED")
-    if broken := objects(found, "status", "failing_table_formats"):
+    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    phase = text(actual, "status", "phase")
+    if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
+        resume(context, spec, _ROUTE + path(spec.topic))
+        raise _fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
+    if broken := objects(actual, "status", "failing_table_formats"):
         raise _fault(spec, "; ".join(text(one, "error_message") for one in broken), failed=True)
-    table_path = text(found, "spec", "storage", "table_path")
+    table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
     if spec.await_catalog:
-        _require_synced(context, spec, found)
+        _require_synced(context, spec, actual)
     base, middle, _ = table_path.partition("/v1/")
     return {
         "topic": object_id,
         "table_path": table_path,
         "table_base": base + middle,
-        "write_mode": text(found, "status", "write_mode"),
+        "write_mode": text(actual, "status", "write_mode"),
     }
 
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    found = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     wanted = _storage(spec)
-    if any(text(found, "spec", "storage", name) != value for name, value in wanted.items()):
+    if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    current = get_path(found, "spec", "config")
+    current = get_path(actual, "spec", "config")
     if config := {name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)}:
         changes["config"] = config
-    if set(get_path(found, "spec", "table_formats") or []) != set(_formats(spec)):
+    if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):
         changes["table_formats"] = _formats(spec)
     if changes:
-        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_cluster_ref(spec), **changes}})
+        client(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**cluster_ref(spec), **changes}})
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     """Files in a bucket of one's own stay, and so do tables in AWS Glue."""
-    _plane(context, spec).delete(_ROUTE + path(spec.topic), **_query(spec))
+    client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
@@ -95,35 +93,27 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
     )
 
 
-def _resume(context: Ctx, spec: TableflowTopicProps) -> None:
-    last = float(context.notes.get("resumed", "0"))
-    if context.clock.time() - last >= _RESUME_EVERY:
-        context.notes["resumed"] = str(context.clock.time())
-        _plane(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**_cluster_ref(spec), "suspended": False}})
-
-
 def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
-    return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=_FAULT_PATIENCE)
+    return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=FAULT_PATIENCE)
 
 
-def _require_synced(context: Ctx, spec: TableflowTopicProps, found: dict[str, Any]) -> None:
+def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, Any]) -> None:
     """Raise InProgress until all catalogs show the table, ResourceFailed where one fails."""
-    statuses = objects(found, "status", "catalog_sync_statuses")
+    statuses = objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
-    plane = _plane(context, spec)
-    integrations = plane.pages(catalog_integration.ROUTE, **_query(spec))
+    integrations = client(context, spec).pages(catalog_integration.ROUTE, **query(spec))
     for one in integrations:
-        catalog_integration.require_working(context, plane, one, _cluster_ref(spec))
+        catalog_integration.require_working(context, spec, one)
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
     seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
-    told = ", ".join(seen) or "the cluster has no catalog integration"
-    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {told}")
+    states = ", ".join(seen) or "the cluster has no catalog integration"
+    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 
 
 def _is(current: Any, wanted: Any) -> bool:
@@ -154,17 +144,5 @@ def _config(spec: TableflowTopicProps) -> dict[str, Any]:
     }
 
 
-def _cluster_ref(spec: TableflowTopicProps) -> dict[str, dict[str, str]]:
-    return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
-
-
-def _query(spec: TableflowTopicProps) -> dict[str, str]:
-    return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
-
-
 def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:
-    return _plane(context, spec).read(_ROUTE + path(spec.topic), **_query(spec))
-
-
-def _plane(context: Ctx, spec: TableflowTopicProps) -> RestClient:
-    return context.vendor.tableflow(context.secrets.read_key(spec.credentials))
+    return client(context, spec).read(_ROUTE + path(spec.topic), **query(spec))

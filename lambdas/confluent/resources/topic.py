@@ -35,14 +35,14 @@ def create(context: Ctx, spec: TopicProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TopicProps, object_id: str) -> Outputs | None:
-    found = existing(_plane(context, spec).read(_route(spec)), f"topic {object_id}")
-    return {"name": object_id, "partitions": text(found, "partitions_count")}
+    actual = existing(_plane(context, spec).read(_route(spec)), f"topic {object_id}")
+    return {"name": object_id, "partitions": text(actual, "partitions_count")}
 
 
 def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     plane = _plane(context, spec)
-    found = existing(plane.read(_route(spec)), f"topic {object_id}")
-    if isinstance(now := get_path(found, "partitions_count"), int) and now < spec.partitions:
+    actual = existing(plane.read(_route(spec)), f"topic {object_id}")
+    if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
         # Kafka refuses to set the number that a topic has, so a repetition would look like a failure.
         plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
     current = {text(one, "name"): one for one in objects(plane.read(_route(spec) + "/configs"), "data")}

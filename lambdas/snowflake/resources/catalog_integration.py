@@ -31,8 +31,8 @@ _DROP: Final = "DROP CATALOG INTEGRATION IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
-    name = sql.object_name(context)
-    made = sql.statement(
+    name = lookup.object_name(context)
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         namespace=sql.literal(spec.namespace),
@@ -40,11 +40,11 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         account=sql.literal(spec.account_id),
         role=sql.literal(spec.role_arn),
         region=sql.literal(spec.region),
-        external_id=sql.literal(sql.external_id(context)),
+        external_id=sql.literal(lookup.external_id(context)),
         seconds=sql.number(spec.refresh_seconds),
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 
@@ -57,7 +57,7 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
     return {
         "name": object_id,
         "iam_user_arn": side.principal,
-        "external_id": side.external_id or sql.external_id(context),
+        "external_id": side.external_id or lookup.external_id(context),
     }
 
 
@@ -66,7 +66,7 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)
-    if side.external_id not in ("", sql.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
+    if side.external_id not in ("", lookup.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
         raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
     if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
         seconds = sql.number(spec.refresh_seconds)
@@ -79,7 +79,7 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
-    name = sql.object_name(context)
+    name = lookup.object_name(context)
     return lookup.ids(context, _show(name), name)
 
 

@@ -18,8 +18,8 @@ _DROP: Final = "DROP DATABASE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: DatabaseProps) -> str:
-    name = sql.object_name(context, spec.name)
-    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=sql.ownership_comment(context)))
+    name = lookup.object_name(context, spec.name)
+    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context)))
     return name
 
 
@@ -37,7 +37,7 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, show(name), name)
 
 

@@ -29,17 +29,17 @@ _DROP: Final = "DROP EXTERNAL VOLUME IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: ExternalVolumeProps) -> str:
-    name = sql.object_name(context)
-    made = sql.statement(
+    name = lookup.object_name(context)
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         location=sql.literal(name),
         url=sql.literal(spec.base_url),
         role=sql.literal(spec.role_arn),
-        external_id=sql.literal(sql.external_id(context)),
-        comment=sql.ownership_comment(context),
+        external_id=sql.literal(lookup.external_id(context)),
+        comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 
@@ -55,7 +55,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, sql.external_id(context))]:
+    if [_place(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
         raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
@@ -67,7 +67,7 @@ def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
-    name = sql.object_name(context)
+    name = lookup.object_name(context)
     return lookup.ids(context, _show(name), name)
 
 

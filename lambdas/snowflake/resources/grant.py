@@ -170,10 +170,10 @@ def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
         if context.deleting:
             return []
         raise
-    found = group_members(spec.on, spec.names[0], rows)
-    grants = _grants(context, spec) if found else []
+    members = group_members(spec.on, spec.names[0], rows)
+    grants = _grants(context, spec) if members else []
     kind = member_type(spec.on)
-    return [is_granted(grants, spec.privilege, kind, names) for names in found]
+    return [is_granted(grants, spec.privilege, kind, names) for names in members]
 
 
 def _grants(context: Ctx, spec: GrantProps) -> list[Row]:

@@ -38,16 +38,16 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
     if spec.namespace:
         namespace = sql.statement("CATALOG_NAMESPACE={namespace}", namespace=sql.literal(spec.namespace))
         source = sql.listed([source, namespace], " ")
-    made = sql.statement(
+    statement = sql.statement(
         _CREATE,
         path=sql.path(spec.names),
         volume=sql.reference(sql.named(spec.volume)),
         integration=sql.reference(sql.named(spec.integration)),
         source=source,
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
     try:
-        context.vendor.run(made)
+        context.vendor.run(statement)
     except Refused as refused:
         raise _meant(refused, spec) from None
     return sql.dotted(spec.names)
@@ -56,25 +56,25 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
 def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
     """Once it follows its source. One that has stopped is set going anew, every two minutes at most."""
     lookup.existing(context, _show(spec), spec.names[-1])
-    state, told = _refresh_state(context, spec)
+    state, reason = _refresh_state(context, spec)
     if state == _RUNNING:
         return {"name": spec.names[-1], "full_name": object_id}
     _set_going(context, spec, state)
     raise ResourceFailed(
-        snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {told}", patience=_REFRESH_PATIENCE
+        snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {reason}", patience=_REFRESH_PATIENCE
     )
 
 
 def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     """What it is a view of can't be changed. Streams on it end when it is made anew."""
-    found = lookup.existing(context, _show(spec), spec.names[-1])
+    actual = lookup.existing(context, _show(spec), spec.names[-1])
     wanted = {
         "external_volume_name": sql.named(spec.volume),
         "catalog_name": sql.named(spec.integration),
         "catalog_table_name": spec.table,
         **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
     }
-    if differing := [column for column, value in wanted.items() if found.get(column) != value]:
+    if differing := [column for column, value in wanted.items() if actual.get(column) != value]:
         raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
 
 
@@ -94,14 +94,14 @@ def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> l
 def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
     """The state, "" where the refresh is off, and all that Snowflake says of it."""
     try:
-        found = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
+        status = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
     except NotFound:
         raise
     except Refused as refused:
         return "", refused.what
-    if not isinstance(found, dict):
+    if not isinstance(status, dict):
         return "", "AUTO_REFRESH is off"
-    return str(found.get("executionState") or ""), str(found)[: errors.DETAIL_LENGTH]
+    return str(status.get("executionState") or ""), str(status)[: errors.DETAIL_LENGTH]
 
 
 def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:

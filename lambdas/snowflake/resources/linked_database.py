@@ -38,36 +38,36 @@ _DROP: Final = "DROP DATABASE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
-    name = sql.object_name(context, spec.name)
-    made = sql.statement(
+    name = lookup.object_name(context, spec.name)
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         integration=sql.reference(sql.named(spec.integration)),
         namespaces=_literals(spec.namespaces),
         seconds=sql.number(spec.sync_seconds),
         volume=sql.reference(sql.named(spec.volume)),
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 
 def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
     """Once Snowflake looks at the catalog, finds nothing wrong and shows the Glue databases as schemas."""
     lookup.existing(context, _show(object_id), object_id)
-    found = _asked(context, _STATUS, object_id)
-    failures = found.get("failuredetails") or []
-    if found.get("executionstate") == "RUNNING" and not failures:
+    status = _call_system(context, _STATUS, object_id)
+    failures = status.get("failuredetails") or []
+    if status.get("executionstate") == "RUNNING" and not failures:
         _require_shown(context, spec, object_id)
         return {"name": object_id}
-    told = f"{found.get('executionstate') or 'no state'}: {failures or found.get('error', '')}"[: errors.DETAIL_LENGTH]
-    raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {told}", patience=_FAULT_PATIENCE)
+    reason = f"{status.get('executionstate') or 'no state'}: {failures or status.get('error', '')}"[: errors.DETAIL_LENGTH]
+    raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {reason}", patience=_FAULT_PATIENCE)
 
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """Grants on its schemas go with it where it has to be made anew."""
     lookup.existing(context, _show(object_id), object_id)
-    config = _asked(context, _CONFIG, object_id)
+    config = _call_system(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
     if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
         raise ReplacementRequired(errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}")
@@ -81,7 +81,7 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
@@ -107,15 +107,15 @@ def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]
         yield sql.statement(_SET_WRITES)
 
 
-def _asked(context: Ctx, template: str, name: str) -> dict[str, Any]:
+def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
     """Fields by name in small letters without underscores: Snowflake's functions write names in both ways."""
     try:
-        found = context.vendor.document(sql.statement(template, name=sql.reference(name)))
+        status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
     except NotFound:
         raise
     except Refused as refused:
         return {"error": refused.what}
-    fields = found if isinstance(found, dict) else {}
+    fields = status if isinstance(status, dict) else {}
     return {key.replace("_", "").lower(): value for key, value in fields.items()}
 
 

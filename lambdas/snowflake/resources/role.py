@@ -18,8 +18,8 @@ _DROP: Final = "DROP ROLE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: RoleProps) -> str:
-    name = sql.object_name(context, spec.name)
-    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=sql.ownership_comment(context)))
+    name = lookup.object_name(context, spec.name)
+    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context)))
     return name
 
 
@@ -38,7 +38,7 @@ def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, show(name), name)
 
 

@@ -21,13 +21,13 @@ _DROP: Final = "DROP SCHEMA IF EXISTS {path}"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=sql.ownership_comment(context)))
+    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=lookup.ownership_comment(context)))
     return _id(context, spec)
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
     _existing(context, spec)
-    return {"name": sql.object_name(context, spec.name), "full_name": object_id}
+    return {"name": lookup.object_name(context, spec.name), "full_name": object_id}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
@@ -36,23 +36,23 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_path(context, spec)))
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(context, spec), sql.object_name(context, spec.name), _id(context, spec))
+        return lookup.ids(context, _show(context, spec), lookup.object_name(context, spec.name), _id(context, spec))
 
     return lookup.in_container(context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look)
 
 
 def _existing(context: Ctx, spec: SchemaProps) -> Row:
-    return lookup.existing(context, _show(context, spec), sql.object_name(context, spec.name))
+    return lookup.existing(context, _show(context, spec), lookup.object_name(context, spec.name))
 
 
 def _names(context: Ctx, spec: SchemaProps) -> tuple[str, str]:
-    return sql.named(spec.database), sql.object_name(context, spec.name)
+    return sql.named(spec.database), lookup.object_name(context, spec.name)
 
 
 def _path(context: Ctx, spec: SchemaProps) -> Sql:

@@ -34,16 +34,16 @@ _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
 
 def create(context: Ctx, spec: UserProps) -> str:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     pair = _kept_pair(context, spec, name)
-    made = sql.statement(
+    statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         settings=sql.listed(_settings(spec).values(), " "),
         key=sql.literal(pair.public),
-        comment=sql.ownership_comment(context),
+        comment=lookup.ownership_comment(context),
     )
-    context.vendor.run(made)
+    context.vendor.run(statement)
     return name
 
 
@@ -85,7 +85,7 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
-    name = sql.object_name(context, spec.name)
+    name = lookup.object_name(context, spec.name)
     return lookup.ids(context, _show(name), name)
 
 
@@ -126,10 +126,10 @@ def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
 
 def _described(context: Ctx, name: str) -> dict[str, str]:
     rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
-    found = {row.get("property", "").upper(): row.get("value", "") for row in rows}
-    if not found:
+    properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+    if not properties:
         raise ResourceMissing(errors.VANISHED, f"user {name} is not described")
-    return found
+    return properties
 
 
 def _path(name: str) -> Sql:

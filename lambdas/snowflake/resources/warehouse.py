@@ -22,7 +22,7 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
-    context.vendor.run(sql.statement(_CREATE, comment=sql.ownership_comment(context), **_settings(context, spec)))
+    context.vendor.run(sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec)))
     return _name(context, spec)
 
 
@@ -32,9 +32,9 @@ def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | No
 
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
-    found = lookup.existing(context, _show(object_id), object_id)
+    actual = lookup.existing(context, _show(object_id), object_id)
     wanted = {"size": WAREHOUSE_SIZES[spec.size], "auto_suspend": str(spec.auto_suspend_seconds), "auto_resume": "true"}
-    if any(found.get(column, "").lower() != value.lower() for column, value in wanted.items()):
+    if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
         context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
 
 
@@ -61,4 +61,4 @@ def _show(name: str) -> Sql:
 
 
 def _name(context: Ctx, spec: WarehouseProps) -> str:
-    return sql.object_name(context, spec.name)
+    return lookup.object_name(context, spec.name)

@@ -1,8 +1,9 @@
-"""When a schedule comes next and came last, in its own time zone."""
+"""Cron expressions of EventBridge Scheduler: when they come next and came last in their time zone, and which are valid."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deployments import cron as checked
-from lambdas.shared import cron
+from exports import cron
+from exports.cron import problem
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)  # a Wednesday
 
@@ -42,7 +43,7 @@ def local(text, zone):
     ],
 )
 def test_the_next_and_the_last_time(expression, zone, last, following):
-    assert checked.problem(expression) is None
+    assert problem(expression) is None
     schedule = cron.parse(expression, zone)
     assert schedule.until(NOW) == local(last, zone)
     assert schedule.after(NOW) == local(following, zone)
@@ -139,3 +140,88 @@ def test_the_last_working_day_is_one_and_no_later_one_is(moment):
     assert found.isoweekday() <= 5
     rest = [found + timedelta(days=number) for number in range(1, 4)]
     assert all(day.month != found.month or day.isoweekday() > 5 for day in rest)
+
+
+# --- which expressions are valid
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        "0 6 ? * MON *",
+        "15 1 * * ? *",
+        "0/15 * * * ? *",
+        "0 8-18 ? * MON-FRI *",
+        "30 6 1,15 * ? 2026-2030",
+        "0 0 L * ? *",
+        "0 12 ? JAN,JUL 2#1 *",
+        "0 3 15W * ? *",
+        "5 4 ? * 6L *",
+        "0 0 LW * ? *",
+    ],
+)
+def test_sound_expressions(sound):
+    assert problem(sound) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("0 6 * * *", "5 parts"),
+        ("0 6 * * * *", "exactly one"),
+        ("0 6 ? * ? *", "exactly one"),
+        ("60 6 * * ? *", "'60' is no minute"),
+        ("0 24 * * ? *", "'24' is no hour"),
+        ("0 6 32 * ? *", "'32' is no day of month"),
+        ("0 6 ? 13 MON *", "'13' is no month"),
+        ("0 6 ? * MOND *", "'MOND' is no day of week"),
+        ("0 6 ? * 8 *", "'8' is no day of week"),
+        ("0 6 ? * MON 1969", "'1969' is no year"),
+        ("*/0 6 ? * MON *", "is no minute"),
+        ("0 6 0W * ? *", "'0W' is no day of month"),
+        ("0 6 32W * ? *", "'32W' is no day of month"),
+        ("٣ 6 1 * ? *", "is no minute"),
+        ("rate(1 day)", "2 parts"),
+        ("", "0 parts"),
+    ],
+)
+def test_what_is_wrong_is_said(wrong, told):
+    assert told in problem(wrong)
+
+
+#: What fields are written with, sound or not.
+PARTS = st.one_of(
+    st.sampled_from(
+        ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2"]
+    ),
+    st.from_regex(r"[0-9*]{1,3}([-/,#][0-9A-Z]{1,3})?[LW]?", fullmatch=True),
+)
+
+
+@given(st.lists(PARTS, min_size=6, max_size=6))
+@settings(max_examples=50)
+def test_what_is_accepted_can_be_evaluated_and_what_is_refused_is_named(parts):
+    expression = " ".join(parts)
+    wrong = problem(expression)
+    if wrong is None:
+        schedule = cron.parse(expression, "Europe/Berlin")
+        assert schedule.after(NOW) is None or schedule.after(NOW) > NOW
+    else:
+        assert "must be ?" in wrong or any(repr(part) in wrong for part in parts)
+        with pytest.raises(ValueError, match=re.escape(wrong)):
+            cron.parse(expression, "Europe/Berlin")
+
+
+@given(st.text(max_size=60))
+def test_any_text_that_is_no_expression_is_refused(text):
+    assert len(text.split()) == 6 or f"has {len(text.split())} parts" in problem(text)
+
+
+@given(st.integers(0, 59), st.integers(0, 23), st.integers(1, 31), st.integers(1, 12))
+def test_numbers_within_bounds_are_sound(minute, hour, day, month):
+    assert problem(f"{minute} {hour} {day} {month} ? *") is None
+
+
+@given(st.integers(60, 10**9))
+def test_numbers_beyond_bounds_are_not(number):
+    assert problem(f"{number} 6 ? * MON *")

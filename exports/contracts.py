@@ -1,0 +1,43 @@
+"""Reading export contracts: those that ship with Lakeferry, by name, and anybody's, by the path of the file."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+from pathlib import Path
+
+import attrs
+
+from exports import toml_model
+from exports.contract import Contract
+from exports.contract_rules import RULES
+from exports.toml_model import BadFile, Rule
+
+
+def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:
+    """Raises BadFile with every mistake in `text`."""
+    contract = toml_model.read(Contract, text, (*RULES, *more_rules), name=name)
+    return attrs.evolve(contract, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+def load(name_or_path: str) -> Contract:
+    """Return a shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
+    if not name_or_path.endswith(".toml"):
+        return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
+    return parse(toml_model.read_text(Path(name_or_path), name_or_path), name=name_or_path)
+
+
+def shipped() -> list[str]:
+    """Return the names of the contracts that ship with Lakeferry."""
+    files = resources.files("exports").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def _shipped_text(name: str) -> str:
+    if name not in shipped():
+        known = ", ".join(shipped())
+        raise BadFile(
+            name,
+            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Or give a path ending in .toml")],
+        )
+    return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -1,0 +1,33 @@
+"""The AWS that `export run` and `query` work in: the one that the environment names, or else what the last demo left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lakeferry.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from lakeferry.local.target import ExportTarget
+
+
+@contextmanager
+def open_target() -> Iterator[ExportTarget]:
+    """Raises CommandFailed where the environment names no AWS, and no demo was run."""
+    from lakeferry.local.target import DEMO_STATE, VARIABLES, from_environment
+
+    if os.environ.get(VARIABLES["bucket"]) or os.environ.get(VARIABLES["database"]):
+        yield from_environment(os.environ)
+    elif DEMO_STATE.exists():
+        from lakeferry.local.demo_aws import open_demo
+
+        with open_demo() as target:
+            yield target
+    else:
+        raise CommandFailed(
+            "NO-BUCKET",
+            "there is nothing to work on: no demo was run here, and the environment names no bucket",
+            f"Run `lakeferry demo`, or set {', '.join(VARIABLES.values())} and AWS credentials",
+        )

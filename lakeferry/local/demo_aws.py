@@ -1,0 +1,76 @@
+"""The embedded AWS of the demo: the only place where the command line starts a simulator of AWS."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import attrs
+import boto3
+
+from lakeferry.errors import CommandFailed
+from lakeferry.local.target import DEMO_STATE, STATE, ExportTarget, replace_environment
+from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
+
+DEMO: Final = ExportTarget(bucket="lakeferry-demo-exports", database="lkc-00demo")
+TABLEFLOW_BUCKET: Final = "lakeferry-demo-tableflow"
+
+
+@contextmanager
+def fresh_demo() -> Iterator[ExportTarget]:
+    """Start an embedded AWS with empty buckets and a new pseudonymisation key."""
+    with _only_one(), _embedded(fresh=True) as target:
+        s3 = boto3.client("s3")
+        region: Any = os.environ["AWS_REGION"]
+        for bucket in (DEMO.bucket, TABLEFLOW_BUCKET):
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": region})
+        key = json.dumps({"key": base64.b64encode(secrets.token_bytes(32)).decode()})
+        boto3.client("secretsmanager").create_secret(Name=DEMO.pseudonym_secret, SecretString=key)
+        yield target
+
+
+@contextmanager
+def open_demo() -> Iterator[ExportTarget]:
+    """Start the embedded AWS with what the last demo left. Raises CommandFailed."""
+    with _only_one(), _embedded() as target:
+        yield target
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Keep other processes away from the demo's state. The lock ends with its process. Raises CommandFailed."""
+    STATE.mkdir(parents=True, exist_ok=True)
+    with (STATE / "demo.lock").open("a+", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            message = f"process {file.read() or 'unknown'} is using the demo in this clone"
+            raise CommandFailed("DEMO-IN-USE", message) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+@contextmanager
+def _embedded(*, fresh: bool = False) -> Iterator[ExportTarget]:
+    if fresh:
+        shutil.rmtree(DEMO_STATE, ignore_errors=True)
+    DEMO_STATE.mkdir(parents=True, exist_ok=True)
+    before = dict(os.environ)
+    try:
+        with EmbeddedAws(state_dir=DEMO_STATE) as aws:
+            replace_environment(aws.environment(before))
+            yield attrs.evolve(DEMO, embedded_url=aws.url)
+    except EmbeddedAwsFailed as error:
+        raise CommandFailed("EMBEDDED-AWS", str(error)) from None
+    finally:
+        replace_environment(before)

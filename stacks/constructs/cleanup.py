@@ -1,0 +1,55 @@
+"""Cleanup on destroy of what CloudFormation doesn't know of: what vendors and jobs left in buckets and databases of ours."""
+
+from __future__ import annotations
+
+from aws_cdk import CustomResource, Stack
+from constructs import Construct
+
+from lambdas import contract
+from stacks.base import own_arn
+from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_tables
+
+
+class CleanupOnDestroy(CustomResource):
+    """Empties `bucket`, or removes `glue_database` with its tables, when its whole stack is deleted, and only then.
+
+    Deletion runs backwards: let what must be gone before depend on this, and this on what goes later.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, service_token: str, bucket: str | None = None, glue_database: str | None = None
+    ) -> None:
+        named = {name: value for name, value in (("bucket", bucket), ("glue_database", glue_database)) if value}
+        super().__init__(scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named)
+
+
+def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
+    """`calls` are named as CloudFormation's. A stack's ARN ends in a UUID that isn't known before."""
+    stack = Stack.of(scope)
+    return allow(
+        "ReadOwnStack",
+        [f"cloudformation:{call}" for call in calls],
+        [own_arn(scope, "cloudformation", f"stack/{stack.stack_name}/*")],
+        why=ITS_STACK,
+    )
+
+
+def may_empty(bucket_arn: str) -> list[Statement]:
+    return [
+        allow("ListWhatIsLeft", ["s3:ListBucketVersions", "s3:ListBucketMultipartUploads"], [bucket_arn]),
+        allow(
+            "RemoveObjects",
+            ["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:AbortMultipartUpload"],
+            [f"{bucket_arn}/*"],
+            why="On destroy, all objects and versions of this one bucket go, because the deployment file says so.",
+        ),
+    ]
+
+
+def may_drop_tables(scope: Construct, database: str) -> Statement:
+    return allow(
+        "DropTables",
+        ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
+        glue_tables(scope, database),
+        why="On destroy, all tables of this one database go, because the deployment file says so.",
+    )

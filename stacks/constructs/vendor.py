@@ -1,0 +1,100 @@
+"""Custom resources of one vendor: the function behind them, the table of their states, and one construct a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Generic, Self, TypeVar
+
+from aws_cdk import CfnResource, CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct, IDependable
+
+from deployments.model import Deployment
+from lambdas import contract
+from lambdas.shared.properties import Properties, declared
+from stacks.base import SynthOptions
+from stacks.constructs.cleanup import may_read_own_stack
+from stacks.constructs.provider import WaitingProvider
+from stacks.constructs.statements import Statement, allow
+
+#: CloudFormation waits at least as long as the provider does.
+_SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
+
+O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
+
+
+class VendorProvider(Construct):
+    """`statements` are what the function that speaks with the vendor may do, beside keeping its resources' states."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        deployment: Deployment,
+        environment: Mapping[str, str],
+        statements: Sequence[Statement],
+    ) -> None:
+        super().__init__(scope, id)
+        states = dynamodb.Table(
+            self,
+            "Ledger",
+            partition_key=dynamodb.Attribute(name=contract.LEDGER_KEY, type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            time_to_live_attribute=contract.LEDGER_EXPIRY,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
+            # Without resources there is nothing left to remember.
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        provider = WaitingProvider(
+            self,
+            "Provider",
+            deployment=deployment,
+            handler=contract.CUSTOM_RESOURCE,
+            purpose=f"{id}: names, creates, changes and removes objects, step by step",
+            environment={
+                contract.PROJECT: deployment.deployment.name,
+                contract.STAGE: deployment.deployment.stage,
+                contract.LEDGER_TABLE: states.table_name,
+                **environment,
+            },
+            statements=[
+                *statements,
+                allow("KeepLedger", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
+                # Whether the stack is going forward or back.
+                may_read_own_stack(self, "DescribeStacks", "DescribeStackResource"),
+            ],
+        )
+        self.service_token = provider.service_token
+        self.role = provider.function.role
+
+
+class VendorResource(CustomResource, Generic[O]):
+    """An object at a vendor. Its id is its logical id at whatever depth of the tree: users read it in the object's name."""
+
+    def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, props: Properties[O]) -> None:
+        options = SynthOptions.of(scope)
+        # An update finds out that the object is missing, and creates it.
+        repaired = f"{Stack.of(scope).stack_name}/{id}" in options.repairs
+        super().__init__(
+            scope,
+            id,
+            resource_type=contract.resource_type(props.TYPE),
+            service_token=provider.service_token,
+            service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
+            properties={
+                "kind": props.TYPE,
+                **declared(props),
+                **({contract.REPAIR: options.repair} if repaired else {}),
+            },
+        )
+        bare = self.node.default_child
+        assert isinstance(bare, CfnResource)
+        bare.override_logical_id(id)
+        #: By value, when CloudFormation has it.
+        self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
+
+    def after(self, *others: IDependable) -> Self:
+        """Create it after them, and remove it before them."""
+        self.node.add_dependency(*others)
+        return self

@@ -1,0 +1,27 @@
+"""The lake that the data stack creates and the others use: its buckets, and what lies below which prefix."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from glue_jobs.contract import DEFAULT_ARGUMENTS
+
+EXPORTS: Final = DEFAULT_ARGUMENTS["prefix"]
+WAREHOUSE: Final = "warehouse"
+ATHENA: Final = "athena"
+
+
+@attrs.frozen
+class Lake:
+    """`pseudonym_key_arn` is "" where somebody else created the secret."""
+
+    tableflow_bucket: str
+    tableflow_arn: str
+    bucket: str
+    arn: str
+    pseudonym_secret_arn: str
+    pseudonym_key_arn: str
+    aggregates: str
+    workgroup: str
