@@ -101,7 +101,7 @@ class Life:
 
 def shape(items: list[Item]) -> Shape:
     """Of what belongs and what is left over, how many there are of each kind. What is kept by decision may grow."""
-    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.KEPT)
+    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 
 def baseline(stage: Harness, report: Reporter) -> Before:

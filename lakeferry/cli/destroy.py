@@ -91,15 +91,14 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
 
 def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     """List everything by name, stack and kind: what isn't listed isn't removed."""
-    from lakeferry.inventory import ORPHAN
-    from lakeferry.inventory.stacks import KIND
+    from lakeferry.inventory import ORPHAN, STACK
 
     where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
     goes = f"To delete, in this order, {len(planned.goes)} of {where}:"
     output.print(goes if planned.goes else f"Nothing to delete of {where}")
     for number, (owner, items) in enumerate(groupby(planned.goes, key=lambda item: item.whose), start=1):
         output.print(f"{number}. {'in no stack' if owner == ORPHAN else f'stack {owner}'}")
-        for line in _counted(item for item in items if item.kind != KIND):
+        for line in _counted(item for item in items if item.kind != STACK):
             output.print(f"     {line}")
     if planned.stays:
         output.print("To stay:")

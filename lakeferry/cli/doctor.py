@@ -13,7 +13,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.output import Output
 
 if TYPE_CHECKING:
-    from lakeferry.health import Check
+    from lakeferry.health.model import Check
     from lakeferry.health.runner import Probe
 
 #: By the result of a check.
@@ -42,7 +42,8 @@ def doctor(call: CommandContext) -> Mapping[str, Any]:
 
 def _checks(output: Output, stage: str) -> list[Check]:
     from lakeferry.deployment.context import open_context
-    from lakeferry.health import deployment_file, groups, probes
+    from lakeferry.health import tools
+    from lakeferry.health.doctor import machine_probes, probes
 
     try:
         with open_context(stage) as ctx:
@@ -50,11 +51,11 @@ def _checks(output: Output, stage: str) -> list[Check]:
     except CommandFailed as failure:
         if failure.code != "DEPLOYMENT-FILE":
             raise
-        return [*_run(output, groups.without_ground()), *deployment_file.with_mistakes(failure)]
+        return [*_run(output, machine_probes()), *tools.invalid_file(failure)]
 
 
 def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
-    from lakeferry.health import run
+    from lakeferry.health.runner import run
 
     with output.step("Looking at") as report:
         return run(probes, report)

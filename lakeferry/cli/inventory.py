@@ -52,11 +52,11 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
 
     listed = list(items)
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}:")
-    standing = [item for item in listed if item.verdict is Verdict.BELONGS]
+    standing = [item for item in listed if item.verdict is Verdict.MANAGED]
     if standing and not output.verbose:
         counted = Counter((item.world, item.whose) for item in standing)
         output.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
-    rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.BELONGS]
+    rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.MANAGED]
     if rows:
         output.table(_COLUMNS, rows)
     if not listed:
@@ -68,7 +68,7 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
     from lakeferry.inventory import Verdict, problems
 
     found = problems(list(items))
-    if left := [item for item in found if item.verdict is Verdict.LEFT_OVER]:
+    if left := [item for item in found if item.verdict is Verdict.ORPHANED]:
         message = f"{len(left)} left over: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
         raise CommandFailed("LEFT-OVER", message, details=details)
     if found:

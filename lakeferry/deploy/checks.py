@@ -8,13 +8,13 @@ from typing import Final
 import attrs
 from botocore.exceptions import ClientError
 
-from lakeferry import health
 from lakeferry.deployment import cdk, node, stacks
 from lakeferry.deployment.cdk import NoCommandLine
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.node import NoNode
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
+from lakeferry.health import doctor, runner
 from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
 
@@ -32,7 +32,7 @@ class Missing:
 
 def require(ctx: DeploymentContext) -> None:
     """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
-    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in health.probes(ctx) if one.group.name in _GROUPS)]
+    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
     if missing:
         message = "; ".join(one.what for one in missing)
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
@@ -56,14 +56,14 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    yield from _failing(probe for probe in health.probes(ctx) if probe.name == "bootstrap")
+    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name == "bootstrap")
     for name, fix in _secrets(ctx):
         yield from _secret(ctx, name, fix)
 
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
     """What the doctor calls wrong. What only is not known is left to the deployment."""
-    for check in health.run(list(probes)):
+    for check in runner.run(list(probes)):
         if check.is_root:
             needed = f" (needed: {check.needed})" if check.needed else ""
             yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)

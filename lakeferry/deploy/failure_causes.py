@@ -10,7 +10,7 @@ import attrs
 
 from lakeferry import errors
 from lakeferry.deployment.stacks import Event
-from lakeferry.plan.resources import of_event
+from lakeferry.plan.templates import resource_of_event
 from lambdas.shared.redaction import redact
 
 #: Reasons of resources that only failed because another one had.
@@ -83,7 +83,7 @@ def state(stack: str, status: str) -> str:
 
 
 def _of_event(event: Event) -> Cause:
-    reason, where = _clean(event.reason), f"{of_event(event).what} {event.logical_id} in {event.stack}"
+    reason, where = _clean(event.reason), f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)

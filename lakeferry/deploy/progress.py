@@ -10,7 +10,7 @@ import attrs
 from lakeferry.deployment.stacks import Event
 from lakeferry.output import Reporter, format_duration
 from lakeferry.plan.durations import USUAL, Phase
-from lakeferry.plan.resources import of_event
+from lakeferry.plan.templates import resource_of_event
 
 #: Minutes: what may take so long has a line when it begins.
 _SLOW: Final = 5
@@ -95,8 +95,8 @@ class Progress:
             self.say(f"{self._numbered(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
 
     def _of_resource(self, event: Event, stack: Stack) -> None:
-        usual = USUAL.get(of_event(event).kind, (0, 0))[1]
-        what = f"        {of_event(event).what} {event.logical_id}"
+        usual = USUAL.get(resource_of_event(event).kind, (0, 0))[1]
+        what = f"        {resource_of_event(event).what} {event.logical_id}"
         begun = stack.under_way.get(event.logical_id)
         if event.has_begun:
             stack.under_way.setdefault(event.logical_id, event)
@@ -113,7 +113,7 @@ class Progress:
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
         waits = [
-            f"{of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
+            f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
             for event in waiting
         ]
         self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(waits) or 'the stack itself'}")
@@ -132,5 +132,5 @@ _ENDED: Final = {
 
 
 def _usually(event: Event) -> str:
-    low, high = USUAL.get(of_event(event).kind, (0, 0))
+    low, high = USUAL.get(resource_of_event(event).kind, (0, 0))
     return f" (usual {low:g}–{high:g} min)" if high else ""

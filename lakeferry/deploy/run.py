@@ -62,7 +62,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
     )
     exist = summary.stack_outputs(standing)
-    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.standing)
+    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
         **render.document(plan),
@@ -75,8 +75,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
 def _to_repair(output: Output, ctx: DeploymentContext) -> str:
     """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
     found = drift.missing(ctx)
-    if unasked := [one for one in found if one.how == Verdict.NOT_ASKED]:
-        unlisted = "; ".join(f"{one.world} {one.what}: {one.told}".replace(" : ", ": ") for one in unasked)
+    if unasked := [one for one in found if one.how == Verdict.UNKNOWN]:
+        unlisted = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")
     for one in found:
         output.info(f"missing: {one.world} {one.what} {one.name}")

@@ -1,24 +1,31 @@
-"""AWS: who we are there, and whether the region is ready for CDK."""
+"""The AWS account: who is logged in, whether the region is ready for CDK, and quotas that a deployment can run into."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Final
+from typing import Final
 
 import boto3
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
+from lakeferry.inventory.aws_kinds import pages
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("AWS")
-#: What a deployment can't do without, of the services that some regions lack.
+#: Services that a deployment needs and that some regions lack.
 _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
-#: Where CDK's bootstrap notes its version, and the oldest that does. A test holds it against the templates.
+#: Where CDK's bootstrap notes its version, and the oldest that the templates accept. A test compares it with the templates.
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP: Final = 6
+#: Concurrent executions that a deployment makes use of, as its resources are created in parallel; new accounts may have ten.
+_EXECUTIONS: Final = 50
+_DPU: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
+_RUNS: Final = "concurrent job runs per account"
+_DPUS: Final = "task dpus per account"
+_RAISE: Final = "Ask for more in the console of Service Quotas, AWS {service}"
 
 
 def identity(ctx: DeploymentContext) -> list[Check]:
@@ -31,20 +38,20 @@ def identity(ctx: DeploymentContext) -> list[Check]:
 def region(ctx: DeploymentContext) -> list[Check]:
     """As the SDK knows regions: it may be older than the newest of them."""
     session = boto3.session.Session()
-    lacking = [
-        name for name in _SERVICES if not any(ctx.region in _regions(session, name, each) for each in _partitions(session))
-    ]
+    known = {
+        service: [name for part in session.get_available_partitions() for name in session.get_available_regions(service, part)]
+        for service in _SERVICES
+    }
+    lacking = [service for service, regions in known.items() if ctx.region not in regions]
     if not lacking:
         return [GROUP.ok("region", ctx.region)]
-    told = f"{ctx.region}: the SDK knows no {', '.join(lacking)} there"
-    return [
-        GROUP.warn("region", told, "Check `aws.region` in the deployment file; a region that is new may be there all the same")
-    ]
+    fix = "Check `aws.region` in the deployment file; a region that is new may have them all the same"
+    return [GROUP.warn("region", f"{ctx.region}: the SDK knows no {', '.join(lacking)} there", fix)]
 
 
 def bootstrap(ctx: DeploymentContext) -> list[Check]:
-    """By the parameter that the templates themselves look at. Raises ClientError."""
-    fix = f"Run `{cdk()} bootstrap aws://{ctx.account}/{ctx.region}`"
+    """By the parameter that the templates themselves read. Raises ClientError."""
+    fix = f"Run `{cdk_command()} bootstrap aws://{ctx.account}/{ctx.region}`"
     try:
         version = int(ctx.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
     except ClientError as error:
@@ -56,14 +63,57 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.ok("bootstrap", f"version {version}")]
 
 
-def cdk() -> str:
-    """How the pinned command line is called from here."""
+def cdk_command() -> str:
+    """Return how the pinned CDK command line is called from this folder."""
     return f"{min(sys.executable, os.path.relpath(sys.executable), key=len)} -m lakeferry.deployment.cdk"
 
 
-def _partitions(session: Any) -> list[str]:
-    return list(session.get_available_partitions())
+def lambda_quota(ctx: DeploymentContext) -> list[Check]:
+    name = "Lambda: calls at once"
+    limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+    if limit >= _EXECUTIONS:
+        return [GROUP.ok(name, str(limit))]
+    slower = f"{limit}, for all functions of the account together: a deployment takes longer with so few"
+    return [GROUP.warn(name, slower, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
-def _regions(session: Any, service: str, partition: str) -> list[str]:
-    return list(session.get_available_regions(service, partition))
+def glue_quotas(ctx: DeploymentContext) -> list[Check]:
+    """Enough for one run of each export at once, each with its workers."""
+    exports, aws = max(1, len(ctx.deployment.exports)), ctx.deployment.aws
+    dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
+    try:
+        known = _glue_limits(ctx)
+    except (ClientError, BotoCoreError) as error:
+        code = error_code(error) if isinstance(error, ClientError) else ""
+        why, fix = (
+            f"Service Quotas can't be asked: {code or type(error).__name__}",
+            "Look at them in the console of Service Quotas",
+        )
+        return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("runs at once", "DPUs")]
+    return [
+        _enough("Glue: runs at once", known.get(_RUNS), 1, exports),
+        _enough("Glue: DPUs", known.get(_DPUS), dpus, exports * dpus),
+    ]
+
+
+def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
+    """By the ends of their names in lower case: their beginnings differ between accounts."""
+    return {
+        end: float(quota["Value"])
+        for page in pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")
+        for quota in page["Quotas"]
+        for end in (_RUNS, _DPUS)
+        if quota["QuotaName"].lower().endswith(end)
+    }
+
+
+def _enough(name: str, limit: float | None, least: int, all_at_once: int) -> Check:
+    if limit is None:
+        return GROUP.warn(name, "Service Quotas doesn't list it", "Look at it in the console of Service Quotas")
+    fix = _RAISE.format(service="Glue")
+    if limit < least:
+        return GROUP.fail(name, f"{limit:g}", fix, f"{least} for one export")
+    if limit < all_at_once:
+        waits = f"{limit:g}; exports that start together wait or fail"
+        return GROUP.warn(name, waits, fix, f"{all_at_once} for all exports at once")
+    return GROUP.ok(name, f"{limit:g}, for {all_at_once} at most")

@@ -1,15 +1,16 @@
-"""Confluent Cloud: the Cloud key, what it may do, and whether there is place for a deployment."""
+"""Confluent Cloud: the Cloud key, what it may do, and whether the organization has room for a deployment."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from lakeferry.credentials import confluent
+from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import stack_outputs
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
@@ -23,28 +24,37 @@ TABLEFLOW: Final = "Tableflow's region"
 INTEGRATIONS: Final = "provider integrations"
 #: Of an organization, unless Confluent raised it.
 _INTEGRATIONS: Final = 100
+_ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one key; without it, nothing is."""
     secret = ctx.deployment.confluent.cloud_key_secret
-    again = f"Run `lakeferry secrets set confluent --stage {ctx.stage}`"
     rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS]
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([SCOPE, *rest], "not asked: there is no key")]
-    key = vendor.cloud.key
+        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not asked: there is no key")]
+    accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
-        owner = confluent.prove(Output(quiet=True), ctx, key, 0)
+        owner = credentials.prove(Output(quiet=True), ctx, vendor.cloud.key, 0)
     except CommandFailed as failure:
-        told = f"{failure.message}. {failure.why}".rstrip(". ")
-        name, fix = (SCOPE, failure.hint) if failure.code == "SECRETS-SCOPE" else (KEY, f"{again} with a Cloud key that works")
-        accepted = [GROUP.ok(KEY, f"{key.id}, in {secret}")] if name == SCOPE else []
-        beside = [] if name == SCOPE else [SCOPE]
-        why = "not asked: the key may do too little" if name == SCOPE else "not asked: the key doesn't work"
-        return [*accepted, GROUP.fail(name, told, fix), *GROUP.all_none([*beside, *rest], why)]
-    return [GROUP.ok(KEY, f"{key.id}, in {secret}"), _owner(owner), *_places(ctx, vendor)]
+        message = f"{failure.message}. {failure.why}".rstrip(". ")
+        if failure.code == "SECRETS-SCOPE":
+            skipped = GROUP.skip_all(rest, "not asked: the key may do too little")
+            return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
+        fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
+        return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not asked: the key doesn't work")]
+    checks = {ENVIRONMENT: environment, FLINK: flink, TABLEFLOW: tableflow, INTEGRATIONS: integrations}
+    return [accepted, _owner(owner), *(_guarded(name, partial(look_at, ctx, vendor)) for name, look_at in checks.items())]
+
+
+def _guarded(name: str, look_at: partial[Check]) -> Check:
+    """Each by itself: one that can't be asked hides no other."""
+    try:
+        return look_at()
+    except LakeferryError as error:
+        return GROUP.fail(name, f"{error.row.code}: {error.what}", error.row.remedy)
 
 
 def _owner(owner: Owner) -> Check:
@@ -54,68 +64,42 @@ def _owner(owner: Owner) -> Check:
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
-def _places(ctx: DeploymentContext, vendor: Confluent) -> list[Check]:
-    """Each by itself: one that can't be asked hides no other."""
-    looks = {ENVIRONMENT: environment, FLINK: flink, TABLEFLOW: tableflow, INTEGRATIONS: integrations}
-    found = []
-    for name, look_at in looks.items():
-        try:
-            found.append(look_at(ctx, vendor))
-        except LakeferryError as error:
-            found.append(GROUP.fail(name, f"{error.row.code}: {error.what}", error.row.remedy))
-    return found
-
-
 def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    given = ctx.deployment.confluent
-    if not given.environment_id:
+    id, wanted = ctx.deployment.confluent.environment_id, ctx.deployment.confluent.environment_name
+    if not id:
         return GROUP.ok(ENVIRONMENT, "a new one is made")
-    known = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
-    name, fix = (
-        known.get(given.environment_id),
-        "Correct `confluent.environment_id` and `environment_name` in the deployment file",
-    )
-    if name is None:
-        told = (
-            f"the organization has no {given.environment_id}; it has {', '.join(f'{id} ({name})' for id, name in known.items())}"
-        )
-        return GROUP.fail(ENVIRONMENT, told, fix)
-    if name != given.environment_name:
-        return GROUP.fail(
-            ENVIRONMENT, f"{given.environment_id} is called {name}", fix, f"{given.environment_name}, as the file says"
-        )
-    return GROUP.ok(ENVIRONMENT, f"{given.environment_id}, {name}")
+    names = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
+    fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
+    if id not in names:
+        existing = ", ".join(f"{id} ({name})" for id, name in names.items())
+        return GROUP.fail(ENVIRONMENT, f"the organization has no {id}; it has {existing}", fix)
+    if names[id] != wanted:
+        return GROUP.fail(ENVIRONMENT, f"{id} is called {names[id]}", fix, f"{wanted}, as the file says")
+    return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
 
 
 def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
-        found = vendor.flink_region(ctx.region)
+        return GROUP.ok(FLINK, text(vendor.flink_region(ctx.region), "id"))
     except NotFound:
-        return GROUP.fail(
-            FLINK, f"Confluent has no Flink in {CLOUD} {ctx.region}", "Choose another `aws.region` in the deployment file"
-        )
-    return GROUP.ok(FLINK, text(found, "id"))
+        return GROUP.fail(FLINK, f"Confluent has no Flink in {CLOUD} {ctx.region}", _ANOTHER_REGION)
 
 
 def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """It answers to Tableflow's keys. There is one after the deployment; before, Confluent may refuse the Cloud key."""
-    regions = _regions(_tableflow(ctx, vendor))
+    """Tableflow answers to its own keys. The deployment makes one; before that, Confluent may refuse the Cloud key."""
+    try:
+        plane = vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
+    except NotFound:
+        plane = vendor.tableflow(vendor.cloud.key)
+    regions = _tableflow_regions(plane)
     if regions is None:
-        return GROUP.none(TABLEFLOW, "not asked: only a Tableflow key may, and the deployment makes that")
+        return GROUP.skip(TABLEFLOW, "not asked: only a Tableflow key may, and the deployment makes that")
     if ctx.region in regions:
         return GROUP.ok(TABLEFLOW, ctx.region)
-    fix = "Choose another `aws.region` in the deployment file"
-    return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", fix)
+    return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", _ANOTHER_REGION)
 
 
-def _tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient:
-    try:
-        return vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
-    except NotFound:
-        return vendor.tableflow(vendor.cloud.key)
-
-
-def _regions(plane: RestClient) -> set[str] | None:
+def _tableflow_regions(plane: RestClient) -> set[str] | None:
     try:
         return {text(one, "region") for one in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:
@@ -123,11 +107,11 @@ def _regions(plane: RestClient) -> set[str] | None:
 
 
 def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """Counted over all environments; which number is allowed, Confluent tells nobody."""
-    places = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
-    found = [one for place in places for one in vendor.cloud.pages("/pim/v1/integrations", environment=place)]
-    told = f"{len(found)} of {_INTEGRATIONS}, unless Confluent raised it"
+    """Counted over all environments. No API of Confluent returns the limit."""
+    environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
+    existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
+    count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
     role = stack_outputs.role_arn(ctx, "tableflow")
-    if len(found) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in found):
-        return GROUP.ok(INTEGRATIONS, told)
-    return GROUP.warn(INTEGRATIONS, told, "Remove integrations that nobody uses, or ask Confluent for more")
+    if len(existing) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in existing):
+        return GROUP.ok(INTEGRATIONS, count)
+    return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")

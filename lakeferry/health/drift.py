@@ -1,4 +1,4 @@
-"""What differs from what was deployed: resources of AWS that somebody changed, and objects at the vendors that are gone."""
+"""What differs from what was deployed: AWS resources that somebody changed, and objects at the vendors that are gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
-from lakeferry.plan.resources import of_template
+from lakeferry.plan.templates import resources_of
 from lambdas import contract
 from lambdas.confluent.client import objects, path, text
 from lambdas.custom_resources import request
@@ -23,9 +23,7 @@ from lambdas.shared.errors import LakeferryError
 
 _POLL: Final = 3.0
 _PATIENCE: Final = 600.0
-_ANEW: Final = "`lakeferry deploy --repair` creates it again"
-_GOING: Final = "DETECTION_IN_PROGRESS"
-_DRIFTED: Final = ("MODIFIED", "DELETED")
+_REPAIR: Final = "`lakeferry deploy --repair` creates it again"
 #: Kinds that an inventory lists by the name that their object has at the vendor.
 _LISTED: Final = (
     "environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool", "connector",
@@ -42,104 +40,106 @@ class Drift:
     what: str
     name: str
     how: str
-    told: str = ""
+    detail: str = ""
     stack: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "world": self.world, "what": self.what, "name": self.name, "how": self.how, "told": self.detail, "stack": self.stack,
+        }  # fmt: skip
 
 
 def missing(ctx: DeploymentContext) -> list[Drift]:
-    """Objects at the vendors that a stack has and that are gone, and what could not be asked. Raises CommandFailed."""
+    """Return the objects at the vendors that a stack has and that are gone, and what could not be asked.
+
+    Raises CommandFailed.
+    """
+    return list(_missing(ctx, _active_stacks(ctx)))
+
+
+def detect(ctx: DeploymentContext) -> list[Drift]:
+    """Return the drift of all active stacks. Raises CommandFailed."""
+    active = _active_stacks(ctx)
+    return [*(drift for stack in active for drift in _of_aws(ctx, stack)), *_missing(ctx, active)]
+
+
+def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
     with translate_aws_errors("asking for the stacks"):
-        return list(_gone(ctx, _active(ctx)))
+        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+        return [stack for stack in described if stack and stack.is_active]
 
 
-def look_at(ctx: DeploymentContext) -> list[Drift]:
-    """Of all stacks that stand. Raises CommandFailed."""
-    with translate_aws_errors("asking for the stacks"):
-        standing = _active(ctx)
-    found = [drift for stack in standing for drift in _of_stack(ctx, stack)]
-    return [*found, *_gone(ctx, standing)]
-
-
-def _active(ctx: DeploymentContext) -> list[Stack]:
-    """Return the active stacks with their resources. Raises ClientError, BotoCoreError."""
-    found = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
-    return [stack for stack in found if stack and stack.is_active]
-
-
-def _of_stack(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
-    """As CloudFormation sees it: only properties that the template names, and only of types that it can look at."""
+def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
+    """As CloudFormation sees it: only properties that the template names, and only of types that support detection."""
     try:
-        _detect(ctx, stack)
-        yield from map(_of_resource, _drifted(ctx, stack))
+        _run_detection(ctx, stack)
+        for drift in _drifted(ctx, stack):
+            changed = [one["PropertyPath"] for one in drift.get("PropertyDifferences") or []]
+            how = str(drift["StackResourceDriftStatus"])
+            yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], how, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
-        yield Drift(AWS, "stack", stack.name, Verdict.NOT_ASKED, f"CloudFormation can't look for drift: {_short(error)}")
+        yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}")
 
 
-def _detect(ctx: DeploymentContext, stack: Stack) -> None:
-    """Raises TimeoutError where it takes longer than we wait."""
+def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
+    """Raises TimeoutError where it takes longer than the patience."""
     client, until = ctx.client("cloudformation"), ctx.clock.time() + _PATIENCE
-    started = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
-    while client.describe_stack_drift_detection_status(StackDriftDetectionId=started)["DetectionStatus"] == _GOING:
+    id = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
+    while client.describe_stack_drift_detection_status(StackDriftDetectionId=id)["DetectionStatus"] == "DETECTION_IN_PROGRESS":
         if ctx.clock.time() > until:
             raise TimeoutError(f"it has not ended in {_PATIENCE:.0f} s")
         ctx.clock.sleep(_POLL)
 
 
 def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
-    """All pages, which boto3 doesn't turn by itself here. What was seen before a detection failed counts."""
-    asked: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": list(_DRIFTED)}
+    """All pages; boto3 has no paginator for this call. What was detected before a failure counts."""
+    query: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
     while True:
-        page = ctx.client("cloudformation").describe_stack_resource_drifts(**asked)
+        page = ctx.client("cloudformation").describe_stack_resource_drifts(**query)
         yield from page["StackResourceDrifts"]
         if not page.get("NextToken"):
             return
-        asked["NextToken"] = page["NextToken"]
+        query["NextToken"] = page["NextToken"]
 
 
-def _of_resource(found: dict[str, Any]) -> Drift:
-    changed = [one["PropertyPath"] for one in found.get("PropertyDifferences") or []]
-    how = str(found["StackResourceDriftStatus"])
-    return Drift(AWS, found["ResourceType"], found["LogicalResourceId"], how, ", ".join(changed))
-
-
-def _gone(ctx: DeploymentContext, standing: list[Stack]) -> Iterator[Drift]:
+def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
     items = inventory.take(ctx)
-    unasked = [item for item in items if item.verdict is Verdict.NOT_ASKED]
-    for item in unasked:
-        yield Drift(item.world, item.kind, "", Verdict.NOT_ASKED, item.why)
-    silent = {item.world for item in unasked if not item.kind}
-    for stack in standing:
-        for known in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
-            world = SNOWFLAKE if known.kind.startswith("snowflake_") else CONFLUENT
-            if known.kind in _LISTED and world not in silent and not _is_there(ctx, stack, known, items):
-                yield Drift(world, known.kind, known.logical_id, "DELETED", _ANEW, stack.name)
-    for stack in standing:
-        if stack.name == f"{ctx.deployment.prefix}-confluent" and CONFLUENT not in silent:
-            yield from _gone_of_topics(ctx, stack, items)
+    unknown = [item for item in items if item.verdict is Verdict.UNKNOWN]
+    for item in unknown:
+        yield Drift(item.world, item.kind, "", Verdict.UNKNOWN, item.why)
+    unreachable = {item.world for item in unknown if not item.kind}
+    for stack in active:
+        for identity in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
+            vendor = SNOWFLAKE if identity.kind.startswith("snowflake_") else CONFLUENT
+            if identity.kind in _LISTED and vendor not in unreachable and not _exists(ctx, stack, identity, items):
+                yield Drift(vendor, identity.kind, identity.logical_id, "DELETED", _REPAIR, stack.name)
+    for stack in active:
+        if stack.name == f"{ctx.deployment.prefix}-confluent" and CONFLUENT not in unreachable:
+            yield from _missing_topics(ctx, stack, items, {item.kind for item in unknown})
 
 
-def _gone_of_topics(ctx: DeploymentContext, stack: Stack, items: list[Item]) -> Iterator[Drift]:
-    """Topics, their tables in Tableflow and its catalog: their names aren't ours, so what is wanted is read from the template."""
-    unasked = {item.kind for item in items if item.verdict is Verdict.NOT_ASKED}
+def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
+    """Topics, their Tableflow tables and the catalog integration. The user chose their names, so the template says which."""
     with translate_aws_errors(f"reading the template of {stack.name}"):
-        found = stacks.describe(ctx, stack.name, with_template=True)
-    resources = list(of_template(stack.name, found.template)) if found else []
+        active = stacks.describe(ctx, stack.name, with_template=True)
+    resources = list(resources_of(stack.name, active.template)) if active else []
+    if active is None or not any(one.kind == "topic" for one in resources):
+        return
+    if "tableflow_topic" in unknown:  # both are read with one key
+        unknown = {*unknown, "catalog_integration"}
+    topics: set[str] = set()
+    try:
+        topics = _topics(ctx, active.outputs.get("EnvironmentId", ""), active.outputs.get("KafkaClusterId", ""))
+    except LakeferryError as error:
+        yield Drift(CONFLUENT, "topic", "", Verdict.UNKNOWN, f"can't be asked: {error.what}")
+        unknown = {*unknown, "topic"}
     tables = {item.name for item in items if item.kind == "tableflow_topic"}
     has_catalog = any(item.kind == "catalog_integration" for item in items)
-    if "tableflow_topic" in unasked:  # both are asked for with one key
-        unasked.add("catalog_integration")
-    if any(one.kind == "topic" for one in resources) and found:
-        try:
-            topics = _topics(ctx, found.outputs.get("EnvironmentId", ""), found.outputs.get("KafkaClusterId", ""))
-        except LakeferryError as error:
-            yield Drift(CONFLUENT, "topic", "", Verdict.NOT_ASKED, f"can't be asked: {error.what}")
-            unasked.add("topic")
-            topics = set()
-        for one in resources:
-            name = str(one.properties.get("topic", ""))
-            there = {"topic": name in topics, "tableflow_topic": name in tables, "catalog_integration": has_catalog}
-            if one.kind not in unasked and not there.get(one.kind, True):
-                yield Drift(CONFLUENT, one.kind, one.logical_id, "DELETED", _ANEW, stack.name)
+    for one in resources:
+        name = str(one.properties.get("topic", ""))
+        exists = {"topic": name in topics, "tableflow_topic": name in tables, "catalog_integration": has_catalog}
+        if one.kind not in unknown and not exists.get(one.kind, True):
+            yield Drift(CONFLUENT, one.kind, one.logical_id, "DELETED", _REPAIR, stack.name)
 
 
 def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set[str]:
@@ -150,14 +150,14 @@ def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set
     return {text(one, "topic_name") for one in objects(listed, "data")}
 
 
-def _is_there(ctx: DeploymentContext, stack: Stack, known: Identity, items: list[Item]) -> bool:
-    told = ctx.deployment.deployment
+def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
+    deployment = ctx.deployment.deployment
     name = contract.object_name(
-        project=told.name, stage=told.stage, region=ctx.region, account=ctx.account, stack=stack.name,
-        logical_id=known.logical_id, generation=known.generation,
+        project=deployment.name, stage=deployment.stage, region=ctx.region, account=ctx.account, stack=stack.name,
+        logical_id=identity.logical_id, generation=identity.generation,
     )  # fmt: skip
     return any(
-        item.kind == known.kind and name in (item.name, item.id.partition("lakeferry ")[2].split(" ")[0]) for item in items
+        item.kind == identity.kind and name in (item.name, item.id.partition("lakeferry ")[2].split(" ")[0]) for item in items
     )
 
 

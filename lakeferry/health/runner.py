@@ -1,4 +1,4 @@
-"""Asks all that there is to ask at once: nobody waits for somebody else's service, and no check stops another."""
+"""Runs all groups of checks at once: none waits for another's service, and none stops another."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import attrs
 
 from lakeferry import error_translation
 from lakeferry.errors import CommandFailed
-from lakeferry.health.checks import Check, Group
-from lakeferry.output import Reporter
+from lakeferry.health.model import Check, Group
 from lambdas.shared import errors
 
 T = TypeVar("T")
-#: Seconds after which a service has not answered.
+#: Seconds after which a service counts as silent.
 PATIENCE: Final = 60.0
 _DENIED: Final = (
     "AccessDenied",
@@ -30,30 +29,30 @@ _DENIED: Final = (
 
 @attrs.frozen
 class Probe:
-    """Checks that ask one service, one after the other. `name` stands for all of them where it doesn't answer."""
+    """Checks that ask one service, in sequence. `name` stands for all of them where it doesn't answer."""
 
     group: Group
     name: str
     look: Callable[[], list[Check]]
 
 
-def run(probes: Sequence[Probe], report: Reporter = lambda _: None, patience: float = PATIENCE) -> list[Check]:
-    """In the order of `probes`. What has not answered after `patience` seconds is told, and left behind."""
+def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: None, patience: float = PATIENCE) -> list[Check]:
+    """Return the checks in the order of `probes`. A probe without an answer after `patience` seconds fails."""
     answers: queue.SimpleQueue[tuple[int, list[Check]]] = queue.SimpleQueue()
     for number, probe in enumerate(probes):
         # A daemon: a service that hangs must not keep the command from ending.
         threading.Thread(target=lambda n=number, p=probe: answers.put((n, _guarded(p))), daemon=True).start()
-    found: dict[int, list[Check]] = {}
+    done: dict[int, list[Check]] = {}
     end = time.monotonic() + patience
-    while len(found) < len(probes):
-        waiting = [probe for number, probe in enumerate(probes) if number not in found]
+    while len(done) < len(probes):
+        waiting = [probe for number, probe in enumerate(probes) if number not in done]
         report(", ".join(dict.fromkeys(probe.group.name for probe in waiting)))
         try:
             number, checks = answers.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             break
-        found[number] = checks
-    return [check for number, probe in enumerate(probes) for check in found.get(number) or [_silent(probe, patience)]]
+        done[number] = checks
+    return [check for number, probe in enumerate(probes) for check in done.get(number) or [_silent(probe, patience)]]
 
 
 def _guarded(probe: Probe) -> list[Check]:
@@ -63,16 +62,8 @@ def _guarded(probe: Probe) -> list[Check]:
         return [failed(probe.group, probe.name, error)]
 
 
-def tried(group: Group, name: str, look: Callable[[], Check]) -> Check:
-    """One check of several that ask one service."""
-    try:
-        return look()
-    except Exception as error:
-        return failed(group, name, error)
-
-
-def found(group: Group, name: str, look: Callable[[], T]) -> T | Check:
-    """What the following checks are about; the check of this name where it can't be had."""
+def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
+    """Return what `look` returns; where it raises, the failed check of this name."""
     try:
         return look()
     except Exception as error:
@@ -80,7 +71,7 @@ def found(group: Group, name: str, look: Callable[[], T]) -> T | Check:
 
 
 def failed(group: Group, name: str, error: Exception) -> Check:
-    """As any command would tell it. What the operator may not look at is not known, which isn't wrong."""
+    """Return the check as any command would report the error. Missing read permissions are a warning, not a failure."""
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
         return group.warn(name, f"may not be looked at: {failure.message}", failure.hint)

@@ -1,4 +1,4 @@
-"""Snowflake: the deployer's login, what its role may do, its warehouse and its user."""
+"""Snowflake: the deployer's login, the privileges of its role, its warehouse and its user."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from deployments.model import Snowflake as Wanted
-from lakeferry.credentials import snowflake, store
+from lakeferry.credentials import snowflake as credentials
+from lakeferry.credentials import store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas import contract
 from lambdas.shared.errors import LakeferryError
@@ -28,40 +29,36 @@ _DESC_USER: Final = "DESC USER {name}"
 _USES: Final = ("USAGE", "OPERATE", "MODIFY", "OWNERSHIP", "ALL PRIVILEGES")
 _ADMIN: Final = "An admin of Snowflake runs"
 _UNSET: Final = ("", "null")
-_ALMIGHTY: Final = "ACCOUNTADMIN"
-#: A role may hold roles that hold roles; deeper than this, nobody looks through it any more.
+_ACCOUNTADMIN: Final = "ACCOUNTADMIN"
+#: Roles may be granted to roles; grants nested deeper than this are not followed.
 _DEPTH: Final = 4
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Everything is asked with the one login; without it, nothing is."""
-    given = ctx.deployment.snowflake
-    rest = [PRIVILEGES, WAREHOUSE, USER]
+    given, rest = ctx.deployment.snowflake, [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
-        return GROUP.all_none([KEY, LOGIN, *rest], "not asked: the deployment file wants nothing in Snowflake")
+        return GROUP.skip_all([KEY, LOGIN, *rest], "not asked: the deployment file wants nothing in Snowflake")
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.all_none([LOGIN, *rest], "not asked: there is no key")]
+        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not asked: there is no key")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
-        snowflake.prove(Output(quiet=True), snowflake.Deployer(ctx, given), pair, store.read_value(ctx, given.key_secret))
+        deployer = credentials.Deployer(ctx, given)
+        credentials.prove(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
-        told = f"{failure.message}. {failure.why}".rstrip(". ")
+        message = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = failure.hint.replace("then you this command again: ", "in this account: ")
-        return [key, GROUP.fail(LOGIN, told, fix), *GROUP.all_none(rest, "not asked: there is no login")]
+        return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not asked: there is no login")]
     login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
-    return [key, login, *_rights(vendor, given)]
-
-
-def _rights(vendor: Snowflake, given: Wanted) -> list[Check]:
     try:
         grants = list(_grants(vendor, sql.named(given.role)))
     except LakeferryError as error:
-        told = f"{error.row.code}: {error.what}"
-        return [GROUP.fail(PRIVILEGES, told, error.row.remedy), *GROUP.all_none([WAREHOUSE], "not asked"), user(vendor, given)]
-    return [privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
+        unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.row.remedy)
+        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not asked"), user(vendor, given)]
+    return [key, login, privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
 
 
 def _grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
@@ -74,10 +71,9 @@ def _grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
 
 def privileges(grants: list[Row], given: Wanted) -> Check:
     role = sql.named(given.role)
-    if role == _ALMIGHTY:
-        return GROUP.warn(
-            PRIVILEGES, f"{role} may do everything, which is more than is needed", "Use docs/how-to/prepare-snowflake.md"
-        )
+    if role == _ACCOUNTADMIN:
+        fix = "Use docs/how-to/prepare-snowflake.md"
+        return GROUP.warn(PRIVILEGES, f"{role} may do everything, which is more than is needed", fix)
     held = {row.get("privilege") for row in grants if row.get("granted_on") == "ACCOUNT"}
     lacking = [name for name in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES if name not in held]
     if not lacking:
@@ -89,15 +85,15 @@ def privileges(grants: list[Row], given: Wanted) -> Check:
 def warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
     name, role = sql.named(given.deployer_warehouse), sql.named(given.role)
     shown = [row for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name))) if row.get("name") == name]
-    may = any(
+    usable = role == _ACCOUNTADMIN or any(
         row.get("granted_on") == "WAREHOUSE" and row.get("name") == name and row.get("privilege") in _USES for row in grants
     )
-    if not shown or not (may or role == _ALMIGHTY):
-        told = f"role {role} may not use {name}" if shown else f"there is no {name}, or role {role} may not see it"
-        make = (
-            "" if shown else f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE; "
-        )
-        return GROUP.fail(WAREHOUSE, told, f"{_ADMIN}: {make}GRANT USAGE ON WAREHOUSE {name} TO ROLE {role};")
+    grant = f"GRANT USAGE ON WAREHOUSE {name} TO ROLE {role};"
+    if not shown:
+        create = f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE;"
+        return GROUP.fail(WAREHOUSE, f"there is no {name}, or role {role} may not see it", f"{_ADMIN}: {create} {grant}")
+    if not usable:
+        return GROUP.fail(WAREHOUSE, f"role {role} may not use {name}", f"{_ADMIN}: {grant}")
     if shown[0].get("auto_resume", "").lower() == "false":
         fix = f"{_ADMIN}: ALTER WAREHOUSE {name} SET AUTO_RESUME=TRUE;"
         return GROUP.fail(WAREHOUSE, f"{name} doesn't start by itself, and is {shown[0].get('state')}", fix, "AUTO_RESUME=TRUE")
@@ -111,15 +107,13 @@ def user(vendor: Snowflake, given: Wanted) -> Check:
         rows = vendor.run(sql.statement(_DESC_USER, name=sql.identifier(name)))
     except LakeferryError as error:
         return GROUP.warn(USER, f"{name} may not be looked at: {error.what}", f"{_ADMIN}: DESC USER {name};")
-    told = {row.get("property", ""): row.get("value", "") for row in rows}
-    kind, statements = told.get("TYPE", ""), []
-    if told.get("PASSWORD", "") not in _UNSET:
-        statements.append(f"ALTER USER {name} UNSET PASSWORD;")
-    if kind != "SERVICE":
-        statements.append(f"ALTER USER {name} SET TYPE=SERVICE;")
+    properties = {row.get("property", ""): row.get("value", "") for row in rows}
+    type_, has_password = properties.get("TYPE", ""), properties.get("PASSWORD", "") not in _UNSET
+    statements = [
+        *([f"ALTER USER {name} UNSET PASSWORD;"] if has_password else []),
+        *([f"ALTER USER {name} SET TYPE=SERVICE;"] if type_ != "SERVICE" else []),
+    ]
     if not statements:
         return GROUP.ok(USER, f"{name} is of TYPE=SERVICE, without a password")
-    has = "has a password" if len(statements) > 1 or kind == "SERVICE" else "has no password"
-    return GROUP.warn(
-        USER, f"{name} is of TYPE={kind if kind not in _UNSET else 'PERSON'} and {has}", f"{_ADMIN}: {' '.join(statements)}"
-    )
+    is_ = f"{name} is of TYPE={'PERSON' if type_ in _UNSET else type_} and has {'a' if has_password else 'no'} password"
+    return GROUP.warn(USER, is_, f"{_ADMIN}: {' '.join(statements)}")

@@ -1,9 +1,10 @@
-"""`lakeferry status`."""
+"""`lakeferry status`: one reading of everything, shown to people, as a document, and as an exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -11,141 +12,226 @@ import attrs
 
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
-from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.context import DeploymentContext, open_context
+from lakeferry.deployment import context, stacks
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
-from lakeferry.health import drift, exports, places, render, tables
+from lakeferry.health import drift
 from lakeferry.health.drift import Drift
-from lakeferry.health.exports import Standing
-from lakeferry.health.observations import State
-from lakeferry.health.places import Places
-from lakeferry.health.render import Trouble
-from lakeferry.health.tableflow import Tableflow
-from lakeferry.health.tables import Hops
+from lakeferry.health.exports import ExportStatus, LastRun, read_exports
+from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers, read_tables
+from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
 from lakeferry.output import Output, format_duration
 
 _POLL: Final = 10.0
+_HEADS: Final = {"topic": "topic", "tableflow": "Tableflow", "iceberg": "Iceberg", "glue": "Glue", "snowflake": "Snowflake"}
+_SIGNS: Final = {State.OK: "", State.WAITING: "…", State.ACTION_NEEDED: "!", State.WRONG: "✗", State.UNKNOWN: "?"}
 
 
 class Event(StrEnum):
-    """What can be waited for."""
+    """What `--wait-for` can wait for."""
 
     FIRST_TABLE = "first-table"
     FIRST_EXPORT = "first-export"
 
 
 @attrs.frozen
+class Problem:
+    """`code` is the error code, "" where there is none."""
+
+    state: State
+    message: str
+    code: str = ""
+
+
+@attrs.frozen
 class Status:
+    """`drift` is None where nobody asked for it."""
+
     stacks: list[Stack]
-    tables: list[Hops]
-    ages: list[Age]
-    exports: list[Standing]
+    tables: list[TableStatus]
+    secrets: list[Age]
+    exports: list[ExportStatus]
     drift: list[Drift] | None
+
+    def document(self, stage: str) -> dict[str, Any]:
+        return {
+            "stage": stage,
+            "stacks": {stack.name: stack.status for stack in self.stacks},
+            "tables": [
+                {"table": table.table, **{hop: observation.document() for hop, observation in table.hops.items()}}
+                for table in self.tables
+            ],
+            "secrets": rotation.documents(self.secrets),
+            "exports": [export.document() for export in self.exports],
+            "drift": None if self.drift is None else [one.document() for one in self.drift],
+        }
 
 
 def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
-    """Raises CommandFailed where something is wrong or could not be asked, or what was waited for hasn't come."""
-    with open_context(stage) as ctx:
-        render.show_stacks(output, ctx, deployed.read(ctx).values())
-        looking = places.of(ctx)
+    """Raises CommandFailed where something is wrong or unknown, or where what was waited for hasn't come."""
+    with context.open_context(stage) as ctx:
+        _show_stacks(output, ctx, stacks.read(ctx).values())
+        readers = open_readers(ctx)
         if wait_for:
-            _await(output, looking, wait_for, minutes)
-        with output.step(f"Looking at {ctx.deployment.prefix}"):
-            status = _take(ctx, looking, with_drift=with_drift)
-        render.show(output, status.tables, status.exports)
-        rotation.show(output, ctx.deployment, status.ages)
+            wait(output, readers, wait_for, minutes)
+        with output.step(f"Reading the status of {ctx.deployment.prefix}"):
+            status = _read(ctx, readers, with_drift=with_drift)
+        _show_tables(output, status.tables)
+        _show_exports(output, status.exports)
+        output.print("\nKeys:")
+        rotation.show(output, ctx.deployment, status.secrets)
         if status.drift is not None:
-            render.show_drift(output, status.drift)
-        document = _document(stage, status)
-        _require_well(output, list(_troubles(ctx, status)), document)
+            show_drift(output, status.drift)
+        document = status.document(stage)
+        _require_well(output, list(_problems(ctx, status)), document)
         return document
 
 
-def _take(ctx: DeploymentContext, looking: Places, *, with_drift: bool) -> Status:
-    """All at once: most of the time is waiting for others."""
+def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Status:
+    """In parallel: most of the time is spent waiting for others."""
     with ThreadPoolExecutor(3) as pool:
-        of_tables = pool.submit(tables.look_at, looking, Tableflow(ctx), ctx.deployment.alerts.table_stale_hours)
-        of_keys = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.of(ctx)), *rotating_secrets.by_hand(ctx)])
-        of_exports = pool.submit(exports.look_at, looking)
-        standing = list(deployed.read(ctx).values())
-        differs = drift.look_at(ctx) if with_drift else None
-        return Status(standing, of_tables.result(), of_keys.result(), of_exports.result(), differs)
+        tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
+        secrets = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.of(ctx)), *rotating_secrets.by_hand(ctx)])
+        exports = pool.submit(read_exports, readers)
+        deployed = list(stacks.read(ctx).values())
+        drifted = drift.detect(ctx) if with_drift else None
+        return Status(deployed, tables.result(), secrets.result(), exports.result(), drifted)
 
 
-def _await(output: Output, looking: Places, event: Event, minutes: int) -> None:
-    """Raises CommandFailed with LATER when the time is up."""
-    clock = looking.ctx.clock
+def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
+    """Raises CommandFailed with STATUS-LATER when the time is up."""
+    clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
-        while not (said := _COME[event](looking)):
+        while not (message := has_come(readers, event)):
             waited = clock.time() - began
             if waited >= minutes * 60:
-                told = f"{event} has not come in {format_duration(waited)}"
-                raise CommandFailed("STATUS-LATER", told)
+                raise CommandFailed("STATUS-LATER", f"{event} has not come in {format_duration(waited)}")
             report(format_duration(waited))
             clock.sleep(_POLL)
-    output.print(said)
+    output.print(message)
 
 
-def _first_table(looking: Places) -> str:
-    """A table that the Glue catalog shows with a snapshot; of a deployment without Glue, one that Tableflow runs."""
-    seen = tables.look_at(looking, Tableflow(looking.ctx), float("inf"))
-    there = [hops.table for hops in seen if hops.is_there or _runs_without_glue(hops)]
-    return f"first table: {', '.join(there)} can be read" if there else ""
+def has_come(readers: Readers, event: Event) -> str:
+    """Return a message once the event has happened, "" before that."""
+    if event is Event.FIRST_TABLE:
+        tables = [one.table for one in read_tables(readers, float("inf")) if one.is_readable or _runs_without_glue(one)]
+        return f"first table: {', '.join(tables)} can be read" if tables else ""
+    exports = [f"{one.export} ({one.published} windows)" for one in read_exports(readers) if one.published]
+    return f"first export: {', '.join(exports)}" if exports else ""
 
 
-def _runs_without_glue(hops: Hops) -> bool:
-    return "glue" not in hops.seen and hops.seen["tableflow"].state is State.OK
+def _runs_without_glue(table: TableStatus) -> bool:
+    return "glue" not in table.hops and table.hops["tableflow"].state is State.OK
 
 
-def _first_export(looking: Places) -> str:
-    there = [f"{one.export} ({one.published} windows)" for one in exports.look_at(looking) if one.published]
-    return f"first export: {', '.join(there)}" if there else ""
-
-
-_COME: Final[dict[Event, Callable[[Places], str]]] = {Event.FIRST_TABLE: _first_table, Event.FIRST_EXPORT: _first_export}
-
-
-def _troubles(ctx: DeploymentContext, status: Status) -> Iterator[Trouble]:
+def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
     for stack in status.stacks:
         if not stack.is_active or stack.status.endswith("_FAILED"):
-            yield Trouble(State.WRONG, f"stack {stack.name} is {stack.status}")
-    yield from render.troubles(status.tables, status.exports)
-    for age in status.ages:
-        yield from (Trouble(State.WRONG, f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
+            yield Problem(State.WRONG, f"stack {stack.name} is {stack.status}")
+    yield from table_problems(status.tables)
+    yield from _export_problems(status.exports)
+    for age in status.secrets:
+        yield from (Problem(State.WRONG, f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
-            yield Trouble(State.NOT_ASKED, f"{age.secret}: {age.trouble}")
+            yield Problem(State.UNKNOWN, f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
-        state = State.NOT_ASKED if one.how == Verdict.NOT_ASKED else State.WRONG
-        yield Trouble(state, f"{one.world} {one.what} {one.name}: {one.how} {one.told}".strip())
+        state = State.UNKNOWN if one.how == Verdict.UNKNOWN else State.WRONG
+        yield Problem(state, f"{one.world} {one.what} {one.name}: {one.how} {one.detail}".strip())
 
 
-def _require_well(output: Output, troubles: list[Trouble], document: dict[str, Any]) -> None:
-    wrong = [one for one in troubles if one.state is State.WRONG]
-    unseen = [one for one in troubles if one.state is State.NOT_ASKED]
+def table_problems(tables: Iterable[TableStatus]) -> Iterator[Problem]:
+    for table in tables:
+        for hop, observation in table.hops.items():
+            if observation.state is not State.OK:
+                message = f"{table.table}, {_HEADS[hop]}: {_described(observation)}"
+                yield Problem(observation.state, message, observation.code)
+
+
+def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Problem]:
+    for export in exports:
+        for observation in export.observations:
+            yield Problem(observation.state, f"{export.export}: {_described(observation)}", observation.code)
+
+
+def _described(observation: Observation) -> str:
+    code = f"{observation.code}  " if observation.code else ""
+    return f"{'not asked: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
+
+
+def _require_well(output: Output, problems: list[Problem], document: dict[str, Any]) -> None:
+    wrong = [one for one in problems if one.state is State.WRONG]
+    unknown = [one for one in problems if one.state is State.UNKNOWN]
     if wrong:
         explained = next((f"`lakeferry explain {one.code}` says more; " for one in wrong if one.code), "")
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
         raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
-    if unseen:
-        hint = "Mend that, then ask again: what can't be seen may be wrong"
-        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unseen)}", hint, document)
+    if unknown:
+        hint = "Fix that, then run it again: what can't be seen may be wrong"
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
     output.print("All is well")
 
 
-def _few(troubles: Iterable[Trouble]) -> str:
-    listed = [one.told for one in troubles]
-    return "; ".join(listed[:3]) + (f"; and {len(listed) - 3} more" if len(listed) > 3 else "")
+def _few(problems: Iterable[Problem]) -> str:
+    messages = [one.message for one in problems]
+    return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
 
-def _document(stage: str, status: Status) -> dict[str, Any]:
-    return {
-        "stage": stage,
-        "stacks": {stack.name: stack.status for stack in status.stacks},
-        "tables": [{"table": one.table, **{hop: attrs.asdict(seen) for hop, seen in one.seen.items()}} for one in status.tables],
-        "secrets": rotation.documents(status.ages),
-        "exports": [attrs.asdict(one) for one in status.exports],
-        "drift": None if status.drift is None else [attrs.asdict(one) for one in status.drift],
-    }
+def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
+    """First, because all else may be missing where a deployment has failed."""
+    output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
+    states = ", ".join(f"{stack.name} {stack.status}" for stack in deployed)
+    output.print(f"Stacks: {states or 'none'}")
+
+
+def _show_tables(output: Output, tables: list[TableStatus]) -> None:
+    if not tables:
+        return
+    output.print("\nHow old what each hop shows is:")
+    hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
+    rows = [[table.table, *[_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
+    output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
+    _show_problems(output, table_problems(tables))
+
+
+def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
+    if not exports:
+        return
+    output.print("\nExports:")
+    rows = [[one.export, _last_run(one.last), str(one.published), one.next_run_text] for one in exports]
+    output.table(["export", "last run", "published", "next run"], rows)
+    _show_problems(output, _export_problems(exports))
+
+
+def _show_problems(output: Output, problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        output.print(f"  {_SIGNS[problem.state]} {problem.message}")
+
+
+def show_drift(output: Output, drifted: list[Drift]) -> None:
+    if not drifted:
+        output.print("\nDrift: none, as far as CloudFormation and the inventory can see")
+        return
+    output.print("\nDrift:")
+    rows = [[one.world, one.what, one.name, one.how, one.detail] for one in drifted]
+    output.table(["where", "what", "which", "how", "detail"], rows)
+
+
+def _cell(observation: Observation | None) -> str:
+    if observation is None:
+        return "-"
+    text = format_hours(observation.value) if observation.value is not None else observation.message.partition(":")[0]
+    if observation.state in (State.UNKNOWN, State.WAITING) and observation.code:
+        text = str(observation.state)
+    return f"{text} {_SIGNS[observation.state]}".strip()
+
+
+def _last_run(last: LastRun | None) -> str:
+    if last is None:
+        return "none yet"
+    began = datetime.fromtimestamp(last.began, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    took = f", {format_duration(last.seconds)}" if last.seconds is not None else ""
+    windows = f": {', '.join(last.windows)}" if last.windows else ""
+    return f"{began}{took}, {last.record or last.result.lower()}{windows}"

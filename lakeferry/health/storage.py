@@ -1,57 +1,121 @@
-"""The buckets that the file names: free before the first deployment, and the deployment's own after it."""
+"""Buckets and Glue tables: the buckets that the file names, and where both vendors meet once the stacks are deployed."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
-from lakeferry.health.checks import Check, Group
+from lakeferry.health.model import Check, Group
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("storage")
-#: What HEAD says of a bucket, which has no body to say more in.
-FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
-ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
+BUCKET: Final = "bucket"
+#: What HEAD answers for a bucket, which has no body to say more in.
+_FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
+_ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
+_LISTED: Final = 1000
+_SHOWN: Final = 3
+_CREATE_AGAIN: Final = (
+    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region {region} "
+    "--create-bucket-configuration LocationConstraint={region}`; `lakeferry status --drift` then names the settings that it lacks"
+)
 
 
-def look(ctx: DeploymentContext) -> list[Check]:
+def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
+    """Buckets that the file names are free before the first deployment, and the deployment's own after it."""
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
-    return [runner.tried(GROUP, name, partial(_bucket, ctx, name, bucket, own)) for name, bucket in chosen.items()]
+    return [runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own)) for name, bucket in chosen.items()]
 
 
-def _bucket(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
+def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
     if bucket is None:
         return GROUP.ok(name, "CloudFormation chooses its name")
     if bucket in own:
         return GROUP.ok(name, f"{bucket}, the deployment's own")
     key = "tableflow_bucket" if name.startswith("Tableflow") else "lake_bucket"
     fix = f"Choose another `aws.{key}`, or none: the deployment makes it"
-    state = state_of(ctx, bucket)
+    state = _state(ctx, bucket)
     if state == "absent":
         return GROUP.ok(name, f"{bucket} is free")
     if state == "foreign":
         return GROUP.fail(name, f"{bucket} belongs to somebody else, or you may not look at it", fix, "a name that nobody has")
-    held = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount", 0)
-    told = f"{bucket} is there already, {'with objects in it' if held else 'empty'}, and no stack of this deployment has it"
-    or_else = "" if held else f"; or delete it: `aws s3api delete-bucket --bucket {bucket}`"
-    return GROUP.fail(name, told, fix + or_else, "a name that nobody has")
+    count = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount", 0)
+    exists = f"{bucket} exists already, {'with objects in it' if count else 'empty'}, and no stack of this deployment has it"
+    or_else = "" if count else f"; or delete it: `aws s3api delete-bucket --bucket {bucket}`"
+    return GROUP.fail(name, exists, fix + or_else, "a name that nobody has")
 
 
-def state_of(ctx: DeploymentContext, bucket: str) -> str:
-    """`ours`, `foreign` or `absent`. Raises ClientError."""
+def _state(ctx: DeploymentContext, bucket: str) -> str:
+    """Return `ours`, `foreign` or `absent`. Raises ClientError."""
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
     except ClientError as error:
-        if error_code(error) in ABSENT:
+        if error_code(error) in _ABSENT:
             return "absent"
-        if error_code(error) in FOREIGN:
+        if error_code(error) in _FOREIGN:
             return "foreign"
         raise
     return "ours"
+
+
+def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
+    """The bucket that Tableflow writes tables into."""
+    state = _state(ctx, name)
+    if state == "absent":
+        return group.fail(BUCKET, f"there is no bucket {name}", _CREATE_AGAIN.format(name=name, region=ctx.region))
+    if state == "foreign":
+        foreign = f"{name} belongs to another account, or its policy keeps even you out"
+        return group.fail(BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}")
+    # AWS's first region has no name of its own there.
+    region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or "us-east-1"
+    if region != ctx.region:
+        fix = "Tableflow writes in the cluster's region only: move its objects away, delete it and create it again there"
+        return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
+    listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
+    strange = [each["Key"] for each in listed if not is_of_table(each["Key"])]
+    if not strange:
+        return group.ok(BUCKET, f"{name} in {ctx.region}")
+    shown = f"{name} holds what Tableflow didn't write: {', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
+    return group.warn(BUCKET, shown, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first")
+
+
+def is_of_table(key: str) -> bool:
+    """Return whether Tableflow writes such keys: files of a table are below …/v1/<table>/data and …/metadata."""
+    base, middle, rest = key.partition("/v1/")
+    return bool(base and middle) and rest.partition("/")[2].startswith(("data/", "metadata/"))
+
+
+def glue_table_names(ctx: DeploymentContext) -> list[str]:
+    """Return the names of the checks of check_glue_tables."""
+    return [f"Glue table {topic.name}" for topic in ctx.deployment.tables_in_glue]
+
+
+def check_glue_tables(ctx: DeploymentContext, group: Group, database: str, bucket: str) -> list[Check]:
+    tables = zip(glue_table_names(ctx), ctx.deployment.tables_in_glue, strict=True)
+    return [
+        runner.attempt(group, name, partial(_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket))
+        for name, topic in tables
+    ]
+
+
+def _glue_table(ctx: DeploymentContext, group: Group, name: str, table: str, bucket: str) -> Check:
+    database, _, topic = table.partition(".")
+    try:
+        document: dict[str, Any] = ctx.client("glue").get_table(DatabaseName=database, Name=topic)["Table"]
+    except ClientError as error:
+        if error_code(error) != "EntityNotFoundException":
+            raise
+        wait = "Wait some ten minutes after the first record; the catalog integration says what holds it up"
+        return group.fail(name, f"Glue doesn't show {table}", wait)
+    location = (document.get("Parameters") or {}).get("metadata_location", "")
+    if not location.startswith(f"s3://{bucket}/"):
+        fix = "Somebody else wrote it: remove it from Glue, and Tableflow shows it again"
+        return group.fail(name, f"{table} leads to {location or 'no metadata'}", fix, f"s3://{bucket}/…")
+    return group.ok(name, table)

@@ -1,54 +1,94 @@
-"""What Tableflow itself says of each table: whether it runs, and the record that stopped it."""
+"""What Tableflow reports of each topic's table and of the cluster's catalog integration. Doctor and status both read it here."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health.observations import Seen, State
-from lambdas.confluent.client import RestClient, get_path, objects, path, text
+from lakeferry.health import stack_outputs
+from lambdas.confluent.client import RestClient, get_path, objects, text
+from lambdas.confluent.resources import catalog_integration
 
-_ROUTE = "/tableflow/v1/tableflow-topics"
-_RUNNING = "RUNNING"
-_PENDING = "PENDING"
+_ROUTE: Final = "/tableflow/v1/tableflow-topics"
+_NO_REASON: Final = "no reason given"
+
+
+@attrs.frozen
+class TableflowTopic:
+    """One topic's table. A record that can't be written suspends it, with partition and offset in `reason`.
+
+    `failing_formats` are error messages. `catalog` is (status, error message) of a catalog that can't be synchronised.
+    """
+
+    phase: str
+    reason: str
+    suspended: bool = False
+    failing_formats: tuple[str, ...] = ()
+    catalog: tuple[str, str] | None = None
+
+
+@attrs.frozen
+class CatalogIntegration:
+    """`database` is the Glue database that it names, "" for that of the cluster's id."""
+
+    id: str
+    phase: str
+    reason: str
+    suspended: bool
+    database: str
 
 
 @attrs.frozen
 class Tableflow:
-    """With the deployment's own key for Tableflow."""
+    """One deployment's, read with its own Tableflow key. `outputs` are those of the confluent stack; None: they are read when
+    they are needed. Raises LakeferryError, CommandFailed."""
 
     ctx: DeploymentContext
-
-    def seen(self, topic: str) -> Seen:
-        """Raises LakeferryError, CommandFailed."""
-        found = self._plane.read(_ROUTE + path(topic), **self._query)
-        if found is None:
-            return Seen(State.WRONG, told="Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again")
-        return said(found)
+    outputs: Mapping[str, str] | None = None
 
     @functools.cached_property
-    def _plane(self) -> RestClient:
-        key = self.ctx.secrets.read_key(f"{self.ctx.deployment.prefix}/confluent/tableflow")
-        return self.ctx.confluent().tableflow(key)
+    def topics(self) -> dict[str, TableflowTopic]:
+        """By topic."""
+        listed = self.plane.pages(_ROUTE, **self.query)
+        return {text(document, "spec", "display_name"): parse_topic(document) for document in listed}
+
+    def catalog_integrations(self) -> list[CatalogIntegration]:
+        return [parse_catalog(document) for document in self.plane.pages(catalog_integration.ROUTE, **self.query)]
 
     @functools.cached_property
-    def _query(self) -> dict[str, str]:
-        outputs = stacks.require_part(self.ctx, "confluent").outputs
+    def plane(self) -> RestClient:
+        return self.ctx.confluent().tableflow(self.ctx.secrets.read_key(stack_outputs.tableflow_secret(self.ctx)))
+
+    @functools.cached_property
+    def query(self) -> dict[str, str]:
+        outputs = stacks.require_part(self.ctx, "confluent").outputs if self.outputs is None else self.outputs
         return {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
 
 
-def said(found: dict[str, Any]) -> Seen:
-    """From Tableflow's own words. A record that can't be written suspends a table, with partition and offset in the reason."""
-    phase, reason = text(found, "status", "phase"), text(found, "status", "error_message")
-    if get_path(found, "spec", "suspended") is True:
-        return Seen(State.WRONG, told=f"suspended: {reason or 'no reason given'}", code="CFL-TABLEFLOW-SUSPENDED")
-    if broken := objects(found, "status", "failing_table_formats"):
-        reason = "; ".join(text(one, "error_message") for one in broken)
-        return Seen(State.WRONG, told=f"{phase.lower()}: {reason}", code="CFL-TABLEFLOW-FAILED")
-    if phase == "FAILED":
-        return Seen(State.WRONG, told=f"failed: {reason or 'no reason given'}", code="CFL-TABLEFLOW-FAILED")
-    return Seen(State.OK if phase == _RUNNING else State.WAITING, told=phase.lower() or _PENDING.lower())
+def parse_topic(document: dict[str, Any]) -> TableflowTopic:
+    catalogs = (
+        (text(one, "sync_status"), text(one, "error_message")) for one in objects(document, "status", "catalog_sync_statuses")
+    )
+    broken = ((status, reason or _NO_REASON) for status, reason in catalogs if status in ("FAILED", "DISCONNECTED"))
+    return TableflowTopic(
+        phase=text(document, "status", "phase"),
+        reason=text(document, "status", "error_message") or _NO_REASON,
+        suspended=get_path(document, "spec", "suspended") is True,
+        failing_formats=tuple(text(one, "error_message") for one in objects(document, "status", "failing_table_formats")),
+        catalog=next(broken, None),
+    )
+
+
+def parse_catalog(document: dict[str, Any]) -> CatalogIntegration:
+    return CatalogIntegration(
+        id=text(document, "id"),
+        phase=text(document, "status", "phase"),
+        reason=text(document, "status", "error_message") or _NO_REASON,
+        suspended=get_path(document, "spec", "suspended") is True,
+        database=text(document, "spec", "config", "custom_database"),
+    )

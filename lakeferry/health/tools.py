@@ -1,7 +1,8 @@
-"""This machine: what a deployment is made with."""
+"""This machine and the deployment file: what a deployment starts from."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,20 +10,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from deployments.check import Plan
+from deployments.model import Topic
 from glue_jobs.contract import JAVA_VERSION, PYTHON_VERSION
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode
-from lakeferry.health.checks import Check, Group
+from lakeferry.errors import CommandFailed
+from lakeferry.health.model import Check, Group
 from lakeferry.local import java
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.java import FoundJava
 
 GROUP: Final = Group("tools")
+FILE: Final = Group("file")
+_MOST_FIELDS: Final = 5
 _SET_UP: Final = "Run `make setup`"
 _SECONDS: Final = 30.0
 
 
-def look() -> list[Check]:
+def check_machine() -> list[Check]:
     return [python(sys.version_info[:3]), *with_node(node.find), java_runtime(java.find_java), uv()]
 
 
@@ -37,49 +43,77 @@ def python(version: tuple[int, ...]) -> Check:
 
 def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
     try:
-        found = find()
+        chosen = find()
     except NoNode as missing:
-        return [GROUP.fail("Node", str(missing), _SET_UP), GROUP.none("CDK command line", "not asked: it needs Node")]
-    came = "came with the Python packages" if "node_modules" in " ".join(found.npm) else "this machine's own"
-    return [GROUP.ok("Node", f"{found.version}, {came}"), cdk_cli(found, root)]
+        return [GROUP.fail("Node", str(missing), _SET_UP), GROUP.skip("CDK command line", "not asked: it needs Node")]
+    origin = "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"
+    return [GROUP.ok("Node", f"{chosen.version}, {origin}"), cdk_cli(chosen, root)]
 
 
-def cdk_cli(found: Node, root: Path = ROOT) -> Check:
-    """The pinned version, here or to be had: it is fetched when it is first needed."""
-    pin, ctx = cdk.pinned(root), cdk.installed(root)
-    if ctx == pin:
+def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
+    """The pinned version, installed or to be had: it is fetched when it is first needed."""
+    pin, installed = cdk.pinned(root), cdk.installed(root)
+    if installed == pin:
         return GROUP.ok("CDK command line", pin)
-    instead = f"{ctx or 'none'} is here"
-    if told := _can_not_be_fetched(found, pin, root):
+    instead = f"{installed or 'none'} is installed"
+    if why := _fetch_problem(node_, pin, root):
         fix = "Check the network and npm's settings (`npm config list`), then run this again"
-        return GROUP.fail("CDK command line", f"{instead}, and npm can't fetch the other: {told}", fix, pin)
+        return GROUP.fail("CDK command line", f"{instead}, and npm can't fetch the other: {why}", fix, pin)
     return GROUP.ok("CDK command line", f"{pin} can be fetched, and is when it is first needed; {instead}")
 
 
 def java_runtime(find: Callable[[], FoundJava]) -> Check:
     """No deployment needs it: exports that run on this machine do."""
-    found = find()
-    if found.home:
-        return GROUP.ok("Java", f"{JAVA_VERSION} at {found.home}")
-    seen = "; ".join(found.passed_over) or "none"
-    return GROUP.warn("Java", f"{seen}; a deployment needs none, exports run here do", _SET_UP, str(JAVA_VERSION))
+    java_ = find()
+    if java_.home:
+        return GROUP.ok("Java", f"{JAVA_VERSION} at {java_.home}")
+    seen = "; ".join(java_.passed_over) or "none"
+    return GROUP.warn("Java", f"{seen}; only exports that run on this machine need it", _SET_UP, str(JAVA_VERSION))
 
 
 def uv(beside: Path = Path(sys.executable)) -> Check:
-    """It packs what the functions need."""
+    """Needed to package the Lambda functions' dependencies."""
     own = beside.with_name("uv")
-    if place := (str(own) if own.exists() else shutil.which("uv")):
-        return GROUP.ok("uv", place)
-    return GROUP.fail("uv", "none; without it the functions' packages can't be brought together", _SET_UP)
+    if binary := (str(own) if own.exists() else shutil.which("uv")):
+        return GROUP.ok("uv", binary)
+    return GROUP.fail("uv", "not installed; it packages the functions' dependencies", _SET_UP)
 
 
-def _can_not_be_fetched(found: Node, pin: str, root: Path) -> str:
-    """Why; "" where it can."""
-    command = [*found.npm, "view", f"{cdk.PACKAGE}@{pin}", "version", "--loglevel=error"]
+def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
+    """Return why npm can't fetch the version; "" where it can."""
+    command = [*node_.npm, "view", f"{cdk.PACKAGE}@{pin}", "version", "--loglevel=error"]
     try:
-        answer = subprocess.run(command, cwd=root, env=cdk.environment(found), capture_output=True, text=True, timeout=_SECONDS)
+        answer = subprocess.run(command, cwd=root, env=cdk.environment(node_), capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return type(error).__name__
     if answer.returncode == 0 and answer.stdout.strip() == pin:
         return ""
     return ((answer.stderr or answer.stdout).strip().splitlines() or ["npm said nothing"])[0]
+
+
+def check_file(plan: Plan) -> list[Check]:
+    deployment = plan.deployment
+    counts = f"{len(deployment.topics)} topics, {len(deployment.tables)} tables, {len(deployment.exports)} exports"
+    return [FILE.ok("deployment file", f"deployments/{deployment.deployment.stage}.toml: {counts}"), field_names(plan)]
+
+
+def invalid_file(failure: CommandFailed) -> list[Check]:
+    return [FILE.fail("deployment file", failure.message, failure.hint)]
+
+
+def field_names(plan: Plan) -> Check:
+    """Topics have no capitals; a schema's fields may, and Glue shows them in lower case."""
+    fields = [
+        f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
+    ]
+    if not fields:
+        return FILE.ok("names in small letters", "all topics, and all fields of the schemas in topics/")
+    shown = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
+    fix = "Write them in the schema with small letters and underscores"
+    effect = f"fields with capitals: {shown}; Glue shows them in small letters, and Snowflake finds them only as Glue does"
+    return FILE.warn("names in small letters", effect, fix)
+
+
+def _fields(plan: Plan, topic: Topic) -> list[str]:
+    schema = json.loads(plan.sources.schema_text(topic) or "{}")
+    return [str(field.get("name", "")) for field in schema.get("fields", [])]

@@ -1,6 +1,6 @@
-"""What of a deployment exists at its three vendors, whose each thing is, and what should not be there."""
+"""What of a deployment exists in AWS, Confluent and Snowflake, who owns each thing, and how all of it is removed."""
 
 from lakeferry.inventory.collect import problems, take
-from lakeferry.inventory.model import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Item, Verdict
+from lakeferry.inventory.model import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, STACK, Item, Verdict
 
-__all__ = ["AWS", "CONFLUENT", "ORPHAN", "SNOWFLAKE", "Item", "Verdict", "problems", "take"]
+__all__ = ["AWS", "CONFLUENT", "ORPHAN", "SNOWFLAKE", "STACK", "Item", "Verdict", "problems", "take"]

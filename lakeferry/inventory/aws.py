@@ -1,145 +1,189 @@
-"""What of a deployment is in AWS: stacks, and everything of its kinds that a stack has or that can only have been ours."""
+"""What of a deployment is in AWS: its stacks, and everything of its kinds that a stack has or that can only be its own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Final
+from functools import cached_property, partial
+from typing import Any, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import names
-from lakeferry.inventory import aws_stores, aws_works, glue_tables, stacks
-from lakeferry.inventory.aws_kinds import AwsKind, Found, Tags, pages
-from lakeferry.inventory.model import AWS, ORPHAN, Claim, Item, Verdict, kept, left_over, not_asked
-from lakeferry.inventory.stacks import Stacks
+from lakeferry.inventory import aws_kinds
+from lakeferry.inventory.aws_kinds import AwsKind, AwsResource, Tags, pages
+from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
+from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
+from lambdas import contract
 
-_BY_HAND: Final = "made by hand: the deployment file names it"
+_BY_HAND: Final = "created by hand: the deployment file names it"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
-_LIKE_OURS: Final = "named like ours, but nothing shows that we made it. Look at it yourself"
-_TAGGED: Final = "has the deployment's tags, but no name of ours. Look at it yourself"
+_UNVERIFIED: Final = "name matches this deployment, but nothing shows that it created it. Look at it yourself"
+_TAGGED: Final = "has the deployment's tags, but no name of the deployment. Look at it yourself"
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
+#: Beginning of the physical id of what empties a Glue database when its stack is deleted.
+_CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
+_CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
-def take(ctx: DeploymentContext, known: Stacks) -> list[Item]:
-    """A kind that can't be listed is told as such. Raises CommandFailed."""
-    look = _Look(ctx, known)
-    found = list(stacks.items(ctx, known))
-    for kind in all_kinds(ctx):
-        found += _asked(kind.name, partial(look.of_kind, kind))
-    buckets = [item.name for item in found if item.kind == "bucket"]
-    found += _asked("glue_table", lambda: glue_tables.take(ctx, known, buckets, look.settled))
-    found += _asked("tagged", lambda: _tagged(ctx, known, found))
-    return found
+def take(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
+    """A kind that can't be listed is reported as such. Raises CommandFailed."""
+    listing = _Listing(ctx, history)
+    items = list(stack_items(ctx, history))
+    for kind in listing.kinds:
+        items += _guarded(kind.name, partial(listing.of_kind, kind))
+    buckets = [item.name for item in items if item.kind == "bucket"]
+    items += _guarded("glue_table", lambda: listing.glue_tables(buckets))
+    items += _guarded("tagged", lambda: listing.tagged(items))
+    return items
 
 
-def all_kinds(ctx: DeploymentContext) -> list[AwsKind]:
-    return [*aws_works.kinds(ctx.deployment), *aws_stores.kinds(ctx.deployment)]
-
-
-def _asked(kind: str, look: Callable[[], Iterator[Item]]) -> list[Item]:
+def _guarded(kind: str, read: Callable[[], Iterator[Item]]) -> list[Item]:
     try:
-        return list(look())
+        return list(read())
     except ClientError as error:
-        return [not_asked(AWS, kind, str(error.response.get("Error", {}).get("Code", "")))]
+        return [unknown(AWS, kind, str(error.response.get("Error", {}).get("Code", "")))]
     except BotoCoreError as error:
-        return [not_asked(AWS, kind, type(error).__name__)]
-
-
-def _tagged(ctx: DeploymentContext, known: Stacks, found: list[Item]) -> Iterator[Item]:
-    """What none of the kinds has found and no stack has, and that has our tags all the same."""
-    told = ctx.deployment.deployment
-    filters = [{"Key": "project", "Values": [told.name]}, {"Key": "stage", "Values": [told.stage]}]
-    of_stacks = {resource.physical_id for _, resource in known.physical_ids("")}
-    seen = {item.id for item in found} | {item.name for item in found} | of_stacks
-    for page in pages(ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
-        for one in page["ResourceTagMappingList"]:
-            arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
-            is_gone = any(kind.is_made(name) or kind.is_cut(name) for kind in all_kinds(ctx))  # AWS remembers tags for a while
-            if not is_gone and not {arn, name, arn.split(":", 5)[5]} & seen:
-                yield kept(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
+        return [unknown(AWS, kind, type(error).__name__)]
 
 
 @attrs.frozen
-class _Look:
+class _Listing:
     ctx: DeploymentContext
-    stacks: Stacks
+    history: StackHistory
+
+    @cached_property
+    def kinds(self) -> list[AwsKind]:
+        return aws_kinds.aws_kinds(self.ctx.deployment)
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
-        for found in kind.find(self.ctx):
-            if claim := self._claim(kind, found):
-                yield claim.item(AWS, kind.name, found.name, found.id, found.where)
+        for resource in kind.find(self.ctx):
+            if ownership := self._ownership(kind, resource):
+                yield ownership.item(AWS, kind.name, resource.name, resource.id, resource.parents)
 
-    def settled(self, claim: Claim, *, is_data: bool) -> Claim:
-        """Data that the file says to keep is not left over."""
-        if is_data and claim.verdict is Verdict.LEFT_OVER and self.ctx.deployment.keeps_data:
-            return kept(_KEEP, ORPHAN)
-        return claim
+    def glue_tables(self, buckets: list[str]) -> Iterator[Item]:
+        """Tables of aggregates, whose database is listed as a kind; and Tableflow's databases, named by clusters' ids."""
+        aggregates = aws_kinds.aggregates(self.ctx.deployment)
+        ownership = self._keep_data(self._of_part("data"))
+        for table in self._tables(aggregates):
+            yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (aggregates,))
+        ownership = self._keep_data(self._of_part("confluent"))
+        databases = [one["Name"] for page in pages(self.ctx, "glue", "get_databases") for one in page["DatabaseList"]]
+        for database in filter(_CLUSTER.fullmatch, databases):
+            tables = list(self._tables(database))
+            if self._is_of_tableflow(database, tables, buckets):
+                yield ownership.item(AWS, "glue_database", database)
+                for table in tables:
+                    yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
-    def _claim(self, kind: AwsKind, found: Found) -> Claim | None:
-        if kind.type == "AWS::SecretsManager::Secret" and found.name in self._by_hand:
-            return kept(_BY_HAND)
-        claim = self._of_stack(kind, found)
-        if claim is None or claim.whose == ORPHAN:
-            claim = self._of_nobody(kind, found, claim)
-        if claim is None:
+    def tagged(self, listed: list[Item]) -> Iterator[Item]:
+        """What is of none of the kinds and in no stack, and has the deployment's tags all the same."""
+        deployment = self.ctx.deployment.deployment
+        filters = [{"Key": "project", "Values": [deployment.name]}, {"Key": "stage", "Values": [deployment.stage]}]
+        in_stacks = {resource.physical_id for _, resource in self.history.resources()}
+        known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
+        for page in pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
+            for one in page["ResourceTagMappingList"]:
+                arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
+                # Resource Groups returns deleted resources for a while.
+                is_deleted = any(kind.name_matches_generated(name) or kind.name_matches_truncated(name) for kind in self.kinds)
+                if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known:
+                    yield retained(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
+
+    def _ownership(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
+        if kind.type == "AWS::SecretsManager::Secret" and resource.name in self._created_by_hand:
+            return retained(_BY_HAND)
+        ownership = self._in_stacks(kind, resource)
+        if ownership is None or ownership.owner == ORPHAN:
+            ownership = self._outside_stacks(kind, resource, ownership)
+        if ownership is None:
             return None
-        return _pending(kind, found, self.settled(claim, is_data=kind.rule.is_data))
-
-    def _of_stack(self, kind: AwsKind, found: Found) -> Claim | None:
-        """Lambda makes a function's log group where the function's stack doesn't."""
-        claim = self.stacks.claim(kind.type, found.id)
-        if claim is None and found.name.startswith(_OF_FUNCTION):
-            return self.stacks.claim("AWS::Lambda::Function", found.name.removeprefix(_OF_FUNCTION))
-        return claim
+        return _pending(kind, resource, self._keep_data(ownership) if kind.is_data else ownership)
 
     @property
-    def _by_hand(self) -> list[str]:
-        told, snowflake = self.ctx.deployment, self.ctx.deployment.snowflake
-        names = [told.confluent.cloud_key_secret, told.aws.pseudonym_secret, snowflake.key_secret if snowflake else None]
+    def _created_by_hand(self) -> list[str]:
+        deployment, snowflake = self.ctx.deployment, self.ctx.deployment.snowflake
+        names = [
+            deployment.confluent.cloud_key_secret, deployment.aws.pseudonym_secret, snowflake.key_secret if snowflake else None,
+        ]  # fmt: skip
         return [name for name in names if name]
 
-    def _of_nobody(self, kind: AwsKind, found: Found, former: Claim | None) -> Claim | None:
-        """Of what no stack has: whether it is ours is shown by its name, by what it says, by its tags."""
-        left = former or left_over("no stack has it")
-        if kind.is_made(found.name):
-            return None if self._is_anothers(found.tags()) else left
-        if kind.is_cut(found.name):
-            if self._is_anothers(found.tags()):
+    def _in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
+        """Lambda creates a function's log group where the function's stack doesn't."""
+        ownership = self.history.ownership(kind.type, resource.id)
+        if ownership is None and resource.name.startswith(_OF_FUNCTION):
+            return self.history.ownership("AWS::Lambda::Function", resource.name.removeprefix(_OF_FUNCTION))
+        return ownership
+
+    def _outside_stacks(self, kind: AwsKind, resource: AwsResource, former: Ownership | None) -> Ownership | None:
+        """Decide by name, description and tags. `former` is the ownership of what a stack had."""
+        orphan = former or orphaned("no stack has it")
+        if kind.name_matches_generated(resource.name):
+            return None if self._belongs_to_another(resource.tags()) else orphan
+        if kind.name_matches_truncated(resource.name):
+            if self._belongs_to_another(resource.tags()):
                 return None
-            return left if former or self._is_tagged(found.tags()) else kept(_LIKE_OURS)
-        if kind.is_like_ours(found):
-            if (kind.says_so(found) and not kind.rule.needs_tags) or self._is_tagged(found.tags()):
-                return left
-            return None if kind.rule.ours == ".*" or self._is_anothers(found.tags()) else kept(_LIKE_OURS)
+            return orphan if former or self._is_tagged(resource.tags()) else retained(_UNVERIFIED)
+        if kind.name_matches_custom(resource.name):
+            described = kind.description_matches(resource) and not kind.recognition.needs_tags
+            if described or self._is_tagged(resource.tags()):
+                return orphan
+            anybodys = kind.recognition.custom == ".*"
+            return None if anybodys or self._belongs_to_another(resource.tags()) else retained(_UNVERIFIED)
         return former
 
     def _is_tagged(self, tags: Tags) -> bool:
-        told = self.ctx.deployment.deployment
-        ours = (tags.get("project"), tags.get("stage")) == (told.name, told.stage)
-        return (ours or _STACK_NAME in tags) and not self._is_anothers(tags)
+        deployment = self.ctx.deployment.deployment
+        own = (tags.get("project"), tags.get("stage")) == (deployment.name, deployment.stage)
+        return (own or _STACK_NAME in tags) and not self._belongs_to_another(tags)
 
-    def _is_anothers(self, tags: Tags) -> bool:
-        """Whether they say that another deployment, or another stack, or one of another region, made it."""
-        told = self.ctx.deployment.deployment
+    def _belongs_to_another(self, tags: Tags) -> bool:
+        """Return whether tags name another deployment, another stack, or a stack of another region."""
+        deployment = self.ctx.deployment.deployment
         stack, region = tags.get(_STACK_NAME, ""), (tags.get(_STACK_ID) or ":::").split(":")[3]
         return (
-            (tags.get("project", told.name), tags.get("stage", told.stage)) != (told.name, told.stage)
-            or (bool(stack) and stack not in names(self.ctx))
+            (tags.get("project", deployment.name), tags.get("stage", deployment.stage)) != (deployment.name, deployment.stage)
+            or (bool(stack) and stack not in stacks.names(self.ctx))
             or (bool(region) and region != self.ctx.region)
         )
 
+    def _keep_data(self, ownership: Ownership) -> Ownership:
+        """Data that the file says to keep is no orphan."""
+        keep = ownership.verdict is Verdict.ORPHANED and self.ctx.deployment.keeps_data
+        return retained(_KEEP, ORPHAN) if keep else ownership
 
-def _pending(kind: AwsKind, found: Found, claim: Claim) -> Claim:
-    if not found.pending:
-        return claim
-    if kind.rule.ends_by_itself:
-        return attrs.evolve(claim, verdict=Verdict.KEPT, why=f"pending deletion: AWS removes it on {found.pending}")
-    if claim.verdict is Verdict.LEFT_OVER:
-        return attrs.evolve(claim, why=f"pending deletion since {found.pending}: until then nothing else can have its name")
-    return claim
+    def _of_part(self, part: str) -> Ownership:
+        name = f"{self.ctx.deployment.prefix}-{part}"
+        return next((of_stack(stack) for stack in self.history.current if stack.name == name), orphaned("no stack has it"))
+
+    def _tables(self, database: str) -> Iterator[dict[str, Any]]:
+        client = self.ctx.client("glue")
+        try:
+            for page in client.get_paginator("get_tables").paginate(DatabaseName=database):
+                yield from page["TableList"]
+        except client.exceptions.EntityNotFoundException:
+            return
+
+    def _is_of_tableflow(self, database: str, tables: list[dict[str, Any]], buckets: list[str]) -> bool:
+        """Return whether a stack was to empty the database, or its tables are in a bucket of the deployment."""
+        if any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in self.history.resources(_CLEANED)):
+            return True
+        locations = [table.get("StorageDescriptor", {}).get("Location", "") for table in tables]
+        locations += [table.get("Parameters", {}).get("metadata_location", "") for table in tables]
+        return any(location.startswith(f"s3://{bucket}/") for location in locations for bucket in buckets)
+
+
+def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Ownership:
+    if not resource.pending:
+        return ownership
+    if kind.deletes_itself:
+        why = f"pending deletion: AWS removes it on {resource.pending}"
+        return attrs.evolve(ownership, verdict=Verdict.RETAINED, why=why)
+    if ownership.verdict is Verdict.ORPHANED:
+        why = f"pending deletion since {resource.pending}: until then nothing else can have its name"
+        return attrs.evolve(ownership, why=why)
+    return ownership

@@ -9,8 +9,8 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.inventory.model import CONFLUENT, Claim, Item, Verdict, kept, left_over, not_asked
-from lakeferry.inventory.vendor_names import VendorNames
+from lakeferry.inventory.model import CONFLUENT, Item, Ownership, Verdict, orphaned, retained, unknown
+from lakeferry.inventory.ownership import VendorNames
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent, path, text
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
@@ -18,16 +18,16 @@ from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment, in an environment that isn't ours: it stays"
-_BY_HAND: Final = "made by hand in something of ours: it goes with that"
+_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment in an environment of somebody else: it stays"
+_BY_HAND: Final = "created by hand inside a managed resource: it is deleted with that"
 
 
 @attrs.frozen
 class _Environment:
-    """`claim` is that of the environment itself; None where the deployment's file names one that somebody else made."""
+    """`ownership` is that of the environment itself; None where the deployment file names one of somebody else."""
 
     id: str
-    claim: Claim | None
+    ownership: Ownership | None
 
 
 def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
@@ -44,23 +44,23 @@ class _Look:
     def items(self) -> Iterator[Item]:
         yield from self._environments()
         yield from self._accounts()
-        yield kept("made by hand: the deployment makes everything with it").item(
+        yield retained("created by hand: the deployment creates everything with it").item(
             CONFLUENT, "api_key", "Cloud key", self.vendor.cloud.key.id
         )
 
     def _environments(self) -> Iterator[Item]:
         given = self.ctx.deployment.confluent.environment_id
-        for found in self.vendor.cloud.pages("/org/v2/environments"):
-            id, name = text(found, "id"), text(found, "display_name")
-            claim = self.names.claim(name)
+        for document in self.vendor.cloud.pages("/org/v2/environments"):
+            id, name = text(document, "id"), text(document, "display_name")
+            ownership = self.names.ownership(name)
             if id == given:
-                yield kept("the deployment file names it: somebody else made it").item(CONFLUENT, "environment", name, id)
+                yield retained("the deployment file names it: somebody else created it").item(CONFLUENT, "environment", name, id)
                 yield from self._inside(_Environment(id, None))
                 yield from self._subjects(id)
-            elif claim:
-                yield claim.item(CONFLUENT, "environment", name, id)
-                if claim.is_ours:
-                    yield from self._inside(_Environment(id, claim))
+            elif ownership:
+                yield ownership.item(CONFLUENT, "environment", name, id)
+                if ownership.is_ours:
+                    yield from self._inside(_Environment(id, ownership))
 
     def _subjects(self, environment: str) -> Iterator[Item]:
         """Of Schema Registry, where it isn't ours: Datagen and Flink register them by the topic's name, and no deletion of a
@@ -68,39 +68,37 @@ class _Look:
         topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
         names += [f"{topic.name}-key" for topic in topics if topic.statement]
-        if not names or not any(
-            stack.name.endswith("-confluent") for stack in (*self.names.stacks.now, *self.names.stacks.former)
-        ):
+        if not names or not self.names.history.had(f"{self.ctx.deployment.prefix}-confluent"):
             return
         secret, why = f"{self.ctx.deployment.prefix}/confluent/schema_registry", _REGISTERED
         try:
             listed = self.vendor.registry(environment, self.ctx.secrets.read_key(secret)).get("/subjects")
-            there = [name for name in names if isinstance(listed, list) and name in listed]
+            subjects = [name for name in names if isinstance(listed, list) and name in listed]
         except (NotFound, Denied, Transient, Refused):  # the key goes with the deployment, and the subjects don't
-            there, why = names, f"{_REGISTERED}. It may be there: the key to look with, in secret {secret}, is gone"
-        for name in there:
-            yield kept(why).item(CONFLUENT, "subject", name, name, (environment,))
+            subjects, why = names, f"{_REGISTERED}. It may still exist: the key to look with, in secret {secret}, is gone"
+        for name in subjects:
+            yield retained(why).item(CONFLUENT, "subject", name, name, (environment,))
 
     def _inside(self, environment: _Environment) -> Iterator[Item]:
         cloud, query = self.vendor.cloud, {"environment": environment.id}
-        for found in cloud.pages("/cmk/v2/clusters", **query):
-            if claim := self._claim(environment, text(found, "spec", "display_name")):
-                yield claim.item(CONFLUENT, "kafka_cluster", *_named(found, "spec"), (environment.id,))
-                if claim.is_ours:
-                    yield from self._in_cluster(environment, text(found, "id"), claim)
-        for found in cloud.pages("/pim/v1/integrations", **query):
-            if claim := self._claim(environment, text(found, "display_name")):
-                yield claim.item(CONFLUENT, "provider_integration", *_named(found), (environment.id,))
-        pools: dict[str, Claim] = {}
-        for found in cloud.pages("/fcpm/v2/compute-pools", **query):
-            if claim := self._claim(environment, text(found, "spec", "display_name")):
-                yield claim.item(CONFLUENT, "flink_compute_pool", *_named(found, "spec"), (environment.id,))
-                if claim.is_ours:
-                    pools[text(found, "id")] = claim
+        for document in cloud.pages("/cmk/v2/clusters", **query):
+            if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
+                yield ownership.item(CONFLUENT, "kafka_cluster", *_named(document, "spec"), (environment.id,))
+                if ownership.is_ours:
+                    yield from self._in_cluster(environment, text(document, "id"), ownership)
+        for document in cloud.pages("/pim/v1/integrations", **query):
+            if ownership := self._owned_by(environment, text(document, "display_name")):
+                yield ownership.item(CONFLUENT, "provider_integration", *_named(document), (environment.id,))
+        pools: dict[str, Ownership] = {}
+        for document in cloud.pages("/fcpm/v2/compute-pools", **query):
+            if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
+                yield ownership.item(CONFLUENT, "flink_compute_pool", *_named(document, "spec"), (environment.id,))
+                if ownership.is_ours:
+                    pools[text(document, "id")] = ownership
         if pools:
             yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
 
-    def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Claim) -> Iterator[Item]:
+    def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
         """Whatever is in a cluster of ours goes with it, but holds it up where it isn't removed before."""
         where = (environment.id, cluster)
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
@@ -108,22 +106,22 @@ class _Look:
             yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, where)
         yield from self._with_key("tableflow", environment, lambda key: self._tables(key, where, of_cluster))
 
-    def _tables(self, key: ApiKey, where: tuple[str, str], of_cluster: Claim) -> Iterator[Item]:
+    def _tables(self, key: ApiKey, where: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
         plane, query = self.vendor.tableflow(key), {"environment": where[0], "spec.kafka_cluster": where[1]}
-        for found in plane.pages("/tableflow/v1/tableflow-topics", **query):
-            topic = text(found, "spec", "display_name")
+        for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
+            topic = text(document, "spec", "display_name")
             yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, where)
-        for found in plane.pages("/tableflow/v1/catalog-integrations", **query):
-            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(found, "spec"), where)
+        for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
+            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), where)
 
-    def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Claim]) -> Iterator[Item]:
+    def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]) -> Iterator[Item]:
         """Those that run in pools of ours, and all in an environment of ours."""
-        place = ("organizations", self.vendor.organization_id, "environments", environment.id)
-        for found in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *place, "statements")):
-            name, own = text(found, "name"), _OF_STATEMENT.sub("", text(found, "name"))
-            pool = pools.get(text(found, "spec", "compute_pool_id")) or environment.claim
-            if claim := self._within(pool, own) if pool else self.names.claim(own):
-                yield claim.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
+        parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
+        for document in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *parents, "statements")):
+            name, own = text(document, "name"), _OF_STATEMENT.sub("", text(document, "name"))
+            pool = pools.get(text(document, "spec", "compute_pool_id")) or environment.ownership
+            if ownership := self._within(pool, own) if pool else self.names.ownership(own):
+                yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
     def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
         """What only a key of the deployment's own can see. In an environment that goes, it goes anyway."""
@@ -133,45 +131,47 @@ class _Look:
             return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
             # A secret that is pending deletion is refused like one that may not be read.
-            goes = environment.claim is not None and environment.claim.verdict is Verdict.LEFT_OVER
-            return [] if goes else [not_asked(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+            goes = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
+            return [] if goes else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
 
     def _accounts(self) -> Iterator[Item]:
-        for found in self.vendor.cloud.pages("/iam/v2/service-accounts"):
-            id, name = text(found, "id"), text(found, "display_name")
-            if claim := self.names.claim(name):
-                yield claim.item(CONFLUENT, "service_account", name, id)
-                if claim.is_ours:
-                    yield from self._of_account(id, claim)
+        for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
+            id, name = text(document, "id"), text(document, "display_name")
+            if ownership := self.names.ownership(name):
+                yield ownership.item(CONFLUENT, "service_account", name, id)
+                if ownership.is_ours:
+                    yield from self._of_account(id, ownership)
 
-    def _of_account(self, account: str, claim: Claim) -> Iterator[Item]:
+    def _of_account(self, account: str, ownership: Ownership) -> Iterator[Item]:
         cloud = self.vendor.cloud
-        for found in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
-            yield claim.item(CONFLUENT, "api_key", *_named(found, "spec"), (account,))
-        everywhere = crn.organization(crn.CrnScope(self.vendor.organization_id))
-        for found in self.vendor.role_bindings(account):
-            scope = text(found, "crn_pattern").removeprefix(everywhere) or "/organization"
-            yield claim.item(CONFLUENT, "role_binding", f"{text(found, 'role_name')} on {scope}", text(found, "id"), (account,))
+        for document in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
+            yield ownership.item(CONFLUENT, "api_key", *_named(document, "spec"), (account,))
+        organization = crn.organization(crn.CrnScope(self.vendor.organization_id))
+        for document in self.vendor.role_bindings(account):
+            scope = text(document, "crn_pattern").removeprefix(organization) or "/organization"
+            yield ownership.item(
+                CONFLUENT, "role_binding", f"{text(document, 'role_name')} on {scope}", text(document, "id"), (account,)
+            )
 
-    def _claim(self, environment: _Environment, name: str) -> Claim | None:
+    def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
         """None for what somebody else has in an environment of his own."""
-        return self._within(environment.claim, name) if environment.claim else self.names.claim(name)
+        return self._within(environment.ownership, name) if environment.ownership else self.names.ownership(name)
 
-    def _within(self, container: Claim, name: str) -> Claim:
+    def _within(self, container: Ownership, name: str) -> Ownership:
         """Of what lies in something of ours."""
-        claim = self.names.claim(name)
-        if claim and claim.is_ours:
-            return claim
-        return left_over("no stack has it") if claim else attrs.evolve(container, why=_BY_HAND)
+        ownership = self.names.ownership(name)
+        if ownership and ownership.is_ours:
+            return ownership
+        return orphaned("no stack has it") if ownership else attrs.evolve(container, why=_BY_HAND)
 
 
 def _connectors(vendor: Confluent, route: str) -> list[str]:
     try:
-        found = vendor.cloud.get(route)
+        document = vendor.cloud.get(route)
     except NotFound:  # a cluster that is not ready yet has none
         return []
-    return [str(name) for name in found] if isinstance(found, list) else []
+    return [str(name) for name in document] if isinstance(document, list) else []
 
 
-def _named(found: dict[str, Any], *place: str) -> tuple[str, str]:
-    return text(found, *place, "display_name"), text(found, "id")
+def _named(document: dict[str, Any], *within: str) -> tuple[str, str]:
+    return text(document, *within, "display_name"), text(document, "id")

@@ -1,25 +1,26 @@
-"""Takes a whole deployment down: stacks, then what they left, then a last look at all three worlds."""
+"""Destroys a whole deployment: its stacks, then what they left, then one more inventory to see that nothing is left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import attrs
 
 from lakeferry import inventory
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Stack, describe, read_template
-from lakeferry.deployment.stacks import names as stack_names
+from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory import AWS, ORPHAN, Item, Verdict, destroy_leftovers, destroy_stacks, stacks
-from lakeferry.inventory.destroy_stacks import Watch
+from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
+from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
 
 #: Kinds that hold data, and stay where their stack was deployed so.
-DATA: Final = ("bucket", "glue_database", "glue_table", "pseudonymisation_secret", "pseudonymisation_kms_key")
+_DATA: Final = ("bucket", "glue_database", "glue_table", "pseudonymisation_secret", "pseudonymisation_kms_key")
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
@@ -29,20 +30,27 @@ _OF_FUNCTION: Final = "/aws/lambda/"
 #: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
+_POLL: Final = 5.0
+#: A stack's custom resources may take an hour each, some of them one after another.
+_PATIENCE: Final = 4 * 3600.0
+_FAILED: Final = ("DELETE_FAILED", "ROLLBACK_FAILED")
+_REASONS: Final = 5
+#: Of so many of the latest events; earlier ones may be of another deletion.
+_EVENTS: Final = 100
 
 
 @attrs.frozen
-class Policy:
-    """What deleting the stacks does with data, as their deployed templates say it. `deleted` and `retained` are physical ids."""
+class DeletionPolicies:
+    """What deleting the stacks does with data, as their deployed templates say. `deleted` and `retained` are physical ids."""
 
     stacks: tuple[Stack, ...] = ()
     deleted: frozenset[str] = frozenset()
     retained: frozenset[str] = frozenset()
     protects_cluster: bool = False
 
-    def keeps(self, item: Item) -> bool | None:
-        """None for what no stack decides about: then the deployment file does."""
-        if item.kind not in DATA:
+    def keep(self, item: Item) -> bool | None:
+        """Return None for what no stack decides about: then the deployment file does."""
+        if item.kind not in _DATA:
             return None
         id = item.where[0] if item.kind == "glue_table" else item.id
         if id in self.deleted:
@@ -54,17 +62,17 @@ class Policy:
 
 @attrs.frozen
 class Planned:
-    """`goes` is in order. `stays` says of each thing why. `differing` is data of which the deployment file says otherwise."""
+    """`goes` is in order, `stays` has reasons. `differing` is data of which the deployment file says otherwise."""
 
     goes: list[Item]
     stays: list[Item]
-    policy: Policy
+    policies: DeletionPolicies
     differing: list[Item]
 
 
 @attrs.frozen
 class Done:
-    """`seconds` is how long each stack took, `removed` what was removed by itself, `items` the last inventory."""
+    """`seconds` is how long each stack took, `removed` what was removed outside of stacks, `items` the last inventory."""
 
     seconds: dict[str, float]
     removed: list[Item]
@@ -72,61 +80,67 @@ class Done:
     reasons: list[str]
 
 
-def read_policy(ctx: DeploymentContext) -> Policy:
-    """Raises CommandFailed."""
-    deleted, retained, protects_cluster = set[str](), set[str](), False
-    with translate_aws_errors("asking for the stacks"):
-        found = tuple(stack for name in stack_names(ctx) if (stack := describe(ctx, name, with_resources=True)))
-        for stack in found:
-            resources: Mapping[str, Any] = read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
-            for resource in stack.resources:
-                if resource.status in stacks.GIVEN_UP:
-                    continue
-                deleted.update(
-                    resource.physical_id.removeprefix(each) for each in _CLEANED if resource.physical_id.startswith(each)
-                )
-                body = resources.get(resource.logical_id, {})
-                (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(resource.physical_id)
-                protection = str(body.get("Properties", {}).get("deletion_protection", ""))
-                protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true"
-    return Policy(found, frozenset(deleted), frozenset(retained), protects_cluster)
-
-
 def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
-    """What the stacks that are deployed will do, which an edited deployment file doesn't change. Raises CommandFailed."""
-    policy = read_policy(ctx)
+    """Plan what the deployed stacks will do, which an edited deployment file doesn't change. Raises CommandFailed."""
+    policies = _read_policies(ctx)
     goes, stays, differing = [], [], []
     for item in items:
-        keeps = policy.keeps(item)
+        keeps = policies.keep(item)
         if keeps is not None and keeps != ctx.deployment.keeps_data:
             differing.append(item)
         if keeps:
-            stays.append(attrs.evolve(item, verdict=Verdict.KEPT, why='its stack was deployed with on_destroy = "keep"'))
-        elif keeps is False and item.verdict is Verdict.KEPT:
-            goes.append(attrs.evolve(item, verdict=Verdict.LEFT_OVER, why='its stack was deployed with on_destroy = "delete"'))
-        elif item.verdict in (Verdict.KEPT, Verdict.NOT_ASKED):
+            stays.append(attrs.evolve(item, verdict=Verdict.RETAINED, why='its stack was deployed with on_destroy = "keep"'))
+        elif keeps is False and item.verdict is Verdict.RETAINED:
+            goes.append(attrs.evolve(item, verdict=Verdict.ORPHANED, why='its stack was deployed with on_destroy = "delete"'))
+        elif item.verdict in (Verdict.RETAINED, Verdict.UNKNOWN):
             stays.append(item)
         else:
             goes.append(item)
-    return Planned(sorted(goes, key=lambda item: _place(ctx, item)), stays, policy, differing)
+    return Planned(sorted(goes, key=lambda item: _order(ctx, item)), stays, policies, differing)
+
+
+def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
+    """Raises CommandFailed."""
+    deleted, retained, protects_cluster = set[str](), set[str](), False
+    with translate_aws_errors("asking for the stacks"):
+        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+        current = tuple(stack for stack in described if stack)
+        for stack in current:
+            bodies: dict[str, Any] = stacks.read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
+            for resource in stack.resources:
+                id, body = resource.physical_id, bodies.get(resource.logical_id, {})
+                if resource.status in GIVEN_UP:
+                    continue
+                deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
+                (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
+                protection = str(body.get("Properties", {}).get("deletion_protection", ""))
+                protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true"
+    return DeletionPolicies(current, frozenset(deleted), frozenset(retained), protects_cluster)
+
+
+def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
+    """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
+    names = stacks.names(ctx)
+    stack = len(names) - names.index(item.whose) if item.whose in names else len(names) + 1
+    if item.kind == STACK:
+        return stack, -1
+    return stack, removal.ORDER.index(item.kind) if item.kind in removal.ORDER else 0
 
 
 def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
-    """Raises CommandFailed where something says that nothing shall be destroyed, or where it could only be begun."""
-    standing = list(planned.policy.stacks)
-    _require_unprotected(ctx, planned.policy)
+    """Raises CommandFailed where the deployment is protected or busy, where its file disagrees, or a vendor is unreachable."""
+    policies = planned.policies
+    _require_unprotected(ctx, policies)
     _require_agreement(ctx, planned)
-    if busy := [stack for stack in standing if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"]:
-        told = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
-        raise CommandFailed("STACK-BUSY", told)
-    deaf = [item for item in planned.stays if item.verdict is Verdict.NOT_ASKED and item.world != AWS and not item.kind]
-    if deaf and standing:
-        told = "; ".join(f"{item.world} can't be asked ({item.why})" for item in deaf)
-        raise CommandFailed("VENDOR-REFUSED", told)
+    if busy := [stack for stack in policies.stacks if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"]:
+        raise CommandFailed("STACK-BUSY", ", ".join(f"{stack.name} is {stack.status}" for stack in busy))
+    unreachable = [item for item in planned.stays if item.verdict is Verdict.UNKNOWN and item.world != AWS and not item.kind]
+    if unreachable and policies.stacks:
+        raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.world} can't be asked ({item.why})" for item in unreachable))
 
 
-def _require_unprotected(ctx: DeploymentContext, policy: Policy) -> None:
-    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in policy.stacks if stack.is_protected]
+def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
+    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in policies.stacks if stack.is_protected]
     if names:
         lift = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
         hint = (
@@ -134,7 +148,7 @@ def _require_unprotected(ctx: DeploymentContext, policy: Policy) -> None:
             f"`{lift} NAME` for each of these, then destroy"
         )
         raise CommandFailed("DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
-    if policy.protects_cluster or (policy.stacks and ctx.deployment.confluent.deletion_protection):
+    if policies.protects_cluster or (policies.stacks and ctx.deployment.confluent.deletion_protection):
         hint = f"Set confluent.deletion_protection = false in {file} and deploy, then destroy"
         raise CommandFailed("DESTROY-PROTECTED", "the Kafka cluster is protected against deletion", hint)
 
@@ -145,58 +159,93 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
         return
     wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
-    told = f'the file says on_destroy = "{wanted}", and what is deployed would {does}: {names}'
+    message = f'the file says on_destroy = "{wanted}", and what is deployed would {does}: {names}'
     hint = (
         f"Set deployment.on_destroy in deployments/{ctx.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
     )
-    raise CommandFailed("DESTROY-DIFFERS", told, hint, [attrs.asdict(item) for item in planned.differing])
+    raise CommandFailed("DESTROY-DIFFERS", message, hint, [attrs.asdict(item) for item in planned.differing])
 
 
 def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: Reporter) -> Done:
-    """Removes what is planned to go and nothing else, also where more comes to light meanwhile. Raises CommandFailed."""
+    """Remove what is planned and nothing else, also where more comes to light meanwhile.
+
+    `say` is for what has happened, `report` for what is happening. Raises CommandFailed.
+    """
     shown = {(item.world, item.kind, item.id) for item in planned.goes}
     functions = {item.name for item in planned.goes if item.kind == "function"}
 
-    def is_shown(item: Item) -> bool:
-        """Lambda makes a function's log group when the function first runs, which may be during this deletion."""
+    def is_planned(item: Item) -> bool:
+        """Lambda creates a function's log group when the function first runs, which may be during this deletion."""
         own_log = item.kind == "log_group" and item.name.removeprefix(_OF_FUNCTION) in functions
         return own_log or (item.world, item.kind, item.id) in shown
 
-    with translate_aws_errors("asking for the stacks"):
-        watch = Watch(ctx, [item.id for item in planned.goes if item.kind == stacks.KIND], say, report)
-        reasons = destroy_stacks.delete(watch)
+    deletion = _StackDeletion(ctx, [item.id for item in planned.goes if item.kind == STACK], say, report, ctx.clock.time())
+    reasons = deletion.run()
     removed: list[Item] = []
     for round_ in range(_ROUNDS):
-        items = [item for item in inventory.take(ctx) if item.verdict is Verdict.NOT_ASKED or is_shown(item)]
-        left, standing = _by_themselves(items), _standing(items)
-        if not left and not standing:
+        items = [item for item in inventory.take(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)]
+        # What an existing stack has in AWS, its own deletion removes: functions have to exist as long as it calls them.
+        left = [item for item in removal.removable(items) if item.world != AWS or item.whose == ORPHAN]
+        has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
+        if not left and not has_stacks:
             break
         if round_:
             ctx.clock.sleep(_PAUSE)
-        outcome = destroy_leftovers.remove(ctx, left, report)
+        outcome = removal.remove(ctx, left, report)
         removed += [item for item in outcome.removed if item not in removed]
         reasons = [f"{item.kind} {item.name}: {why}" for item, why in outcome.stuck]
-        with translate_aws_errors("deleting stacks"):
-            reasons += destroy_stacks.delete(watch, force=round_ > 0)
-        if outcome.stuck and not outcome.removed and not standing:
+        reasons += deletion.run(force=round_ > 0)
+        if outcome.stuck and not outcome.removed and not has_stacks:
             break
-    return Done(watch.gone, removed, inventory.take(ctx), reasons)
+    return Done(deletion.seconds, removed, inventory.take(ctx), reasons)
 
 
-def _by_themselves(items: list[Item]) -> list[Item]:
-    """What a stack in AWS has, its own deletion removes: functions have to be there as long as it asks them."""
-    return [item for item in destroy_leftovers.removable(items) if item.world != AWS or item.whose == ORPHAN]
+@attrs.define
+class _StackDeletion:
+    """Deletes stacks in the order of `ids`. Ids, because another stack may take the name of one meanwhile."""
 
+    ctx: DeploymentContext
+    ids: list[str]
+    say: Reporter
+    report: Reporter
+    _since: float
+    seconds: dict[str, float] = attrs.field(factory=dict)
 
-def _standing(items: list[Item]) -> bool:
-    return any(item.kind == stacks.KIND and item.verdict is not Verdict.KEPT for item in items)
+    def run(self, *, force: bool = False) -> list[str]:
+        """Delete those that still exist, and return the reasons why one could not be deleted. Raises CommandFailed.
 
+        With `force`, CloudFormation gives up the resources that it can't delete.
+        """
+        reasons: list[str] = []
+        for id in self.ids:
+            with translate_aws_errors(f"deleting stack {id.split('/')[1] if '/' in id else id}"):
+                if stack := stacks.describe(self.ctx, id):
+                    reasons += self._delete(stack, force=force and stack.status == "DELETE_FAILED")
+        return reasons
 
-def _place(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
-    """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
-    names = stack_names(ctx)
-    stack = len(names) - names.index(item.whose) if item.whose in names else len(names) + 1
-    if item.kind == stacks.KIND:
-        return stack, -1
-    return stack, destroy_leftovers.ORDER.index(item.kind) if item.kind in destroy_leftovers.ORDER else 0
+    def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
+        client = self.ctx.client("cloudformation")
+        if stack.status != "DELETE_IN_PROGRESS":
+            client.delete_stack(StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {}))
+        if not self._is_deleted(stack):
+            latest = islice(stacks.newest_events(client, stack.id), _EVENTS)
+            for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
+                yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"
+            return
+        now = self.ctx.clock.time()
+        self.seconds[stack.name], self._since = now - self._since, now
+        self.say(f"  {stack.name} is gone ({self.seconds[stack.name]:.0f} s)")
+
+    def _is_deleted(self, stack: Stack) -> bool:
+        """Wait until it is deleted, or until that failed or takes too long."""
+        client, until = self.ctx.client("cloudformation"), self.ctx.clock.time() + _PATIENCE
+        while True:
+            for event in islice(stacks.newest_events(client, stack.id), 1):
+                self.report(f"{stack.name}: {event.logical_id} {event.status}")
+            current = stacks.describe(self.ctx, stack.id)
+            if current is None:
+                return True
+            if current.status in _FAILED or self.ctx.clock.time() > until:
+                return False
+            self.ctx.clock.sleep(_POLL)

@@ -1,4 +1,4 @@
-"""What an inventory is made of: one row for each thing that exists, and what is to be thought of it."""
+"""What an inventory consists of: one row for each thing that exists, its owner, and whether it should exist."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import attrs
 AWS: Final = "AWS"
 CONFLUENT: Final = "Confluent"
 SNOWFLAKE: Final = "Snowflake"
-#: Whose a thing is that was ours and that no stack has any more; and one that we never made.
+#: The kind of CloudFormation's stacks.
+STACK: Final = "stack"
+#: The owner of what was the deployment's and is in no stack any more; and of what the deployment never created.
 ORPHAN: Final = "orphan"
 NOT_OURS: Final = "-"
 
 
 class Verdict(StrEnum):
-    """`LEFT_OVER` should not be there. `NOT_ASKED` stands for things that nobody knows of, because they can't be listed."""
+    """`ORPHANED` should not exist. `UNKNOWN` stands for what can't be listed."""
 
-    BELONGS = "belongs"
-    KEPT = "kept"
-    LEFT_OVER = "left over"
-    NOT_ASKED = "not asked"
+    MANAGED = "belongs"
+    RETAINED = "kept"
+    ORPHANED = "left over"
+    UNKNOWN = "not asked"
 
 
 @attrs.frozen
 class Item:
-    """`whose` is a stack's name, ORPHAN or NOT_OURS. `where` are the ids of what it lies in, the outermost first."""
+    """`whose` is a stack's name, ORPHAN or NOT_OURS. `where` are the ids of what contains it, the outermost first."""
 
     world: str
     kind: str
@@ -39,28 +41,28 @@ class Item:
 
 
 @attrs.frozen
-class Claim:
-    """Who made a thing, and what follows from that."""
+class Ownership:
+    """The owner of a thing, and what follows from that."""
 
-    whose: str
+    owner: str
     verdict: Verdict
     why: str = ""
 
     @property
     def is_ours(self) -> bool:
-        return self.whose != NOT_OURS
+        return self.owner != NOT_OURS
 
     def item(self, world: str, kind: str, name: str, id: str = "", where: tuple[str, ...] = ()) -> Item:
-        return Item(world, kind, name, id or name, self.whose, self.verdict, self.why, where)
+        return Item(world, kind, name, id or name, self.owner, self.verdict, self.why, where)
 
 
-def kept(why: str, whose: str = NOT_OURS) -> Claim:
-    return Claim(whose, Verdict.KEPT, why)
+def retained(why: str, owner: str = NOT_OURS) -> Ownership:
+    return Ownership(owner, Verdict.RETAINED, why)
 
 
-def left_over(why: str, whose: str = ORPHAN) -> Claim:
-    return Claim(whose, Verdict.LEFT_OVER, why)
+def orphaned(why: str, owner: str = ORPHAN) -> Ownership:
+    return Ownership(owner, Verdict.ORPHANED, why)
 
 
-def not_asked(world: str, kind: str, why: str) -> Item:
-    return Item(world, kind, "", "", NOT_OURS, Verdict.NOT_ASKED, f"can't be asked: {why}")
+def unknown(world: str, kind: str, why: str) -> Item:
+    return Item(world, kind, "", "", NOT_OURS, Verdict.UNKNOWN, f"can't be asked: {why}")

@@ -1,4 +1,4 @@
-"""What of a deployment is in Snowflake: objects whose comment holds a name of ours, and what an admin made for the deployer."""
+"""What of a deployment is in Snowflake: objects with a name of the deployment in their comment, and the deployer's own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import attrs
 
 from deployments.model import Snowflake as Wanted
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.inventory.model import SNOWFLAKE, Claim, Item, kept, left_over
-from lakeferry.inventory.vendor_names import VendorNames
+from lakeferry.inventory.model import SNOWFLAKE, Item, Ownership, orphaned, retained
+from lakeferry.inventory.ownership import VendorNames
 from lambdas.snowflake import sql, trust
 from lambdas.snowflake.client import Row, Snowflake
 
@@ -26,8 +26,8 @@ KINDS: Final = {
     "snowflake_catalog_integration": "SHOW CATALOG INTEGRATIONS",
 }
 _CONTAINERS: Final = ("database_name", "schema_name")
-_FOREIGN: Final = "named like ours, but its comment isn't: somebody else made it"
-_BY_ADMIN: Final = "made by an admin, for the deployment to work with"
+_FOREIGN: Final = "name matches this deployment, but its comment doesn't: somebody else created it"
+_BY_ADMIN: Final = "created by an admin, for the deployment to work with"
 
 
 def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
@@ -47,41 +47,41 @@ class _Look:
     role_arn: str
 
     def items(self) -> Iterator[Item]:
-        databases: dict[str, Claim] = {}
+        databases: dict[str, Ownership] = {}
         for kind, show in KINDS.items():
             for row in self.vendor.run(sql.statement(show)):
                 name, where = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
-                claim = self._claim(kind, row, databases)
-                if claim is None:
+                ownership = self._ownership(kind, row, databases)
+                if ownership is None:
                     continue
                 if kind == "snowflake_database":
-                    databases[name] = claim
-                yield claim.item(SNOWFLAKE, kind, name, row.get("comment", ""), where)
+                    databases[name] = ownership
+                yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), where)
 
-    def _claim(self, kind: str, row: Row, databases: dict[str, Claim]) -> Claim | None:
-        claim = self.names.claim(row.get("comment", ""))
-        if claim is None:
-            like_ours = self.names.named(row.get("name", "").lower().replace("_", "-"))
-            return kept(_FOREIGN) if like_ours else None
-        if claim.is_ours:
-            return claim
+    def _ownership(self, kind: str, row: Row, databases: dict[str, Ownership]) -> Ownership | None:
+        ownership = self.names.ownership(row.get("comment", ""))
+        if ownership is None:
+            is_similar = self.names.find(row.get("name", "").lower().replace("_", "-"))
+            return retained(_FOREIGN) if is_similar else None
+        if ownership.is_ours:
+            return ownership
         inside = databases.get(row.get("database_name", ""))
         if inside and inside.is_ours:
-            return left_over("no stack has it")
+            return orphaned("no stack has it")
         asked = _ROLES.get(kind)
-        return left_over("no stack has it") if asked and asked(self.vendor, row["name"]) == self.role_arn else claim
+        return orphaned("no stack has it") if asked and asked(self.vendor, row["name"]) == self.role_arn else ownership
 
     def deployer(self, wanted: Wanted) -> Iterator[Item]:
-        """It can't be seen in lists, as it belongs to an admin; it is there, because we came in with it."""
-        by_admin = kept(_BY_ADMIN)
+        """Return it without looking: lists don't show it, as it belongs to an admin, and the login proves that it exists."""
+        by_admin = retained(_BY_ADMIN)
         yield by_admin.item(SNOWFLAKE, "snowflake_user", wanted.user)
         yield by_admin.item(SNOWFLAKE, "snowflake_role", wanted.role)
         yield by_admin.item(SNOWFLAKE, "snowflake_warehouse", wanted.deployer_warehouse)
         role = sql.identifier(self.vendor.login.role)
         for row in self.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role)):
             if row.get("privilege") != "OWNERSHIP":
-                told = f"{row.get('privilege')} on {row.get('granted_on', '').lower()} {row.get('name')}"
-                yield by_admin.item(SNOWFLAKE, "snowflake_grant", told, where=(wanted.role,))
+                grant = f"{row.get('privilege')} on {row.get('granted_on', '').lower()} {row.get('name')}"
+                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, where=(wanted.role,))
 
 
 def _of_volume(vendor: Snowflake, name: str) -> str:

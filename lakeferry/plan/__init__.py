@@ -1,1 +1,1 @@
-"""What a deployment would change: templates of now against those that are deployed, told by object and by reason."""
+"""What a deployment would change: synthesised templates against deployed ones, by resource and with reasons, time and cost."""

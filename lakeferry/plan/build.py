@@ -16,7 +16,7 @@ from lakeferry.output import Reporter
 from lakeferry.plan import cost, durations, permissions, references, templates
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
-from lakeferry.plan.templates import Wanted
+from lakeferry.plan.templates import SynthesizedStack
 from lambdas.shared.redaction import redact
 
 #: Of the command line, where it fails.
@@ -37,38 +37,38 @@ def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repa
 def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     """Of templates that are synthesised. Raises CommandFailed."""
     report("what is deployed")
-    standing = stacks.read(ctx)
-    wanted = templates.read(cdk.folder, ctx.stacks)
+    deployed = stacks.read(ctx)
+    wanted = templates.read_stacks(cdk.folder, ctx.stacks)
     report("what differs")
-    begun = {name: stack for name, stack in standing.items() if stack.is_active}
-    changes = Comparison(ctx.region, wanted, begun).changes()
+    active = {name: stack for name, stack in deployed.items() if stack.is_active}
+    changes = Comparison(wanted, active).changes()
     with translate_aws_errors("asking how long the last deployment took"):
-        phases = [durations.phase(stack.name, changes, _last(ctx, standing.get(stack.name))) for stack in wanted]
+        phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
     return Plan(
         prefix=ctx.deployment.prefix,
         account=ctx.account,
         region=ctx.region,
         changes=changes,
-        permissions=permissions.compare(wanted, begun),
-        settings=[one for stack in wanted if stack.name in begun for one in _settings(stack, begun[stack.name])],
+        permissions=permissions.compare(wanted, active),
+        settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.plan),
-        standing=list(standing),
-        unwanted=[name for name in standing if name not in ctx.stacks],
+        deployed=list(deployed),
+        unwanted=[name for name in deployed if name not in ctx.stacks],
     )
 
 
-def _last(ctx: DeploymentContext, standing: Stack | None) -> float | None:
-    return durations.last(ctx.client("cloudformation"), standing.id) if standing else None
+def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
+    return durations.last(ctx.client("cloudformation"), deployed.id) if deployed else None
 
 
-def _settings(wanted: Wanted, standing: Stack) -> Iterator[Setting]:
+def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
     """What of the stack itself differs."""
-    yield from _mapped(wanted.name, "tag", standing.tags, wanted.tags)
-    before, after = (_outputs(template) for template in (standing.template, wanted.template))
+    yield from _mapped(wanted.name, "tag", deployed.tags, wanted.tags)
+    before, after = (_outputs(template) for template in (deployed.template, wanted.template))
     yield from _mapped(wanted.name, "output", before, after)
-    if standing.is_protected != wanted.is_protected:
-        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (standing, wanted)))
+    if deployed.is_protected != wanted.is_protected:
+        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (deployed, wanted)))
 
 
 def _outputs(template: Mapping[str, Any]) -> dict[str, str]:

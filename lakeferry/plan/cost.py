@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -11,8 +14,8 @@ import attrs
 from deployments.check import Plan
 from deployments.model import Deployment, Export
 from exports import cron
-from lakeferry.plan import prices
 
+PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0
 #: Thirty days without a change of clocks in most zones, to count how often exports run.
 _COUNTED_FROM: Final = datetime(2026, 6, 1, tzinfo=UTC)
@@ -69,11 +72,11 @@ class Estimate:
         return sum(line.high for line in self.lines)
 
     @property
-    def used(self) -> list[prices.Price]:
+    def used(self) -> list[Price]:
         """The prices behind it, in the table's order."""
         behind: list[Line | Rate] = [*self.lines, *self.rates]
         names = {name for each in behind for name in each.prices}
-        return [price for name, price in prices.table().items() if name in names]
+        return [price for name, price in price_table().items() if name in names]
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -96,14 +99,14 @@ def _confluent(deployment: Deployment) -> Iterator[Line]:
     most = wanted.max_ecku or 1
     limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; max_ecku bounds how far it may grow"
     if wanted.cluster_type == "Standard":
-        high = max(prices.usd("confluent_standard_month"), most * HOURS * prices.usd("confluent_standard_ecku_hour"))
+        high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
         used = ("confluent_standard_month", "confluent_standard_ecku_hour")
-        yield Line("Kafka cluster, Standard", prices.usd("confluent_standard_month"), high, limit, used)
+        yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
     else:
-        high = (most - 1) * HOURS * prices.usd("confluent_basic_ecku_hour")
+        high = (most - 1) * HOURS * usd("confluent_basic_ecku_hour")
         yield Line("Kafka cluster, Basic", 0.0, high, f"the first eCKU is free; {limit}", ("confluent_basic_ecku_hour",))
     if deployment.statements:
-        rate = HOURS * prices.usd("flink_cfu_hour")
+        rate = HOURS * usd("flink_cfu_hour")
         why = f"all month, from one CFU for all to flink_max_cfu = {wanted.flink_max_cfu}"
         yield Line(
             f"Flink statements ({len(deployment.statements)})", rate, rate * wanted.flink_max_cfu, why, ("flink_cfu_hour",)
@@ -115,7 +118,7 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
     dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
     for export in deployment.exports:
         runs = runs_a_month(export)
-        minute = runs * dpus * prices.usd("glue_dpu_hour") / 60
+        minute = runs * dpus * usd("glue_dpu_hour") / 60
         why = f"{runs} runs of {dpus:g} DPU, from 1 minute to the time limit of {aws.glue_timeout_minutes}"
         yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, ("glue_dpu_hour",))
 
@@ -134,7 +137,7 @@ def _standing(plan: Plan) -> Iterator[Line]:
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
     """`most` is what one may come to: a KMS key's material is kept, and billed, when it is replaced, twice at most."""
-    amount = count * prices.usd(price)
+    amount = count * usd(price)
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
 
@@ -182,9 +185,31 @@ def _rates(deployment: Deployment) -> Iterator[Rate]:
     yield _rate("a TB that a query of Athena reads", "athena_tb")
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size, used = deployment.snowflake.warehouse_size, ("snowflake_credit_low", "snowflake_credit_high")
-        low, high = (_CREDITS[size] * prices.usd(price) for price in used)
+        low, high = (_CREDITS[size] * usd(price) for price in used)
         yield Rate(f"an hour in which Snowflake's warehouse works ({size})", low, high, used)
 
 
 def _rate(what: str, price: str) -> Rate:
-    return Rate(what, prices.usd(price), prices.usd(price), (price,))
+    return Rate(what, usd(price), usd(price), (price,))
+
+
+@attrs.frozen
+class Price:
+    """With the day on which it was read, and where."""
+
+    id: str
+    usd: float
+    unit: str
+    as_of: date
+    source: str
+
+
+@functools.cache
+def price_table() -> dict[str, Price]:
+    """Return the prices by id."""
+    read = tomllib.loads(PRICES.read_text(encoding="utf-8"))["price"]
+    return {each["id"]: Price(**{**each, "usd": float(each["usd"])}) for each in read}
+
+
+def usd(name: str) -> float:
+    return price_table()[name].usd

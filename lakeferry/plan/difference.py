@@ -1,4 +1,4 @@
-"""Compares what is deployed with what is wanted: which resource is made, changed, replaced or removed, and because of what.
+"""Compares deployed templates with synthesised ones: which resource is created, updated, replaced or deleted, and why.
 
 A resource that is replaced gets another id, so what refers to it changes too, and may be replaced for that: this is followed
 through all stacks, which the templates alone don't show.
@@ -14,10 +14,10 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.deployment.stacks import Stack
-from lakeferry.plan import references, rules
-from lakeferry.plan.references import Exports, Place
-from lakeferry.plan.resources import Resource, of_template
-from lakeferry.plan.templates import Wanted
+from lakeferry.plan import references, replacement
+from lakeferry.plan.references import Exports, ResourceId
+from lakeferry.plan.replacement import Rule
+from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resources_of
 from lambdas import contract
 from lambdas.shared.properties import RESERVED
 from lambdas.shared.redaction import redact
@@ -29,28 +29,28 @@ _ABSENT: Final[Mapping[str, Any]] = {}
 
 
 class Action(StrEnum):
-    """`RENEWED` is deleted first and then made anew under its own name; `REPLACED` is made anew first. `KEPT` is left by its
-    stack, and stays."""
+    """`REPLACE` creates the new object first, `RECREATE` deletes the old one first, because both have the same name. `RETAIN`
+    leaves the object outside of its stack."""
 
-    MADE = "made"
-    CHANGED = "changed in place"
-    REPLACED = "replaced"
-    RENEWED = "deleted and made anew"
-    DELETED = "deleted"
-    KEPT = "given up, and stays"
+    CREATE = "made"
+    UPDATE = "changed in place"
+    REPLACE = "replaced"
+    RECREATE = "deleted and made anew"
+    DELETE = "deleted"
+    RETAIN = "given up, and stays"
 
     @property
     def loses(self) -> bool:
-        return self in (Action.REPLACED, Action.RENEWED, Action.DELETED)
+        return self in (Action.REPLACE, Action.RECREATE, Action.DELETE)
 
 
-#: The same in the order in which they are told, the gravest first.
-GRAVEST: Final = (Action.DELETED, Action.RENEWED, Action.REPLACED, Action.KEPT, Action.CHANGED, Action.MADE)
+#: The same in the order in which they are shown, the gravest first.
+GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN, Action.UPDATE, Action.CREATE)
 
 
 @attrs.frozen
 class Why:
-    """One property: from what to what, and what that does to the object: Action.CHANGED, REPLACED or RENEWED.
+    """One property: from what to what, and what that does to the object: Action.UPDATE, REPLACE or RECREATE.
 
     `follows` names the resource that is replaced, where that is all that changes the value. `perhaps`: AWS decides.
     """
@@ -65,15 +65,15 @@ class Why:
     def __str__(self) -> str:
         if self.follows:
             return f"{self.property} follows {self.follows}"
-        told = f"{self.property}: {self.before} → {self.after}"
-        return f"{told} (AWS may replace it for that)" if self.perhaps else told
+        change = f"{self.property}: {self.before} → {self.after}"
+        return f"{change} (AWS may replace it for that)" if self.perhaps else change
 
 
 @attrs.frozen
 class Change:
     """`loses` is what goes with the old object, "" for nothing."""
 
-    resource: Resource
+    resource: TemplateResource
     action: Action
     why: tuple[Why, ...] = ()
     loses: str = ""
@@ -81,68 +81,67 @@ class Change:
 
 @attrs.frozen
 class _Pair:
-    before: Resource
-    after: Resource
+    before: TemplateResource
+    after: TemplateResource
 
 
 @attrs.frozen
 class Comparison:
-    """All stacks at once. `region` is the deployment's: AWS's types differ between regions."""
+    """All stacks at once: what is synthesised, and what is deployed."""
 
-    region: str
-    wanted: Sequence[Wanted]
+    wanted: Sequence[SynthesizedStack]
     deployed: Mapping[str, Stack]
 
     def changes(self) -> list[Change]:
         """Of every stack that is wanted, in the order of deploying. What a stack has that nobody wants stays as it is."""
         replaced = self._replaced()
-        found = [self._changed(pair, replaced) for pair in self._pairs()]
-        by_place = {change.resource.place: change for change in found if change}
-        return [change for stack in self.wanted for change in self._of_stack(stack, by_place)]
+        changed = [self._changed(pair, replaced) for pair in self._pairs()]
+        by_id = {change.resource.id: change for change in changed if change}
+        return [change for stack in self.wanted for change in self._of_stack(stack, by_id)]
 
-    def _of_stack(self, stack: Wanted, changed: Mapping[Place, Change]) -> Iterator[Change]:
-        before, after = self._old(stack.name), {one.logical_id: one for one in of_template(stack.name, stack.template)}
+    def _of_stack(self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]) -> Iterator[Change]:
+        before, after = self._old(stack.name), {one.logical_id: one for one in resources_of(stack.name, stack.template)}
         for logical_id, resource in after.items():
             if logical_id not in before:
-                yield Change(resource, Action.MADE)
-            elif resource.place in changed:
-                yield changed[resource.place]
+                yield Change(resource, Action.CREATE)
+            elif resource.id in changed:
+                yield changed[resource.id]
         for logical_id, resource in before.items():
             if logical_id not in after:
                 kept = resource.stays_when_removed
-                yield Change(resource, Action.KEPT if kept else Action.DELETED, loses="" if kept else self._lost(resource))
+                yield Change(resource, Action.RETAIN if kept else Action.DELETE, loses="" if kept else self._lost(resource))
 
-    def _old(self, stack: str) -> dict[str, Resource]:
-        standing = self.deployed.get(stack)
-        return {one.logical_id: one for one in of_template(stack, standing.template)} if standing else {}
+    def _old(self, stack: str) -> dict[str, TemplateResource]:
+        deployed = self.deployed.get(stack)
+        return {one.logical_id: one for one in resources_of(stack, deployed.template)} if deployed else {}
 
     def _pairs(self) -> Iterator[_Pair]:
         for stack in self.wanted:
             before = self._old(stack.name)
-            for resource in of_template(stack.name, stack.template):
+            for resource in resources_of(stack.name, stack.template):
                 if resource.logical_id in before:
                     yield _Pair(before[resource.logical_id], resource)
 
-    def _replaced(self) -> set[Place]:
+    def _replaced(self) -> set[ResourceId]:
         """Those that get another id, until no further one does."""
-        pairs, found = list(self._pairs()), set[Place]()
+        pairs, replaced = list(self._pairs()), set[ResourceId]()
         while True:
-            more = {pair.after.place for pair in pairs if (one := self._changed(pair, found)) and one.action.loses}
-            if more <= found:
-                return found
-            found |= more
+            more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.loses}
+            if more <= replaced:
+                return replaced
+            replaced |= more
 
-    def _changed(self, pair: _Pair, replaced: set[Place]) -> Change | None:
-        why = tuple(_Difference(pair, self.region, replaced, self._exports).whys())
+    def _changed(self, pair: _Pair, replaced: set[ResourceId]) -> Change | None:
+        why = tuple(_Difference(pair, replaced, self._exports).whys())
         if not why:
             return None
         action = min((one.does for one in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
         return Change(pair.after, action, why, self._lost(pair.before) if action.loses and not stays else "")
 
-    def _lost(self, resource: Resource) -> str:
+    def _lost(self, resource: TemplateResource) -> str:
         """Also which tables read a topic that a statement's undo drops: nothing in the template changes them."""
-        lost = rules.lost(resource)
+        lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
         everything = [one for name in self.deployed for one in self._old(name).values()]
@@ -164,32 +163,31 @@ class _Difference:
     """Of one resource. `replaced` are those that get another id, as far as is known."""
 
     pair: _Pair
-    region: str
-    replaced: set[Place]
+    replaced: set[ResourceId]
     given: Exports
 
     def whys(self) -> Iterator[Why]:
         before, after = self.pair.before, self.pair.after
         if before.type != after.type:
-            yield Why(_TYPE, before.type, after.type, Action.REPLACED)
+            yield Why(_TYPE, before.type, after.type, Action.REPLACE)
             return
         for name in _POLICIES:
             if before.body.get(name) != after.body.get(name):
-                yield self._why(name, before.body.get(name), after.body.get(name), Action.CHANGED)
+                yield self._why(name, before.body.get(name), after.body.get(name), Action.UPDATE)
         for name in dict.fromkeys([*before.properties, *after.properties]):
             if not (after.kind and name in RESERVED):
                 yield from self._of_property(name)
         if after.kind and (repair := after.properties.get(contract.REPAIR)) and repair != before.properties.get(contract.REPAIR):
-            yield Why("object", "missing", "created again", Action.CHANGED)
+            yield Why("object", "missing", "created again", Action.UPDATE)
 
     def _of_property(self, name: str) -> Iterator[Why]:
-        fallback = rules.default(self.pair.after, name)
+        fallback = replacement.default(self.pair.after, name)
         before, after = (one.properties.get(name, fallback) for one in (self.pair.before, self.pair.after))
-        follows = next((place[1] for place in self._led(after) if place in self.replaced), "")
-        is_same = rules.same(self.pair.after, name, before, after)
+        follows = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
+        is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not follows:
             return
-        rule = rules.of(self.pair.after, self.region)
+        rule = replacement.rule_of(self.pair.after)
         does, perhaps = self._effect(name, before, after, rule)
         if is_same:
             yield attrs.evolve(self._why(name, before, after, does), perhaps=perhaps, follows=f"{follows}, which is replaced")
@@ -197,7 +195,7 @@ class _Difference:
         for path, old, new in _differing(name, before, after):
             yield attrs.evolve(self._why(path, old, new, does), perhaps=perhaps)
 
-    def _effect(self, name: str, before: Any, after: Any, rule: rules.Rule) -> tuple[Action, bool]:
+    def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
         """What a property's change does, and whether AWS decides about more."""
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
@@ -205,15 +203,15 @@ class _Difference:
             return any(self._differs(_at(before, path), _at(after, path)) for path in mine)
 
         if touched(rule.replaced):
-            return Action.REPLACED, False
-        if touched(rule.renewed):
-            return Action.RENEWED, False
-        return Action.CHANGED, touched(rule.perhaps)
+            return Action.REPLACE, False
+        if touched(rule.recreated):
+            return Action.RECREATE, False
+        return Action.UPDATE, touched(rule.perhaps)
 
     def _differs(self, before: Any, after: Any) -> bool:
-        return bool(before != after) or any(place in self.replaced for place in self._led(after))
+        return bool(before != after) or any(id in self.replaced for id in self._referenced(after))
 
-    def _led(self, value: Any) -> Iterator[Place]:
+    def _referenced(self, value: Any) -> Iterator[ResourceId]:
         return references.of(self.pair.after.stack, value, self.given)
 
     def _why(self, path: str, before: Any, after: Any, does: Action) -> Why:
@@ -229,7 +227,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
     """Every path at which two values differ, with what is there."""
-    if rules.as_text(before) == rules.as_text(after):
+    if replacement.as_strings(before) == replacement.as_strings(after):
         return
     if _is_plain(before) and _is_plain(after):
         for name in dict.fromkeys([*before, *after]):

@@ -50,11 +50,11 @@ class Phase:
 
 def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
     """None for a stack in which nothing changes. What is slow comes one after the other."""
-    mine = [change for change in changes if change.resource.stack == stack and change.action is not Action.KEPT]
+    mine = [change for change in changes if change.resource.stack == stack and change.action is not Action.RETAIN]
     if not mine:
         return None
     slow = [USUAL[kind] for kind in dict.fromkeys(change.resource.kind for change in mine) if kind in USUAL]
-    low, high = _MADE if all(change.action is Action.MADE for change in mine) else _CHANGED
+    low, high = _MADE if all(change.action is Action.CREATE for change in mine) else _CHANGED
     return Phase(stack, low + sum(one[0] for one in slow), high + sum(one[1] for one in slow), last)
 
 

@@ -11,8 +11,7 @@ import attrs
 from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import references
 from lakeferry.plan.references import Exports
-from lakeferry.plan.resources import Resource, of_template
-from lakeferry.plan.templates import Wanted
+from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resources_of
 
 _ALLOW: Final = "Allow"
 _DENY: Final = "Deny"
@@ -42,15 +41,15 @@ class PermissionChange:
     broadens: bool
 
 
-def compare(wanted: Sequence[Wanted], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
+def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
     """Of all stacks that are wanted, whole: nothing is cut or left out."""
     given = references.exports({stack.name: stack.template for stack in wanted})
     return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
 
 
-def _of_stack(stack: Wanted, standing: Stack | None, given: Exports) -> Iterator[PermissionChange]:
-    before = {one.logical_id: one for one in of_template(stack.name, standing.template)} if standing else {}
-    after = {one.logical_id: one for one in of_template(stack.name, stack.template)}
+def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -> Iterator[PermissionChange]:
+    before = {one.logical_id: one for one in resources_of(stack.name, deployed.template)} if deployed else {}
+    after = {one.logical_id: one for one in resources_of(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
         old, new = (_of_resource(each.get(logical_id), given) for each in (before, after))
         if old != new:
@@ -65,22 +64,22 @@ def _of_stack(stack: Wanted, standing: Stack | None, given: Exports) -> Iterator
             )
 
 
-def _of_resource(resource: Resource | None, given: Exports) -> set[Permission]:
+def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permission]:
     if resource is None or not resource.type.startswith("AWS::"):
         return set()
     properties = resource.properties
-    found = set(_of_documents(properties, given))
+    permissions = set(_of_documents(properties, given))
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
         principal, function = (references.whole(properties.get(name), given) for name in ("Principal", "FunctionName"))
         scope = f"to {principal} on {function}"
         where = f" if it comes from {references.whole(source, given)}" if source else ""
-        found.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
+        permissions.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
     for arn in properties.get("ManagedPolicyArns") or []:
-        found.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
+        permissions.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
     if boundary := properties.get("PermissionsBoundary"):
-        found.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
-    return found
+        permissions.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
+    return permissions
 
 
 def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 #: A stack's name and a logical id.
-Place = tuple[str, str]
+ResourceId = tuple[str, str]
 #: Names of what stacks give one another, with what each leads to.
-Exports = Mapping[str, Place]
+Exports = Mapping[str, ResourceId]
 
 _NAMED: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
 _LONGEST: Final = 70
@@ -20,19 +20,19 @@ _AROUND: Final = 15
 _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, Place]:
+def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
     """By the name of each export, the resource whose value it gives. `templates` by stack."""
-    found: dict[str, Place] = {}
+    exported: dict[str, ResourceId] = {}
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
             name = output.get("Export", {}).get("Name")
             led = next(of(stack, output.get("Value"), {}), None)
             if isinstance(name, str) and led:
-                found[name] = led
-    return found
+                exported[name] = led
+    return exported
 
 
-def of(stack: str, value: Any, given: Exports) -> Iterator[Place]:
+def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     """Every resource that `value` refers to, in its own stack or another one."""
     if isinstance(value, list):
         for each in value:
@@ -42,7 +42,7 @@ def of(stack: str, value: Any, given: Exports) -> Iterator[Place]:
             yield from _led(stack, name, each, given)
 
 
-def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Place]:
+def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     if name == "Ref" and isinstance(value, str):
         yield stack, value
     elif name == "Fn::GetAtt":
@@ -60,7 +60,7 @@ def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Place]:
 
 def whole(value: Any, given: Exports) -> str:
     """A value as people read it, on one line."""
-    return _HASH.sub(lambda found: f"{found[0][:8]}…", " ".join(_text(value, given).split()))
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
 
 
 def shown(value: Any, given: Exports) -> str:

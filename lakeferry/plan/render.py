@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
 from lakeferry.plan.cost import HOURS, Estimate
 from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
-from lakeferry.plan.resources import AWS, CONFLUENT, SNOWFLAKE
 
 #: Of things that are made, so many are named; the others are counted.
 _NAMED: Final = 4
@@ -33,7 +33,7 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """`unwanted` are stacks that are deployed and that the file no longer wants, `standing` those that there are."""
+    """`unwanted` are stacks that are deployed and that the file no longer wants, `deployed` are all that exist."""
 
     prefix: str
     account: str
@@ -42,7 +42,7 @@ class Plan:
     settings: list[Setting]
     phases: list[Phase]
     cost: Estimate
-    standing: list[str]
+    deployed: list[str]
     unwanted: list[str]
     permissions: list[PermissionChange] = attrs.field(factory=list)
 
@@ -57,7 +57,7 @@ class Plan:
     @property
     def broadened(self) -> list[PermissionChange]:
         """In stacks that are deployed: of a new stack, everything is new."""
-        return [one for one in self.permissions if one.broadens and one.stack in self.standing]
+        return [one for one in self.permissions if one.broadens and one.stack in self.deployed]
 
     def counts(self, *worlds: str) -> Counter[Action]:
         return Counter(change.action for change in self.changes if not worlds or change.resource.world in worlds)
@@ -83,8 +83,9 @@ def show(output: Output, plan: Plan) -> None:
 def summary(plan: Plan) -> str:
     if plan.is_empty:
         return "nothing would change"
-    told = [f"{plan.counts()[action]} {action}" for action in reversed(GRAVEST) if plan.counts()[action]]
-    return ", ".join(told) or "only outputs, tags or protection of stacks would change"
+    counts = plan.counts()
+    counted = [f"{counts[action]} {action}" for action in reversed(GRAVEST) if counts[action]]
+    return ", ".join(counted) or "only outputs, tags or protection of stacks would change"
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> Non
 
 
 def _permissions(output: Output, plan: Plan) -> None:
-    shown = [one for one in plan.permissions if output.verbose or one.stack in plan.standing]
+    shown = [one for one in plan.permissions if output.verbose or one.stack in plan.deployed]
     if shown:
         output.print("\nPermissions:")
         show_permissions(output, shown)
@@ -143,13 +144,13 @@ def _of_world(output: Output, plan: Plan, world: str) -> None:
         return
     counts = plan.counts(world)
     output.print(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
-    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.MADE]
+    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.CREATE]
     if shown:
         output.table(["would be", "what", "which", "why"], list(_rows(shown, output.verbose)))
     if len(shown) < len(mine):
-        made = Counter(change.resource.stack for change in mine if change.action is Action.MADE)
-        told = ", ".join(f"{count} in {stack}" for stack, count in made.items())
-        output.print(f"made: {told} (each with --verbose)")
+        made = Counter(change.resource.stack for change in mine if change.action is Action.CREATE)
+        counted = ", ".join(f"{count} in {stack}" for stack, count in made.items())
+        output.print(f"made: {counted} (each with --verbose)")
 
 
 def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
@@ -159,7 +160,7 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
         why = "; ".join(map(str, change.why))
         groups.setdefault((change.action, change.resource.what, why), []).append(change.resource.name)
     for (action, what, why), names in groups.items():
-        shown = names if verbose or action is not Action.MADE else names[:_NAMED]
+        shown = names if verbose or action is not Action.CREATE else names[:_NAMED]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
         yield [action.upper() if action.loses else str(action), what, ", ".join(shown) + more, why]
 

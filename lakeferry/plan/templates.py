@@ -1,47 +1,116 @@
-"""A deployment's stacks as they are synthesised, read from CDK's assembly."""
+"""A deployment's stacks as CDK synthesises them, and the resources of a template."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
+from lakeferry.deployment.stacks import Event
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
+from lakeferry.plan.references import ResourceId
+from lambdas import contract
+from lambdas.custom_resources import registry
+
+_KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
+_WORLDS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
+_RETAIN: Final = "Retain"
+#: Properties that name one object among others of its type, beside its logical id.
+_NAMES: Final = ("topic", "subject", "name", "role", "description")
+
 
 @attrs.frozen
-class Wanted:
-    """One stack. `resources` by logical id."""
-
+class SynthesizedStack:
     name: str
     template: Mapping[str, Any] = attrs.field(repr=False)
     tags: Mapping[str, str] = attrs.field(factory=dict)
     is_protected: bool = False
 
+
+@attrs.frozen
+class TemplateResource:
+    """`body` is what the template says of it."""
+
+    stack: str
+    logical_id: str
+    body: Mapping[str, Any] = attrs.field(repr=False, eq=False)
+
     @property
-    def resources(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.template.get("Resources", {})
-        return found
+    def id(self) -> ResourceId:
+        return self.stack, self.logical_id
+
+    @property
+    def type(self) -> str:
+        return str(self.body.get("Type", ""))
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        properties: Mapping[str, Any] = self.body.get("Properties") or {}
+        return properties
+
+    @cached_property
+    def kind(self) -> str:
+        """Return the custom resource type, "" for a type of AWS."""
+        return _KINDS.get(self.type, "")
+
+    @property
+    def world(self) -> str:
+        return _WORLDS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
+
+    @property
+    def what(self) -> str:
+        """Return its type in words: kafka cluster, or AWS's type without AWS."""
+        return self.kind.removeprefix("snowflake_").replace("_", " ") if self.kind else self.type.removeprefix("AWS::")
+
+    @property
+    def name(self) -> str:
+        """Return its logical id with what the deployment file calls it. Logical ids of AWS are the same in several stacks."""
+        if not self.kind:
+            return f"{self.stack.rpartition('-')[2]}/{self.logical_id}"
+        values = (self.properties.get(name) for name in _NAMES)
+        own = next((value for value in values if isinstance(value, str) and value), "")
+        return f"{self.logical_id} ({own})" if own else self.logical_id
+
+    @property
+    def stays_when_removed(self) -> bool:
+        return self.body.get("DeletionPolicy") == _RETAIN
+
+    @property
+    def stays_when_replaced(self) -> bool:
+        return self.body.get("UpdateReplacePolicy") == _RETAIN
 
 
-def read(folder: Path, names: Iterable[str]) -> list[Wanted]:
-    """In the order of `names`, those of the deployment's stacks."""
+def resources_of(stack: str, template: Mapping[str, Any]) -> Iterator[TemplateResource]:
+    for logical_id, body in template.get("Resources", {}).items():
+        yield TemplateResource(stack, logical_id, body)
+
+
+def resource_of_event(event: Event) -> TemplateResource:
+    """Return the resource that an event is about."""
+    return TemplateResource(event.stack, event.logical_id, {"Type": event.type})
+
+
+def read_stacks(folder: Path, names: Iterable[str]) -> list[SynthesizedStack]:
+    """Return the stacks of CDK's cloud assembly in the order of `names`."""
     artifacts = _artifacts(folder)
     return [_stack(folder, name, artifacts[name]["properties"]) for name in names]
 
 
 def bootstrap_version(folder: Path) -> int:
-    """The oldest of CDK's bootstrap that the assembly can be deployed with."""
-    asked = (artifact.get("properties", {}) for artifact in _artifacts(folder).values())
-    return max((int(one.get("requiresBootstrapStackVersion") or 0) for one in asked), default=0)
+    """Return the oldest version of CDK's bootstrap that the assembly can be deployed with."""
+    properties = (artifact.get("properties", {}) for artifact in _artifacts(folder).values())
+    return max((int(one.get("requiresBootstrapStackVersion") or 0) for one in properties), default=0)
 
 
 def _artifacts(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
-    return found
+    artifacts: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    return artifacts
 
 
-def _stack(folder: Path, name: str, properties: Mapping[str, Any]) -> Wanted:
+def _stack(folder: Path, name: str, properties: Mapping[str, Any]) -> SynthesizedStack:
     template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
-    return Wanted(name, template, properties.get("tags", {}), bool(properties.get("terminationProtection")))
+    return SynthesizedStack(name, template, properties.get("tags", {}), bool(properties.get("terminationProtection")))

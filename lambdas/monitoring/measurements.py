@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -182,6 +182,27 @@ class KafkaTopics:
 
 
 @attrs.frozen
+class AutoRefresh:
+    """What Snowflake reports of a table's automatic refresh. `state` is "" where it is off."""
+
+    state: str
+    reason: str
+    last_snapshot: object
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == _RUNNING
+
+
+def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
+    """Raises LakeferryError."""
+    status = vendor.document(sql.statement(_STATUS, table=sql.reference(*path)))
+    document: Mapping[str, Any] = status if isinstance(status, dict) else {}
+    reason = document.get("invalidExecutionStateReason") or "no reason given"
+    return AutoRefresh(str(document.get("executionState") or ""), str(reason), document.get("lastSnapshotTime"))
+
+
+@attrs.frozen
 class SnowflakeTables:
     """Tables in Snowflake, as their readers see them. This needs no warehouse."""
 
@@ -190,14 +211,10 @@ class SnowflakeTables:
 
     def age(self, table: str) -> float:
         """Return the hours since the snapshot that Snowflake shows."""
-        reference = sql.reference(*sql.split(table))
-        document = self.connect().document(sql.statement(_STATUS, table=reference))
-        status: Mapping[str, Any] = document if isinstance(document, dict) else {}
-        if status.get("executionState") != _RUNNING:
-            reason = status.get("invalidExecutionStateReason") or "it gives no reason"
-            state = status.get("executionState") or "frozen"
-            raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {state}: {reason}")
-        instant = _seconds(status.get("lastSnapshotTime"))
+        refresh = read_auto_refresh(self.connect(), sql.split(table))
+        if not refresh.is_running:
+            raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}")
+        instant = _seconds(refresh.last_snapshot)
         if instant is None:
             raise LakeferryError(monitoring_errors.NO_COMMIT, f"{table} in Snowflake")
         return (self.now() - instant) / HOUR

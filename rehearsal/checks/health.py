@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lakeferry import health
 from lakeferry.deployment import stacks
-from lakeferry.health import Check, Result
+from lakeferry.health import doctor, runner
+from lakeferry.health.model import Check, Result
 from lambdas import contract
 from rehearsal.check import Proof, require
 from rehearsal.harness import Harness, until
@@ -40,7 +40,7 @@ def names_what_is_broken(stage: Harness) -> list[Proof]:
 
 
 def _look(stage: Harness) -> list[Check]:
-    return health.run(health.probes(stage.ctx))
+    return runner.run(doctor.probes(stage.ctx))
 
 
 @contextmanager

@@ -163,4 +163,4 @@ def test_a_protected_deployment_is_destroyed_only_after_its_protection_is_lifted
     assert operator.stacks() == {}
     left = inventory.take(operator.here)
     assert inventory.problems(left) == []
-    assert {item.kind for item in left if item.verdict is Verdict.KEPT} >= {"bucket"}
+    assert {item.kind for item in left if item.verdict is Verdict.RETAINED} >= {"bucket"}

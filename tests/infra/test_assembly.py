@@ -16,7 +16,7 @@ def test_the_bootstrap_that_is_asked_for_is_the_one_that_the_templates_need(dev)
 def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
     for assembly, is_protected in ((dev, False), (prod, True)):
         names = [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
-        wanted = templates.read(assembly.folder, names)
+        wanted = templates.read_stacks(assembly.folder, names)
         assert {one.name.removeprefix(f"{assembly.prefix}-"): one.template for one in wanted} == assembly.templates
         assert {one.is_protected for one in wanted} == {is_protected}
         assert {one.tags["stage"] for one in wanted} == {assembly.prefix.rpartition("-")[2]}

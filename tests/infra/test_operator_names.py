@@ -6,11 +6,9 @@ import attrs
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
-from lakeferry.inventory import destroy_aws, vendor_names
-from lakeferry.inventory.aws import all_kinds
-from lakeferry.inventory.aws_stores import purposes_of_keys
-from lakeferry.inventory.stacks import Stacks
-from lakeferry.inventory.vendor_names import VendorNames
+from lakeferry.inventory import ownership, removal
+from lakeferry.inventory.aws_kinds import aws_kinds, kms_descriptions
+from lakeferry.inventory.ownership import StackHistory, VendorNames
 
 ACCOUNT = "111122223333"
 #: Types of AWS that an inventory has no row for, because they go with what they are on.
@@ -35,7 +33,7 @@ def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):
 def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assembly):
     given = attrs.evolve(assembly.plan.deployment.confluent, environment_id="env-1", environment_name="theirs")
     deployment = attrs.evolve(assembly.plan.deployment, confluent=given)
-    found = {(part, kind, id) for part, kind, id, _ in vendor_names.expected(deployment, ACCOUNT)}
+    found = {(part, kind, id) for part, kind, id, _ in ownership.expected(deployment, ACCOUNT)}
     templates = {
         (part, resource["Properties"]["kind"], id)
         for part, template in assembly.templates.items()
@@ -47,7 +45,7 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
 
 
 def test_every_type_in_the_templates_has_a_row(assembly):
-    listed = {kind.type for kind in all_kinds(DeploymentContext(assembly.plan))}
+    listed = {kind.type for kind in aws_kinds(assembly.plan.deployment)}
     types = {
         resource["Type"]
         for template in assembly.templates.values()
@@ -58,23 +56,23 @@ def test_every_type_in_the_templates_has_a_row(assembly):
 
 
 def test_every_kind_of_aws_can_be_removed(assembly):
-    kinds = {kind.name for kind in all_kinds(DeploymentContext(assembly.plan))}
-    assert kinds - set(destroy_aws.ORDER) == set()
+    kinds = {kind.name for kind in aws_kinds(assembly.plan.deployment)}
+    assert kinds - set(removal.ORDER) == set()
 
 
 def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
     resources = [each for template in assembly.templates.values() for each in template["Resources"].values()]
     described = {each["Properties"]["Description"] for each in resources if each["Type"] == "AWS::KMS::Key"}
-    assert described == set(purposes_of_keys(assembly.plan.deployment))
+    assert described == set(kms_descriptions(assembly.plan.deployment))
 
 
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):
     deployment = assembly.plan.deployment
     stack = Stack(f"{deployment.prefix}-confluent", "id", "CREATE_COMPLETE")
     resource = StackResource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
-    names = VendorNames(deployment, ACCOUNT, Stacks((attrs.evolve(stack, resources=(resource,)),)))
-    name = names._name(stack.name, "KafkaCluster", "0123abcd")
-    assert names.claim(name).whose == stack.name
-    assert names.claim(f"lakeferry {name}, and a word of somebody's").whose == stack.name
-    assert names.claim(name.replace("kafkacluster", "other")).whose == "-"
-    assert names.claim("somebody-elses") is None
+    names = VendorNames(deployment, ACCOUNT, StackHistory((attrs.evolve(stack, resources=(resource,)),)))
+    name = names.object_name(stack.name, "KafkaCluster", "0123abcd")
+    assert names.ownership(name).owner == stack.name
+    assert names.ownership(f"lakeferry {name}, and a word of somebody's").owner == stack.name
+    assert names.ownership(name.replace("kafkacluster", "other")).owner == "-"
+    assert names.ownership("somebody-elses") is None

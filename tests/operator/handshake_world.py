@@ -16,7 +16,8 @@ from leftovers import LEDGER
 from operator_worlds import Planter, Stacks, Worlds
 from resource_world import START, Invocations, Resource
 
-from lakeferry.health import Result, confluent_hops, snowflake_hops
+from lakeferry.health import confluent_to_aws, snowflake_to_aws
+from lakeferry.health.model import Result
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
@@ -49,7 +50,7 @@ def opened():
 
 
 def looked(deployed):
-    return [*confluent_hops.look(deployed.here), *snowflake_hops.look(deployed.here)]
+    return [*confluent_to_aws.look(deployed.here), *snowflake_to_aws.look(deployed.here)]
 
 
 def troubles_of(deployed):

@@ -18,7 +18,7 @@ from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
-from lakeferry.health import aws, drift, render
+from lakeferry.health import aws, drift, status
 from lakeferry.inventory import CONFLUENT
 from lakeferry.output import Output
 from lakeferry.plan import build
@@ -60,7 +60,7 @@ def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
     stacks.make("data", {"Queue": QUEUE, "Old": QUEUE})
     found = plan(here, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
     assert {(change.resource.logical_id, change.action) for change in found.changes} == {
-        ("New", Action.MADE), ("Old", Action.DELETED), ("Dead", Action.MADE),
+        ("New", Action.CREATE), ("Old", Action.DELETE), ("Dead", Action.CREATE),
     }  # fmt: skip
     assert [phase.stack for phase in found.phases] == [f"{here.deployment.prefix}-{part}" for part in ("data", "exports")]
     assert found.phases[0].last is not None
@@ -193,22 +193,22 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
 
 def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
-    assert [one for one in drift.look_at(here) if one.how in ("MODIFIED", "DELETED")] == []
+    assert [one for one in drift.detect(here) if one.how in ("MODIFIED", "DELETED")] == []
     (queue,) = deployed.physical_ids(here, deployed.require_part(here, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
-    (found,) = [one for one in drift.look_at(here) if one.how == "MODIFIED"]
+    (found,) = [one for one in drift.detect(here) if one.how == "MODIFIED"]
     assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")
-    assert "VisibilityTimeout" in found.told
+    assert "VisibilityTimeout" in found.detail
 
 
 def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    (found,) = [one for one in drift.look_at(here) if one.world == "Snowflake"]
+    (found,) = [one for one in drift.detect(here) if one.world == "Snowflake"]
     assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    render.show_drift(Output(), [found])
+    status.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
-    assert [one for one in drift.look_at(here) if one.world == "Snowflake"] == []
+    assert [one for one in drift.detect(here) if one.world == "Snowflake"] == []
 
 
 def _generation():

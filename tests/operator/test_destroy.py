@@ -104,7 +104,7 @@ def test_data_that_no_stack_has_stays_where_the_file_keeps_it(worlds):
     Stacks(here).make("exports", {"Queue": QUEUE})
     planted = {name for kind, name in plant_in_aws(here) if kind in ("bucket", "glue_database", "glue_table")}
     done = told(here)
-    kept = {item["name"] for item in done["items"] if item["verdict"] == Verdict.KEPT and "keep" in item["why"]}
+    kept = {item["name"] for item in done["items"] if item["verdict"] == Verdict.RETAINED and "keep" in item["why"]}
     assert kept == planted
     assert left(here) == []
 
@@ -179,7 +179,7 @@ def test_what_appears_after_the_list_was_shown_is_left_alone_and_told(here, stac
     assert list(done.seconds) == [stack]
     assert done.removed == []
     assert {(item.kind, item.name) for item in inventory.problems(done.items)} == later
-    assert second in [item.name for item in done.items if item.verdict is Verdict.BELONGS]
+    assert second in [item.name for item in done.items if item.verdict is Verdict.MANAGED]
 
 
 def test_a_stack_that_took_a_name_meanwhile_is_left_alone(here, stacks):
@@ -189,7 +189,7 @@ def test_a_stack_that_took_a_name_meanwhile_is_left_alone(here, stacks):
     stacks.make("data", {"Queue": QUEUE})
     done = destroy.destroy(here, planned, say=lambda _: None, report=lambda _: None)
     assert done.seconds == {}
-    assert stack in [item.name for item in done.items if item.verdict is Verdict.BELONGS]
+    assert stack in [item.name for item in done.items if item.verdict is Verdict.MANAGED]
 
 
 def test_what_is_protected_is_refused_and_how_to_lift_it_is_told(here, stacks):
@@ -238,7 +238,7 @@ def test_with_a_vendor_that_does_not_answer_nothing_is_begun(here, stacks, broke
     with pytest.raises(CommandFailed) as refused:
         told(here)
     assert (refused.value.code, "Confluent" in refused.value.message) == ("VENDOR-REFUSED", True)
-    assert [item.kind for item in inventory.take(here) if item.verdict is Verdict.BELONGS] == ["stack", "queue"]
+    assert [item.kind for item in inventory.take(here) if item.verdict is Verdict.MANAGED] == ["stack", "queue"]
 
 
 def test_what_would_not_go_is_told_and_goes_once_it_may(here, plant, broken, worlds):

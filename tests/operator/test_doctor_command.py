@@ -11,10 +11,10 @@ import pytest
 from promises import promised
 from typer.testing import CliRunner
 
-from lakeferry import health
 from lakeferry.__main__ import app
 from lakeferry.deployment import context
-from lakeferry.health import Result, aws, confluent, quotas, snowflake, storage
+from lakeferry.health import aws, confluent, doctor, runner, snowflake, storage
+from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
@@ -41,25 +41,29 @@ def with_snowflake(here, **changed):
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(here):
-    checks = health.run(health.probes(here))
+    checks = runner.run(doctor.probes(here))
     assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
-    assert {check.group for check in checks if check.result is Result.NONE} == {"Confluent", "Confluent → AWS", "Snowflake → AWS"}
+    assert {check.group for check in checks if check.result is Result.SKIPPED} == {
+        "Confluent",
+        "Confluent → AWS",
+        "Snowflake → AWS",
+    }
     hops = [check for check in checks if "→" in check.group]
-    assert {(check.result, check.found.partition(":")[0]) for check in hops} == {(Result.NONE, "not deployed")}
-    assert list(dict.fromkeys(check.group for check in checks)) == list(health.GROUPS)
+    assert {(check.result, check.found.partition(":")[0]) for check in hops} == {(Result.SKIPPED, "not deployed")}
+    assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
 
 
 def test_a_stack_that_fell_is_not_taken_for_a_deployment(here, stacks):
     stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
     assert stacks.delete(stack) == "DELETE_FAILED"
-    hops = [check for check in health.run(health.probes(here)) if check.group == "Confluent → AWS"]
+    hops = [check for check in runner.run(doctor.probes(here)) if check.group == "Confluent → AWS"]
     assert {check.found for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
 def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
     broken(silent, status=500, shape="json")
-    checks = health.run(health.probes(here))
+    checks = runner.run(doctor.probes(here))
     groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
     failed = {check.group for check in checks if check.result is Result.FAIL}
     assert groups[silent] <= failed
@@ -72,7 +76,7 @@ def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypa
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     fresh = context.DeploymentContext(here.plan, here.addresses, here.clock)
-    checks = of(health.run(health.probes(fresh)))
+    checks = of(runner.run(doctor.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
         assert (result, "nobody is logged in" in found, "aws sso login" in fix) == (Result.FAIL, True, True)
@@ -80,14 +84,14 @@ def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypa
 
 
 def test_another_account_than_the_files_is_told(here):
-    (check,) = health.run([probe for probe in health.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
+    (check,) = runner.run([probe for probe in doctor.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
     assert (check.result, "111122223333" in check.found, "000000000000" in check.found) == (Result.FAIL, True, True)
 
 
 def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
-    (check,) = health.run([probe for probe in health.probes(here) if probe.name == "Lambda: calls at once"])
+    (check,) = runner.run([probe for probe in doctor.probes(here) if probe.name == "Lambda: calls at once"])
     assert (check.result, "AccessDenied" in check.found, "role" in check.fix) == (Result.WARN, True, True)
 
 
@@ -129,7 +133,7 @@ def glue(**values):
 def test_quotas_of_glue_are_compared_with_what_the_exports_take(here, broken, runs, dpus, results):
     named = {"Max concurrent job runs per account": runs, "Max task DPUs per account": dpus}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
-    checks = quotas.jobs(here)
+    checks = aws.glue_quotas(here)
     assert [check.result for check in checks] == results
     assert all(f"{value}" in check.found for check, value in zip(checks, named.values(), strict=True))
 
@@ -140,20 +144,20 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = quotas.jobs(context.DeploymentContext(many, here.addresses, here.clock))
+    checks = aws.glue_quotas(context.DeploymentContext(many, here.addresses, here.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 
 def test_quotas_that_nobody_lists_and_nobody_tells_are_worth_a_look(here, broken):
-    assert {check.result for check in quotas.jobs(here)} == {Result.WARN}
+    assert {check.result for check in aws.glue_quotas(here)} == {Result.WARN}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
-    assert ["doesn't list" in check.found for check in quotas.jobs(here)] == [True, True]
+    assert ["doesn't list" in check.found for check in aws.glue_quotas(here)] == [True, True]
 
 
 def test_few_calls_at_once_are_worth_a_look(here, broken):
-    assert quotas.functions(here)[0].result is Result.OK
+    assert aws.lambda_quota(here)[0].result is Result.OK
     broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
-    (check,) = quotas.functions(here)
+    (check,) = aws.lambda_quota(here)
     assert (check.result, check.found.startswith("10,")) == (Result.WARN, True)
 
 
@@ -165,22 +169,22 @@ def bucket(here, name):
 def test_buckets_that_the_file_names_must_be_free(here, broken):
     name = f"{here.deployment.prefix}-chosen"
     chosen = with_aws(here, tableflow_bucket=name)
-    assert of(storage.look(here))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
-    assert of(storage.look(chosen))["Tableflow's bucket"][:2] == (Result.OK, f"{name} is free")
+    assert of(storage.check_chosen_buckets(here))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
+    assert of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][:2] == (Result.OK, f"{name} is free")
     bucket(here, name)
-    result, found, fix = of(storage.look(chosen))["Tableflow's bucket"]
+    result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
     assert (result, "empty" in found, "delete-bucket" in fix, "aws.tableflow_bucket" in fix) == (Result.FAIL, True, True, True)
     boto3.client("s3").put_object(Bucket=name, Key="old/file", Body=b"x")
-    result, found, fix = of(storage.look(chosen))["Tableflow's bucket"]
+    result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
     assert (result, "with objects in it" in found, "delete-bucket" in fix) == (Result.FAIL, True, False)
     broken(AWS, method="HEAD", path=f"/{name}", status=403)
-    assert "somebody else" in of(storage.look(chosen))["Tableflow's bucket"][1]
+    assert "somebody else" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
 
 
 def test_a_bucket_of_the_deployments_own_stack_is_well(here, stacks):
     name = f"{here.deployment.prefix}-own"
     stacks.make("data", {"TableflowBucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}})
-    found = of(storage.look(with_aws(here, tableflow_bucket=name)))["Tableflow's bucket"]
+    found = of(storage.check_chosen_buckets(with_aws(here, tableflow_bucket=name)))["Tableflow's bucket"]
     assert found[:2] == (Result.OK, f"{name}, the deployment's own")
 
 
@@ -233,7 +237,7 @@ def test_a_key_whose_owner_may_too_little_is_told_with_what_it_lacks(here, organ
     assert checks[confluent.KEY][0] is Result.OK
     result, found, fix = checks[confluent.SCOPE]
     assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
-    assert checks[confluent.FLINK][:2] == (Result.NONE, "not asked: the key may do too little")
+    assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not asked: the key may do too little")
 
 
 def test_a_tableflow_key_in_the_cloud_keys_place_is_told(here, organization):
@@ -256,7 +260,7 @@ def test_a_missing_key_is_told_with_the_command_that_sets_it(worlds):
     for group, vendor in ((confluent, "confluent"), (snowflake, "snowflake")):
         first, *rest = group.look(here)
         assert (first.result, first.fix) == (Result.FAIL, f"Run `lakeferry secrets set {vendor} --stage test`")
-        assert {check.result for check in rest} == {Result.NONE}
+        assert {check.result for check in rest} == {Result.SKIPPED}
 
 
 def test_the_environment_that_the_file_names_must_be_there_by_that_name(here):
@@ -297,7 +301,7 @@ def tableflow_key(here, organization):
 
 
 def test_tableflows_regions_are_asked_once_there_is_a_key_of_it(here, organization):
-    assert of(confluent.look(here))[confluent.TABLEFLOW][0] is Result.NONE
+    assert of(confluent.look(here))[confluent.TABLEFLOW][0] is Result.SKIPPED
     tableflow_key(here, organization)
     assert of(confluent.look(here))[confluent.TABLEFLOW][:2] == (Result.OK, here.region)
 
@@ -347,7 +351,7 @@ def test_the_deployer_of_the_guide_is_well(here):
 
 def test_without_snowflake_nothing_is_asked_there(here):
     checks = snowflake.look(with_snowflake(here, enabled=False))
-    assert {check.result for check in checks} == {Result.NONE}
+    assert {check.result for check in checks} == {Result.SKIPPED}
 
 
 def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, here):
@@ -363,7 +367,7 @@ def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, 
     result, found, fix = checks[snowflake.LOGIN]
     assert (result, "LAKEFERRY" in found) == (Result.FAIL, True)
     assert """ALTER USER "LAKEFERRY" SET RSA_PUBLIC_KEY='""" in fix
-    assert checks[snowflake.PRIVILEGES][:2] == (Result.NONE, "not asked: there is no login")
+    assert checks[snowflake.PRIVILEGES][:2] == (Result.SKIPPED, "not asked: there is no login")
     assert of(snowflake.look(here))[snowflake.LOGIN][0] is Result.OK
 
 

@@ -7,32 +7,32 @@ import pytest
 from handshake_breaks import FOREIGN, lacks
 from handshake_world import TOPIC, looked, prove_named, troubles_of
 
-from lakeferry.health import confluent_hops
-from lakeferry.health.checks import Result
+from lakeferry.health import confluent_to_aws as hops
+from lakeferry.health.model import Result
 from lambdas.shared.errors import LakeferryError
 
 #: What is broken, where it is to be mended, and what is told there.
 BREAKS = {
     "another external id in the trust of Confluent": (
-        lambda d: breaks.trust(d, "tableflow", external_id="of-another"), confluent_hops.TRUST, ["of-another"],
+        lambda d: breaks.trust(d, "tableflow", external_id="of-another"), hops.TRUST, ["of-another"],
     ),
     "another principal in the trust of Confluent": (
-        lambda d: breaks.trust(d, "tableflow", principal=FOREIGN), confluent_hops.TRUST, [FOREIGN],
+        lambda d: breaks.trust(d, "tableflow", principal=FOREIGN), hops.TRUST, [FOREIGN],
     ),
     "a trust of Confluent that takes any external id": (
-        lambda d: breaks.trust(d, "tableflow", without="condition"), confluent_hops.TRUST, ["takes any"],
+        lambda d: breaks.trust(d, "tableflow", without="condition"), hops.TRUST, ["takes any"],
     ),
     "a trust of Confluent that is gone": (
-        lambda d: breaks.trust(d, "tableflow", without="statement"), confluent_hops.TRUST, ["nobody"],
+        lambda d: breaks.trust(d, "tableflow", without="statement"), hops.TRUST, ["nobody"],
     ),
     "tags that Confluent may not put on its session": (
-        lambda d: breaks.trust(d, "tableflow", 1, without="statement"), confluent_hops.TAGS, ["sts:TagSession"],
+        lambda d: breaks.trust(d, "tableflow", 1, without="statement"), hops.TAGS, ["sts:TagSession"],
     ),
     "Confluent's role missing": (
-        lambda d: breaks.no_role(d, "tableflow"), confluent_hops.ROLE, ["-tableflow", "--revert-drift"],
+        lambda d: breaks.no_role(d, "tableflow"), hops.ROLE, ["-tableflow", "--revert-drift"],
     ),
     **{
-        f"Confluent's role without {action}": (lacks("tableflow", action), confluent_hops.POLICY, [action, on])
+        f"Confluent's role without {action}": (lacks("tableflow", action), hops.POLICY, [action, on])
         for action, on in (
             ("s3:GetBucketLocation", "arn:aws:s3:::"), ("s3:ListBucketMultipartUploads", "arn:aws:s3:::"),
             ("s3:PutObject", "/any/key"), ("s3:PutObjectTagging", "/any/key"),
@@ -40,30 +40,30 @@ BREAKS = {
         )
     },
     "a statement that denies": (
-        lambda d: breaks.policy_of(d, "tableflow", more=[breaks.DENIED]), confluent_hops.POLICY,
+        lambda d: breaks.policy_of(d, "tableflow", more=[breaks.DENIED]), hops.POLICY,
         ["s3:PutObject", "a statement denies it"],
     ),
     "an integration of another role": (
         lambda d: breaks.integration(d, role_arn="arn:aws:iam::000000000000:role/another"),
-        confluent_hops.INTEGRATION, ["role/another", "-tableflow"],
+        hops.INTEGRATION, ["role/another", "-tableflow"],
     ),
     "an integration that was made anew": (
-        lambda d: breaks.integration(d, external_id="made-anew"), confluent_hops.TRUST, ["made-anew"],
+        lambda d: breaks.integration(d, external_id="made-anew"), hops.TRUST, ["made-anew"],
     ),
     "an integration that is gone": (
-        lambda d: breaks.integration(d, name="by-somebody"), confluent_hops.INTEGRATION, ["is not there"],
+        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["is not there"],
     ),
     "a catalog integration that has failed": (
         lambda d: breaks.catalog(d, phase="FAILED", message="Access denied: the role lacks glue:CreateTable"),
-        confluent_hops.CATALOG, ["FAILED", "glue:CreateTable", "Resume"],
+        hops.CATALOG, ["FAILED", "glue:CreateTable", "Resume"],
     ),
     "a catalog integration that is suspended": (
-        lambda d: breaks.catalog(d, suspended=True), confluent_hops.CATALOG, ["suspended"],
+        lambda d: breaks.catalog(d, suspended=True), hops.CATALOG, ["suspended"],
     ),
     "a catalog integration with another database": (
-        lambda d: breaks.catalog(d, database="elsewhere"), confluent_hops.CATALOG, ["elsewhere", "lkc-"],
+        lambda d: breaks.catalog(d, database="elsewhere"), hops.CATALOG, ["elsewhere", "lkc-"],
     ),
-    "a catalog integration that is gone": (breaks.catalog_gone, confluent_hops.CATALOG, ["has none"]),
+    "a catalog integration that is gone": (breaks.catalog_gone, hops.CATALOG, ["has none"]),
     "a table that a bad record suspended": (
         lambda d: breaks.topic(d, suspended=True, message="record at offset 7"), "Tableflow of stock_trades",
         ["suspended", "record at offset 7"],
@@ -73,9 +73,9 @@ BREAKS = {
         ["not empty"],
     ),
     "Tableflow switched off": (breaks.topic_off, "Tableflow of stock_trades", ["is off"]),
-    "a Cloud key in place of Tableflow's": (breaks.a_cloud_key, confluent_hops.KEY, ["401", "/confluent/tableflow"]),
+    "a Cloud key in place of Tableflow's": (breaks.a_cloud_key, hops.KEY, ["401", "/confluent/tableflow"]),
     "a Tableflow key that doesn't work": (
-        lambda d: breaks.tableflow_key(d, apiSecret="x" * 64), confluent_hops.KEY, ["401", "rotate"],
+        lambda d: breaks.tableflow_key(d, apiSecret="x" * 64), hops.KEY, ["401", "rotate"],
     ),
     "a table that somebody dropped from Glue": (
         breaks.table_dropped, "Glue table stock_trades", ["doesn't show"],
@@ -85,60 +85,58 @@ BREAKS = {
         lambda d: breaks.bucket_says(
             d, method="GET", query={"location": "*"}, status=200, shape="s3",
             body="<LocationConstraint>us-west-2</LocationConstraint>",
-        ), confluent_hops.BUCKET, ["us-west-2", "eu-west-1"],
+        ), hops.BUCKET, ["us-west-2", "eu-west-1"],
     ),
     "a bucket of somebody else": (
-        lambda d: breaks.bucket_says(d, method="HEAD", status=403), confluent_hops.BUCKET, ["another account"],
+        lambda d: breaks.bucket_says(d, method="HEAD", status=403), hops.BUCKET, ["another account"],
     ),
     "a bucket that is gone": (
-        lambda d: breaks.bucket_says(d, method="HEAD", status=404), confluent_hops.BUCKET, ["there is no bucket"],
+        lambda d: breaks.bucket_says(d, method="HEAD", status=404), hops.BUCKET, ["there is no bucket"],
     ),
 }  # fmt: skip
 
 
 def test_all_is_well_in_a_deployment_that_stands(stands):
     assert troubles_of(stands) == []
-    assert len(confluent_hops.look(stands.here)) == 10
+    assert len(hops.look(stands.here)) == 10
 
 
 @pytest.mark.parametrize("what", BREAKS)
 def test_the_hop_that_is_broken_is_named_and_mended_all_is_well(stands, what):
     broken, name, words = BREAKS[what]
-    prove_named(stands, broken, (confluent_hops.GROUP.name, name), words)
+    prove_named(stands, broken, (hops.GROUP.name, name), words)
 
 
 def test_files_of_a_stranger_in_the_bucket_are_worth_a_look(stands):
     with breaks.file_of_a_stranger(stands):
         (seen,) = troubles_of(stands)
-    assert seen[:2] == (confluent_hops.GROUP.name, confluent_hops.BUCKET)
+    assert seen[:2] == (hops.GROUP.name, hops.BUCKET)
     assert "reports/2026.csv" in seen[2]
 
 
 def test_a_cloud_key_that_died_hides_nothing_that_others_tell(stands):
     with breaks.secret_holds(stands, stands.here.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
-        checks = {check.name: check.result for check in confluent_hops.look(stands.here)}
-    assert checks.pop(confluent_hops.INTEGRATION) is Result.FAIL
-    assert (checks.pop(confluent_hops.TRUST), checks.pop(confluent_hops.TAGS)) == (Result.NONE, Result.NONE)
+        checks = {check.name: check.result for check in hops.look(stands.here)}
+    assert checks.pop(hops.INTEGRATION) is Result.FAIL
+    assert (checks.pop(hops.TRUST), checks.pop(hops.TAGS)) == (Result.SKIPPED, Result.SKIPPED)
     assert set(checks.values()) == {Result.OK}
 
 
 def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
     with breaks.aws_says(stands, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
-        checks = {check.name: check for check in confluent_hops.look(stands.here)}
-    role = checks.pop(confluent_hops.ROLE)
+        checks = {check.name: check for check in hops.look(stands.here)}
+    role = checks.pop(hops.ROLE)
     assert (role.result, "AccessDenied" in role.found) == (Result.WARN, True)
-    assert {checks.pop(name).result for name in (confluent_hops.TRUST, confluent_hops.TAGS, confluent_hops.POLICY)} == {
-        Result.NONE
-    }
+    assert {checks.pop(name).result for name in (hops.TRUST, hops.TAGS, hops.POLICY)} == {Result.SKIPPED}
     assert {check.result for check in checks.values()} == {Result.OK}
 
 
 @pytest.mark.parametrize(
     ("broken", "name"),
     [
-        (lambda d: breaks.trust(d, "tableflow", external_id="of-another"), confluent_hops.TRUST),
-        (lacks("tableflow", "glue:UpdateTable"), confluent_hops.POLICY),
-        (lambda d: breaks.no_role(d, "tableflow"), confluent_hops.ROLE),
+        (lambda d: breaks.trust(d, "tableflow", external_id="of-another"), hops.TRUST),
+        (lacks("tableflow", "glue:UpdateTable"), hops.POLICY),
+        (lambda d: breaks.no_role(d, "tableflow"), hops.ROLE),
     ],
 )
 def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name):
@@ -148,7 +146,7 @@ def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name
         assert [check.name for check in failed if check.is_root] == [name]
         (follower,) = [check for check in failed if not check.is_root]
         assert (follower.name, follower.follows) == ("Tableflow of stock_trades", name)
-        assert f"“{name}” first" in follower.fix
+        assert f"Caused by “{name}”: fix that first" in follower.fix
     stands.resume()
     assert troubles_of(stands) == []
 

@@ -25,7 +25,7 @@ def row(here, name):
 def test_where_nothing_was_deployed_only_what_people_made_is_there(here):
     items = inventory.take(here)
     assert inventory.problems(items) == []
-    assert {item.verdict for item in items} == {Verdict.KEPT}
+    assert {item.verdict for item in items} == {Verdict.RETAINED}
     name = here.deployment.deployment.name
     assert {item.name for item in items if item.world == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
     assert all(item.why for item in items)
@@ -37,7 +37,7 @@ def test_what_a_stack_has_belongs_to_it(here, plant, stacks):
     by_hand = plant.make("flink_compute_pool", "X", name="by-hand", environment_id=environment, region=here.region, max_cfu=5)
     boto3.client("secretsmanager").create_secret(Name=f"{here.deployment.prefix}/confluent/flink", SecretString="{}")
     items = [item for item in inventory.take(here) if item.kind != "secret"]
-    belongs = {item.kind: item.whose for item in items if item.verdict is Verdict.BELONGS}
+    belongs = {item.kind: item.whose for item in items if item.verdict is Verdict.MANAGED}
     kinds = "stack queue dynamodb_table role function log_group environment flink_compute_pool"
     assert belongs.keys() == set(kinds.split())
     assert set(belongs.values()) == {stack}
@@ -53,20 +53,20 @@ def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stac
     environment = plant.make("environment", "Environment")
     assert stacks.delete(stack) == "DELETE_FAILED"
     found = {item.id: item for item in inventory.take(here)}
-    assert (found[environment].whose, found[environment].verdict) == (stack, Verdict.LEFT_OVER)
+    assert (found[environment].whose, found[environment].verdict) == (stack, Verdict.ORPHANED)
     assert "DELETE_FAILED" in found[environment].why
-    assert row(here, stack).verdict is Verdict.LEFT_OVER
+    assert row(here, stack).verdict is Verdict.ORPHANED
 
 
 def test_what_is_left_over_in_aws_is_found(here):
     planted = plant_in_aws(here)
-    assert {(kind, name) for world, kind, name in named(here, Verdict.LEFT_OVER) if world == AWS} == planted
+    assert {(kind, name) for world, kind, name in named(here, Verdict.ORPHANED) if world == AWS} == planted
     assert {item.whose for item in inventory.problems(inventory.take(here))} == {ORPHAN}
 
 
 def test_what_is_left_over_at_the_vendors_is_found(here, plant):
     planted = plant_at_vendors(plant)
-    left = [item for item in inventory.take(here) if item.verdict is Verdict.LEFT_OVER]
+    left = [item for item in inventory.take(here) if item.verdict is Verdict.ORPHANED]
     found = {(item.world, item.kind, item.id if item.world == CONFLUENT else item.name) for item in left}
     assert found == planted
 
@@ -77,8 +77,8 @@ def test_another_deployments_things_are_not_in_it(worlds, here):
     plant_at_vendors(Planter(other))
     Stacks(other).make("confluent", {"Queue": QUEUE})
     assert inventory.problems(inventory.take(here)) == []
-    assert named(here, Verdict.BELONGS) == set()
-    assert len(named(other, Verdict.LEFT_OVER)) > 15
+    assert named(here, Verdict.MANAGED) == set()
+    assert len(named(other, Verdict.ORPHANED)) > 15
 
 
 def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
@@ -97,7 +97,7 @@ def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
     )
     worlds.admin().run(sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"))
     assert inventory.problems(inventory.take(here)) == []
-    kept = {name for _, _, name in named(here, Verdict.KEPT)}
+    kept = {name for _, _, name in named(here, Verdict.RETAINED)}
     assert {prefix, f"own-{prefix}"} <= kept
     assert not {name for name in kept if "backup" in name or "by-hand" in name or "somebody-else" in name}
 
@@ -141,7 +141,7 @@ def test_a_name_that_was_cut_is_ours_only_by_its_tags(worlds):
     boto3.client("sqs").create_queue(QueueName=ours, tags={"project": name, "stage": "test"})
     boto3.client("sqs").create_queue(QueueName=untold)
     found = {item.name: item.verdict for item in inventory.take(here) if item.kind == "queue"}
-    assert found == {ours: Verdict.LEFT_OVER, untold: Verdict.KEPT}
+    assert found == {ours: Verdict.ORPHANED, untold: Verdict.RETAINED}
 
 
 def test_an_object_of_another_aws_account_is_told_and_not_counted(here, plant):
@@ -150,7 +150,7 @@ def test_an_object_of_another_aws_account_is_told_and_not_counted(here, plant):
     others = f"{ours[:-8]}{'0' * 8}"
     plant.make("environment", "Environment", name=others)
     found = row(here, others)
-    assert (found.verdict, found.whose) == (Verdict.KEPT, "-")
+    assert (found.verdict, found.whose) == (Verdict.RETAINED, "-")
 
 
 def test_a_rotated_key_belongs_to_its_account(here, plant, stacks):
@@ -159,22 +159,22 @@ def test_a_rotated_key_belongs_to_its_account(here, plant, stacks):
     cloud = here.confluent().cloud
     body = {"display_name": f"{plant.name('api_key', 'Key', service_account_id=account, service='cloud', secret='x')}/token"}
     cloud.post("/iam/v2/api-keys", {"spec": {**body, "owner": {"id": account, "kind": "ServiceAccount"}}})
-    assert [item.verdict for item in inventory.take(here) if item.where == (account,)] == [Verdict.BELONGS]
+    assert [item.verdict for item in inventory.take(here) if item.where == (account,)] == [Verdict.MANAGED]
 
 
 def test_data_that_the_file_keeps_is_not_left_over(worlds):
     here = worlds.deployment(on_destroy="keep")
     plant_in_aws(here)
-    kept = {kind for world, kind, _ in named(here, Verdict.KEPT) if world == AWS}
+    kept = {kind for world, kind, _ in named(here, Verdict.RETAINED) if world == AWS}
     assert {"bucket", "glue_database", "glue_table"} <= kept
-    assert not {"bucket", "glue_database", "glue_table"} & {kind for _, kind, _ in named(here, Verdict.LEFT_OVER)}
+    assert not {"bucket", "glue_database", "glue_table"} & {kind for _, kind, _ in named(here, Verdict.ORPHANED)}
     bucket = next(item for item in inventory.take(here) if item.kind == "bucket")
     assert 'on_destroy = "keep"' in bucket.why
 
 
 def test_a_vendor_whose_key_is_missing_is_not_taken_for_empty(worlds):
     here = worlds.deployment(prepared=False)
-    silent = {item.world: item.why for item in inventory.take(here) if item.verdict is Verdict.NOT_ASKED}
+    silent = {item.world: item.why for item in inventory.take(here) if item.verdict is Verdict.UNKNOWN}
     assert silent.keys() == {CONFLUENT, SNOWFLAKE}
     assert all("AWS-SECRET-MISSING" in why for why in silent.values())
     assert inventory.problems(inventory.take(here))
@@ -194,9 +194,9 @@ def test_a_vendor_that_does_not_answer_is_not_taken_for_empty(here, plant, broke
     plant.make("snowflake_warehouse", "Warehouse")
     broken(world, **rule)
     items = inventory.take(here)
-    assert [item.world for item in items if item.verdict is Verdict.NOT_ASKED] == [world]
+    assert [item.world for item in items if item.verdict is Verdict.UNKNOWN] == [world]
     other = {CONFLUENT: SNOWFLAKE, SNOWFLAKE: CONFLUENT}[world]
-    assert other in {item.world for item in items if item.verdict is Verdict.LEFT_OVER}
+    assert other in {item.world for item in items if item.verdict is Verdict.ORPHANED}
 
 
 def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_listed(here, broken):
@@ -204,10 +204,10 @@ def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_listed(here, b
     target = {"x-amz-target": "AmazonSQS.ListQueues"}
     broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
     items = inventory.take(here)
-    assert [(item.kind, item.why) for item in items if item.verdict is Verdict.NOT_ASKED] == [
+    assert [(item.kind, item.why) for item in items if item.verdict is Verdict.UNKNOWN] == [
         ("queue", "can't be asked: AccessDeniedException")
     ]
-    assert len([item for item in items if item.verdict is Verdict.LEFT_OVER]) == len(planted) - 1
+    assert len([item for item in items if item.verdict is Verdict.ORPHANED]) == len(planted) - 1
 
 
 def test_in_somebody_elses_environment_only_our_own_things_count(worlds):
@@ -217,7 +217,7 @@ def test_in_somebody_elses_environment_only_our_own_things_count(worlds):
     given = f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
     here = worlds.deployment(confluent=given)
     cluster = Planter(here).make("kafka_cluster", "KafkaCluster", environment_id=theirs, region=here.region)
-    left = [item.id for item in inventory.take(here) if item.world == CONFLUENT and item.verdict is Verdict.LEFT_OVER]
+    left = [item.id for item in inventory.take(here) if item.world == CONFLUENT and item.verdict is Verdict.ORPHANED]
     assert left == [cluster]
     assert foreign not in [item.id for item in inventory.take(here)]
-    assert next(item for item in inventory.take(here) if item.id == theirs).verdict is Verdict.KEPT
+    assert next(item for item in inventory.take(here) if item.id == theirs).verdict is Verdict.RETAINED

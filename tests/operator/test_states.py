@@ -16,16 +16,17 @@ from handshake_world import TOPIC
 from lake import ROOT
 from leftovers import plant_in_aws
 
-from lakeferry import health, inventory
+from lakeferry import inventory
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import LATER, CommandFailed
-from lakeferry.health import exports, groups, render, status, tableflow, tables, tools
-from lakeferry.health.observations import Seen, State, look, spoken_hours
-from lakeferry.health.places import Places
+from lakeferry.health import doctor, exports, freshness, runner, status, tableflow, tools
+from lakeferry.health.freshness import Readers, TableStatus
+from lakeferry.health.model import Observation, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
-from lakeferry.inventory import Verdict, aws
+from lakeferry.inventory import Verdict
+from lakeferry.inventory.aws_kinds import aws_kinds
 from lakeferry.output import Output
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
@@ -57,7 +58,7 @@ def looking(stands):
         snowflake_secret=told.snowflake.key_secret,
         snowflake_url=stands.worlds.snow.url,
     )
-    return Places(here, settings)
+    return Readers(here, settings)
 
 
 @pytest.fixture
@@ -92,8 +93,8 @@ def at(looking, time):
 
 
 def seen(looking):
-    (hops,) = tables.look_at(looking, Tableflow(looking.here), STALE_HOURS)
-    return hops.seen
+    (table,) = freshness.read_tables(looking, STALE_HOURS)
+    return table.hops
 
 
 def trade(stands):
@@ -113,21 +114,21 @@ def test_a_table_without_a_record_waits_and_nothing_is_wrong(looking):
 def test_every_hop_of_a_table_with_records_has_its_age(looking, produce, stands):
     produce(trade(stands))
     found = seen(looking)
-    assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(tables.HOPS, State.OK)
+    assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(freshness.HOPS, State.OK)
     assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
-    assert status._COME[status.Event.FIRST_TABLE](looking) == f"first table: {TOPIC} can be read"
+    assert status.has_come(looking, status.Event.FIRST_TABLE) == f"first table: {TOPIC} can be read"
 
 
 def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
     found = seen(at(looking, datetime.now(UTC).timestamp() + (STALE_HOURS + 1) * 3600))
     assert {one.state for hop, one in found.items() if hop != "tableflow"} == {State.WRONG}
-    assert "longer than 12 hours" in found["glue"].told
+    assert "longer than 12 hours" in found["glue"].message
 
 
 def watched_tables(looking):
     """As the watch sees them."""
-    tableflow = Tableflow(looking.here)
-    return TableflowTables(lambda: Connection(tableflow._plane, *tableflow._query.values()))
+    tableflow = Tableflow(looking.ctx)
+    return TableflowTables(lambda: Connection(tableflow.plane, *tableflow.query.values()))
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def skipping(looking, stands):
 
     def handle(mode):
         spec = {**place, "config": {"error_handling": {"mode": mode}}}
-        Tableflow(looking.here)._plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
+        Tableflow(looking.ctx).plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
 
     handle("SKIP")
     yield
@@ -159,7 +160,7 @@ def without_bad_records(stands):
 def test_a_record_that_tableflow_skips_is_counted_by_the_watch(looking, produce):
     produce(b"not avro")
     assert watched_tables(looking).stopped(TOPIC) == 0
-    looking.here.clock.sleep(1)
+    looking.ctx.clock.sleep(1)
     assert looking.topics.skipped() == 1
 
 
@@ -167,9 +168,9 @@ def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produc
     said = produce(b"not avro")
     found = seen(looking)["tableflow"]
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
-    assert f"partition {said['partition_id']}, offset {said['offset']}" in found.told
+    assert f"partition {said['partition_id']}, offset {said['offset']}" in found.message
     assert watched_tables(looking).stopped(TOPIC) == 1
-    (trouble,) = [one for one in render.troubles([tables.Hops(TOPIC, {"tableflow": found})], [])]
+    (trouble,) = [one for one in status.table_problems([TableStatus(TOPIC, {"tableflow": found})])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
     without_bad_records(stands)
     stands.resume()
@@ -181,17 +182,17 @@ def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produc
 def test_a_hop_that_does_not_answer_is_told_as_such_and_hides_no_other(looking, url, hops):
     deaf = attrs.evolve(looking, settings=attrs.evolve(looking.settings, **{url: "http://127.0.0.1:9"}))
     found = seen(deaf)
-    assert [hop for hop, one in found.items() if one.state is State.NOT_ASKED] == hops
+    assert [hop for hop, one in found.items() if one.state is State.UNKNOWN] == hops
     assert "NET-UNREACHABLE" in found[hops[0]].code
 
 
 def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
     off = "Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again"
-    assert Tableflow(looking.here).seen("nosuch") == Seen(State.WRONG, told=off)
+    assert freshness.observe_topic(Tableflow(looking.ctx).topics.get("nosuch")) == Observation(State.WRONG, message=off)
 
 
 @pytest.mark.parametrize(
-    ("document", "state", "told"),
+    ("document", "state", "message"),
     [
         ({"status": {"phase": "RUNNING"}}, State.OK, "running"),
         ({"status": {"phase": "PENDING"}}, State.WAITING, "pending"),
@@ -203,9 +204,9 @@ def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
         ),
     ],
 )  # fmt: skip
-def test_what_tableflow_says_is_understood(document, state, told):
-    found = tableflow.said(document)
-    assert (found.state, found.told) == (state, told)
+def test_what_tableflow_says_is_understood(document, state, message):
+    found = freshness.observe_topic(tableflow.parse_topic(document))
+    assert (found.state, found.message) == (state, message)
 
 
 @pytest.fixture
@@ -217,7 +218,7 @@ def job(looking):
 
 
 def standing(looking):
-    (found,) = exports.look_at(looking)
+    (found,) = exports.read_exports(looking)
     return found
 
 
@@ -236,25 +237,25 @@ def test_an_export_before_its_first_run_waits(looking):
     now = datetime.now(UTC).timestamp()
     found = standing(at(looking, now))
     assert (found.last, found.published) == (None, 0)
-    assert [one.state for one in found.seen] == [State.WAITING]
+    assert [one.state for one in found.observations] == [State.WAITING]
     assert found.next_run > now
-    assert "America/New_York" in found.next_told
+    assert "America/New_York" in found.next_run_text
 
 
 @pytest.mark.usefixtures("job")
 def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
-    (one,) = standing(at(looking, datetime.now(UTC).timestamp() + 3 * DAY)).seen
+    (one,) = standing(at(looking, datetime.now(UTC).timestamp() + 3 * DAY)).observations
     assert one.state is State.WRONG
-    assert one.told.endswith("late")
+    assert one.message.endswith("late")
 
 
 @pytest.mark.usefixtures("job")
 def test_nobody_waits_for_longer_than_was_said(looking):
-    before = looking.here.clock.time()
+    before = looking.ctx.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        status._await(Output(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
+        status.wait(Output(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
     assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
-    assert 300 <= looking.here.clock.time() - before < 320
+    assert 300 <= looking.ctx.clock.time() - before < 320
 
 
 def test_the_last_run_is_told_with_its_own_record(looking, job):
@@ -266,11 +267,11 @@ def test_the_last_run_is_told_with_its_own_record(looking, job):
     put(looking, "manifests/2026-11-20.json", {})
     found = standing(looking)
     assert found.published == 1
-    assert status._COME[status.Event.FIRST_EXPORT](looking) == "first export: daily_trades (1 windows)"
+    assert status.has_come(looking, status.Event.FIRST_EXPORT) == "first export: daily_trades (1 windows)"
     last = found.last
-    if last.result not in exports._GOING:
+    if last.result not in exports.ACTIVE_RUNS:
         assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
-        assert "EXP-CHECK  two rows" in found.seen[0].told
+        assert "EXP-CHECK  two rows" in found.observations[0].message
     empty(looking)
 
 
@@ -278,13 +279,13 @@ def test_what_aws_refuses_is_not_asked():
     def denied():
         raise LakeferryError(monitoring_errors.NO_VALUE, "secret x")
 
-    assert look(denied) == Seen(State.NOT_ASKED, told="secret x", code="WATCH-NO-VALUE")
-    assert look(lambda: 1.5) == 1.5
+    assert observe(denied) == Observation(State.UNKNOWN, message="secret x", code="WATCH-NO-VALUE")
+    assert observe(lambda: 1.5) == 1.5
 
 
-@pytest.mark.parametrize(("hours", "told"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
-def test_ages_are_told_as_people_say_them(hours, told):
-    assert spoken_hours(hours) == told
+@pytest.mark.parametrize(("hours", "text"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
+def test_ages_are_formatted_as_people_say_them(hours, text):
+    assert format_hours(hours) == text
 
 
 def age(**more):
@@ -328,7 +329,7 @@ PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
 @pytest.fixture
 def deployer(looking, monkeypatch):
     """The same as the role for CI that the page describes, without some actions."""
-    here, iam, name = looking.here, boto3.client("iam"), "ci"
+    here, iam, name = looking.ctx, boto3.client("iam"), "ci"
     trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{here.account}:root"}, "Action": "sts:AssumeRole"}
     iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))
     (text,) = [fence.text for fence in fences(PAGE) if "cloudformation:Describe*" in fence.text]
@@ -362,13 +363,17 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    here, other = places.here, DeploymentContext(other.plan, other.addresses, other.clock)
-    probes = [probe for probe in groups.probes(here) if probe.group is not tools.GROUP]
-    yield {(check.group, check.name, check.result) for check in health.run(probes)}
+    here, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
+    probes = [probe for probe in doctor.probes(here) if probe.group is not tools.GROUP]
+    yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
-    yield {(kind.name, found.name, *sorted(found.tags().items())) for kind in aws.all_kinds(other) for found in kind.find(other)}
-    yield {(hop, seen.state) for hops in tables.look_at(places, Tableflow(here), STALE_HOURS) for hop, seen in hops.seen.items()}
-    yield {(one.export, seen.state) for one in exports.look_at(places) for seen in one.seen}
+    yield {
+        (kind.name, found.name, *sorted(found.tags().items()))
+        for kind in aws_kinds(other.deployment)
+        for found in kind.find(other)
+    }
+    yield {(hop, one.state) for table in freshness.read_tables(places, STALE_HOURS) for hop, one in table.hops.items()}
+    yield {(one.export, seen.state) for one in exports.read_exports(places) for seen in one.observations}
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(here)}
 
 
@@ -376,9 +381,9 @@ def shown(places, other):
 def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
     other = stands.worlds.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
-    assert {kind.name for kind in aws.all_kinds(other) if any(kind.find(other))} >= kinds - {"glue_table"}
+    assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {"glue_table"}
     as_root = list(shown(looking, other))
     for seen_as_root, seen_by_role in zip(as_root, shown(deployer(), other), strict=True):
         assert seen_by_role == seen_as_root
-    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").here) if item.verdict is Verdict.NOT_ASKED}
+    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
     assert lacking == {"role"}

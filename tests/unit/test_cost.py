@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deployments import check
 from lakeferry.__main__ import app
-from lakeferry.plan import cost, prices
+from lakeferry.plan import cost
 from lambdas import contract
 
 
@@ -87,8 +87,8 @@ def test_workers_and_their_size_make_the_job_dearer(dev):
 
 def test_every_price_has_a_day_and_a_page_and_is_used():
     used = {price.id for stage in ("dev", "prod") for price in cost.estimate(check.load_stage(stage)).used}
-    assert used | {"confluent_basic_ecku_hour"} == set(prices.table())
-    for price in prices.table().values():
+    assert used | {"confluent_basic_ecku_hour"} == set(cost.price_table())
+    for price in cost.price_table().values():
         assert price.usd > 0
         assert price.as_of >= date(2026, 1, 1)
         assert price.source.startswith("https://")

@@ -14,10 +14,10 @@ from deployments.model import Snowflake
 from lakeferry.cli import doctor
 from lakeferry.deployment.node import Node, NoNode
 from lakeferry.errors import CommandFailed
-from lakeferry.health import Check, Result, deployment_file, glue_hops, roles, runner, snowflake, tools
-from lakeferry.health.checks import Group, followed
-from lakeferry.health.roles import Comer, Role
+from lakeferry.health import runner, snowflake, storage, tools, trust
+from lakeferry.health.model import Check, Group, Result, mark_consequences
 from lakeferry.health.runner import Probe
+from lakeferry.health.trust import Principal, Role
 from lakeferry.local.java import FoundJava
 from lakeferry.output import Output
 from lambdas import contract
@@ -64,15 +64,15 @@ def test_one_that_raises_is_told_and_stops_no_other():
 
 def test_what_only_shows_an_earlier_trouble_is_told_to_follow_it():
     chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
-    told = followed(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
+    told = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
     assert [check.follows for check in told] == ["", "", "b", "", "d"]
-    assert told[2].fix == "Mend “b” first. Then look again"
+    assert told[2].fix == "Caused by “b”: fix that first. Then look again"
     assert [check.name for check in told if check.is_root] == ["b", "d"]
 
 
 def test_nothing_follows_where_nothing_is_wrong_before():
-    chain = [G.ok("a", ""), G.warn("b", ""), G.none("c"), G.fail("d", "", "mend d")]
-    assert followed(chain, {"d": ()}, "") == chain
+    chain = [G.ok("a", ""), G.warn("b", ""), G.skip("c"), G.fail("d", "", "mend d")]
+    assert mark_consequences(chain, {"d": ()}, "") == chain
 
 
 @pytest.mark.parametrize(("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)])
@@ -128,7 +128,7 @@ def test_without_node_the_command_line_is_not_asked_for(root):
         raise NoNode("there is no Node on this machine")
 
     node, cli = tools.with_node(none, root)
-    assert (node.result, cli.result) == (Result.FAIL, Result.NONE)
+    assert (node.result, cli.result) == (Result.FAIL, Result.SKIPPED)
     assert "make setup" in node.fix
 
 
@@ -174,7 +174,7 @@ def test_fields_with_capitals_are_told(tmp_path, field, result):
     (tmp_path / "topics").mkdir()
     schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
-    found = deployment_file.names(check.parse(FILE, name="test.toml", root=tmp_path))
+    found = tools.field_names(check.parse(FILE, name="test.toml", root=tmp_path))
     assert found.result is result
     assert (f"orders.{field}" in found.found) == (result is Result.WARN)
 
@@ -204,7 +204,7 @@ def statement(**changed):
     ],
 )
 def test_a_trust_is_compared_by_value(statements, told):
-    found = roles.trusts(G, Role(ARN, statements), Comer("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
+    found = trust.check_trust(G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
     assert found.result is (Result.FAIL if told else Result.OK)
     if told:
         assert told in found.found
@@ -213,10 +213,10 @@ def test_a_trust_is_compared_by_value(statements, told):
 
 
 def test_tags_carry_no_external_id():
-    tags = Comer("tags", "sts:TagSession", CONFLUENT)
+    tags = Principal("tags", "sts:TagSession", CONFLUENT)
     allowed = {"Effect": "Allow", "Principal": {"AWS": CONFLUENT}, "Action": "sts:TagSession"}
-    assert roles.trusts(G, Role(ARN, [allowed]), tags, "").result is Result.OK
-    assert roles.trusts(G, Role(ARN, [statement()]), tags, "").result is Result.FAIL
+    assert trust.check_trust(G, Role(ARN, [allowed]), tags, "").result is Result.OK
+    assert trust.check_trust(G, Role(ARN, [statement()]), tags, "").result is Result.FAIL
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_tags_carry_no_external_id():
     ],
 )
 def test_files_of_tables_are_told_from_others(key, is_ours):
-    assert glue_hops.is_of_table(key) is is_ours
+    assert storage.is_of_table(key) is is_ours
 
 
 WANTED = Snowflake(account="a-b", key_secret="deployer")
@@ -280,8 +280,8 @@ CHECKS = [
     Check("tools", "Python", Result.OK, "3.11.9"),
     Check("AWS", "bootstrap", Result.FAIL, "version 5", "8 at least", "Run it again"),
     Check("AWS", "quota", Result.WARN, "10"),
-    Check("hops", "one", Result.NONE, "not deployed"),
-    Check("hops", "two", Result.NONE, "not deployed"),
+    Check("hops", "one", Result.SKIPPED, "not deployed"),
+    Check("hops", "two", Result.SKIPPED, "not deployed"),
     Check("more", "three", Result.FAIL, "no", follows="bootstrap"),
 ]
 

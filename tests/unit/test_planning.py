@@ -14,11 +14,10 @@ from assembly_kit import dev_templates
 from deployments import check
 from lakeferry.deployment.stacks import Stack
 from lakeferry.output import Output
-from lakeferry.plan import build, cost, durations, permissions, references, render, rules
+from lakeferry.plan import build, cost, durations, permissions, references, render, replacement
 from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
-from lakeferry.plan.resources import Resource
-from lakeferry.plan.templates import Wanted
+from lakeferry.plan.templates import SynthesizedStack, TemplateResource
 from lambdas.custom_resources import registry
 
 SECRET = "cflt" + "A1b2C3d4" * 8
@@ -34,8 +33,8 @@ def standing(templates):
 
 
 def compared(before, after):
-    wanted = [Wanted(name, template) for name, template in after.items()]
-    return Comparison("eu-west-1", wanted, standing(before)).changes()
+    wanted = [SynthesizedStack(name, template) for name, template in after.items()]
+    return Comparison(wanted, standing(before)).changes()
 
 
 def changed(templates, change):
@@ -47,7 +46,7 @@ def changed(templates, change):
 
 def test_before_the_first_deployment_everything_is_made(templates):
     changes = compared({}, templates)
-    assert {change.action for change in changes} == {Action.MADE}
+    assert {change.action for change in changes} == {Action.CREATE}
     assert len(changes) == sum(len(template["Resources"]) for template in templates.values())
     assert {change.resource.world for change in changes} == {"AWS", "Confluent", "Snowflake"}
 
@@ -66,6 +65,7 @@ def test_numbers_and_truths_that_cloudformation_made_texts_of_are_no_change(temp
 
 def test_a_value_that_is_spelt_out_and_is_the_default_anyway_is_no_change(templates):
     def spelt_out(resources):
+        assert "availability" not in resources["confluent"]["KafkaCluster"]["Properties"]
         resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "SINGLE_ZONE"
 
     assert changed(templates, spelt_out) == {}
@@ -76,7 +76,7 @@ def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
     (only,) = changed(templates, slower).values()
-    assert (only.action, only.loses) == (Action.CHANGED, "")
+    assert (only.action, only.loses) == (Action.UPDATE, "")
     assert [str(why) for why in only.why] == ["max_interval_ms: 500 → 250"]
 
 
@@ -85,16 +85,16 @@ def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_ever
         resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "MULTI_ZONE"
 
     found = changed(templates, two_zones)
-    assert found["KafkaCluster"].action is Action.REPLACED
+    assert found["KafkaCluster"].action is Action.REPLACE
     assert "topics with their records" in found["KafkaCluster"].loses
-    assert found["StockTradesTopic"].action is Action.REPLACED
+    assert found["StockTradesTopic"].action is Action.REPLACE
     assert found["StockTradesTopic"].loses == "its records"
     assert "cluster_id follows KafkaCluster, which is replaced" in map(str, found["StockTradesTopic"].why)
     # Snowflake's catalog integration names the Glue database, which is called like the cluster, in another stack.
-    assert found["Catalog"].action is Action.REPLACED
+    assert found["Catalog"].action is Action.REPLACE
     assert found["Catalog"].resource.world == "Snowflake"
     # What only refers to it in its permissions stays what it is.
-    assert found[role_of(resources_of(templates, "confluent"), "TableflowRole")].action is Action.CHANGED
+    assert found[role_of(resources_of(templates, "confluent"), "TableflowRole")].action is Action.UPDATE
     assert "Environment" not in found
     assert "LakeBucket9CD7BBD2" not in found
 
@@ -105,7 +105,7 @@ def test_another_text_of_a_statement_drops_what_it_writes(templates):
         properties["sql"] = properties["sql"].replace("stock_trades", "other_trades", 1)
 
     only = changed(templates, other)["StockTradesWithTotalsStatement"]
-    assert only.action is Action.RENEWED
+    assert only.action is Action.RECREATE
     assert "DROP TABLE" in only.loses
     assert "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable" in only.loses
     assert "iceberg table" in only.loses
@@ -138,7 +138,7 @@ def permitted(templates, change):
     """What changes in who may do what, by logical id."""
     after = copy.deepcopy(templates)
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
-    wanted = [Wanted(name, template) for name, template in after.items()]
+    wanted = [SynthesizedStack(name, template) for name, template in after.items()]
     return {one.logical_id: one for one in permissions.compare(wanted, standing(templates))}
 
 
@@ -212,8 +212,8 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
         own_statements(resources)[0]["Action"] = [f"s3:{'Very' * 20}LongAction{number}" for number in range(30)]
 
     found = list(permitted(templates, more).values())
-    new = permissions.compare([Wanted(name, template) for name, template in templates.items()], {})
-    plan = plan_of([], permissions=[*found, *new[:5]], standing=["lakeferry-dev-confluent"])
+    new = permissions.compare([SynthesizedStack(name, template) for name, template in templates.items()], {})
+    plan = plan_of([], permissions=[*found, *new[:5]], deployed=["lakeferry-dev-confluent"])
     render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
     said = capsys.readouterr().out
     assert all(f"LongAction{number}" in said for number in range(30))
@@ -226,7 +226,7 @@ def test_a_missing_object_that_is_created_again_is_a_change_and_no_loss_and_late
         resources["confluent"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
 
     (only,) = changed(templates, repaired).values()
-    assert (only.action, only.loses) == (Action.CHANGED, "")
+    assert (only.action, only.loses) == (Action.UPDATE, "")
     assert [str(why) for why in only.why] == ["object: missing → created again"]
     after = copy.deepcopy(templates)
     after["lakeferry-dev-confluent"]["Resources"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
@@ -246,7 +246,7 @@ def test_a_table_in_another_bucket_is_made_anew(templates):
         resources["confluent"]["StockTradesTable"]["Properties"]["bucket"] = "another-bucket"
 
     (only,) = changed(templates, elsewhere).values()
-    assert only.action is Action.RENEWED
+    assert only.action is Action.RECREATE
     assert only.loses.startswith("the table")
 
 
@@ -257,11 +257,11 @@ def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
 
     found = changed(templates, renamed)
     assert (found["TableflowBucketA0B5D15A"].action, found["TableflowBucketA0B5D15A"].loses) == (
-        Action.REPLACED, "everything in it",
+        Action.REPLACE, "everything in it",
     )  # fmt: skip
-    assert found[job_of(resources_of(templates, "exports"))].action is Action.CHANGED
+    assert found[job_of(resources_of(templates, "exports"))].action is Action.UPDATE
     # The table is written elsewhere then, which Tableflow does only with another table.
-    assert found["StockTradesTable"].action is Action.RENEWED
+    assert found["StockTradesTable"].action is Action.RECREATE
 
 
 def test_a_property_of_a_nested_path_is_looked_at_alone(templates):
@@ -270,7 +270,7 @@ def test_a_property_of_a_nested_path_is_looked_at_alone(templates):
         resources["operations"][name]["Properties"]["Budget"]["BudgetLimit"]["Amount"] = 5000
 
     (only,) = changed(templates, budget).values()
-    assert only.action is Action.CHANGED
+    assert only.action is Action.UPDATE
     (why,) = only.why
     assert (why.before.count("5000"), why.after.count("5000")) == (0, 1)
     assert "budget_name" not in why.after.lower()
@@ -283,8 +283,8 @@ def test_what_goes_is_deleted_unless_its_stack_lets_it_stay(templates):
 
     templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = "Retain"
     found = changed(templates, less)
-    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].loses) == (Action.DELETED, "its records")
-    assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].loses) == (Action.KEPT, "")
+    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].loses) == (Action.DELETE, "its records")
+    assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].loses) == (Action.RETAIN, "")
 
 
 def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templates):
@@ -307,8 +307,8 @@ def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
 def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
     fallen = Stack("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
     assert not fallen.is_active
-    changes = Comparison("eu-west-1", [Wanted("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
-    assert {change.action for change in changes} == {Action.MADE}
+    changes = Comparison([SynthesizedStack("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
+    assert {change.action for change in changes} == {Action.CREATE}
 
 
 def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
@@ -317,7 +317,7 @@ def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
         for name, each in registry.RESOURCE_TYPES.items()
         if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.handler.update))
     }
-    assert set(rules.RENEWED_ON) == renewing
+    assert set(replacement.RECREATED_ON) == renewing
 
 
 def test_a_kind_that_makes_its_object_anew_is_noticed():
@@ -327,15 +327,15 @@ def test_a_kind_that_makes_its_object_anew_is_noticed():
 
 @pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
 def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
-    resource = Resource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
-    rule = rules.of(resource, "eu-west-1")
+    resource = TemplateResource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
+    rule = replacement.rule_of(resource)
     known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
-    assert {path[0] for path in (*rule.replaced, *rule.renewed)} <= known
+    assert {path[0] for path in (*rule.replaced, *rule.recreated)} <= known
     assert resource.kind == kind
 
 
 def test_an_unknown_type_of_aws_is_never_said_to_be_replaced():
-    assert rules.of(Resource("s", "R", {"Type": "AWS::Nothing::Here"}), "eu-west-1") == rules.Rule()
+    assert replacement.rule_of(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"})) == replacement.Rule()
 
 
 def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
@@ -389,7 +389,7 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 def plan_of(changes, **more):
     plan = check.load_stage("dev")
-    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "standing": [], "unwanted": []}
+    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "unwanted": []}
     return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**told, **more})
 
 
@@ -422,7 +422,7 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     other = copy.deepcopy(template)
     other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
     before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
-    found = list(build._settings(Wanted("d", other, {"owner": "you"}, is_protected=True), before))
+    found = list(build._settings(SynthesizedStack("d", other, {"owner": "you"}, is_protected=True), before))
     assert [(one.what, one.before, one.after) for one in found] == [
         ("tag owner", "me", "you"),
         ("output Another", "nothing", "LakeBucket9CD7BBD2"),

@@ -1,0 +1,172 @@
+"""The trust chain from Confluent into AWS, link by link: integration, role, bucket, Tableflow's key, its tables, Glue."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.health import runner, stack_outputs, storage, trust
+from lakeferry.health.model import Check, Group, mark_consequences
+from lakeferry.health.stack_outputs import StackOutputs
+from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
+from lakeferry.health.trust import Principal, Role
+from lambdas import contract
+from lambdas.confluent.client import RestClient, text
+from lambdas.shared.errors import Denied
+
+GROUP: Final = Group("Confluent → AWS")
+INTEGRATION: Final = "provider integration"
+ROLE: Final = trust.ROLE
+TRUST: Final = "role's trust"
+TAGS: Final = "role's trust of tags"
+POLICY: Final = trust.POLICY
+BUCKET: Final = storage.BUCKET
+KEY: Final = "Tableflow key"
+CATALOG: Final = "catalog integration"
+NAMES: Final = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET, KEY, CATALOG)
+_REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_REPLACED: Final = (
+    "Somebody changed or replaced it. Delete it, then run `lakeferry deploy --repair`: it creates it as the stack wants it"
+)
+_RESUME: Final = "Resume it then in Confluent's console, under Tableflow"
+_FIX_AND_RESUME: Final = f"Fix that. {_RESUME}"
+_WAIT: Final = "Wait; a table takes some ten minutes"
+
+
+@attrs.frozen
+class _Chain:
+    """`bucket` is the one that Tableflow writes into; the Glue database has the name of `cluster`."""
+
+    ctx: DeploymentContext
+    outputs: StackOutputs
+    bucket: str
+
+    @property
+    def cluster(self) -> str:
+        return self.outputs["KafkaClusterId"]
+
+
+def look(ctx: DeploymentContext) -> list[Check]:
+    """Raises CommandFailed where CloudFormation can't be asked."""
+    tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
+    confluent, data = stack_outputs.read(ctx, "confluent"), stack_outputs.read(ctx, "data")
+    if isinstance(confluent, str) or isinstance(data, str):
+        why = confluent if isinstance(confluent, str) else str(data)
+        return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
+    chain = _Chain(ctx, confluent, data["TableflowBucketName"])
+    checks = [
+        *_integration_and_role(chain),
+        *_tableflow(chain),
+        *storage.check_glue_tables(ctx, GROUP, chain.cluster, chain.bucket),
+    ]
+    return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
+
+
+def _topic_checks(ctx: DeploymentContext) -> list[str]:
+    return [f"Tableflow of {topic.name}" for topic in ctx.deployment.tables]
+
+
+def _integration_and_role(chain: _Chain) -> list[Check]:
+    ctx, restore = chain.ctx, trust.restore_command(chain.ctx, "confluent")
+    integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
+    check, role = trust.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "tableflow"), restore)
+    checks = [integration if isinstance(integration, Check) else _integration(chain, integration), check]
+    if role and isinstance(integration, dict):
+        checks += _trust(role, integration, restore)
+    else:
+        checks += GROUP.skip_all((TRUST, TAGS), "not asked: one side isn't known")
+    if role:
+        needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
+        checks.append(runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore)))
+    else:
+        checks.append(GROUP.skip(POLICY, "not asked: the role isn't known"))
+    return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
+
+
+def _read_integration(chain: _Chain) -> dict[str, Any] | None:
+    name = chain.outputs.object_name("provider_integration")
+    listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.outputs["EnvironmentId"])
+    return next((one for one in listed if text(one, "display_name") == name), None)
+
+
+def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
+    wanted = stack_outputs.role_arn(chain.ctx, "tableflow")
+    if document is None:
+        return GROUP.fail(INTEGRATION, f"{chain.outputs.object_name('provider_integration')} is not there", _REPAIR)
+    role = text(document, "config", "customer_iam_role_arn")
+    if role != wanted:
+        return GROUP.fail(INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted)
+    principal, external_id = (text(document, "config", name) for name in ("iam_role_arn", "external_id"))
+    return GROUP.ok(INTEGRATION, f"{text(document, 'id')} comes as {principal} with external id {external_id}")
+
+
+def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
+    arn, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
+    principals = [Principal(TRUST, "sts:AssumeRole", arn, external_id), Principal(TAGS, "sts:TagSession", arn)]
+    return [trust.check_trust(GROUP, role, principal, restore) for principal in principals]
+
+
+def _tableflow(chain: _Chain) -> list[Check]:
+    """With the deployment's own key: Tableflow accepts no other."""
+    ctx, names = chain.ctx, _topic_checks(chain.ctx)
+    secret, reader = stack_outputs.tableflow_secret(ctx), Tableflow(ctx, chain.outputs.stack.outputs)
+    plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
+    if isinstance(plane, Check):
+        return [plane, *GROUP.skip_all((CATALOG, *names), "not asked: there is no way to Tableflow")]
+    checks = [
+        GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
+        runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
+    ]
+    topics = runner.attempt(GROUP, names[0] if names else CATALOG, lambda: reader.topics)
+    if isinstance(topics, Check):
+        return [*checks, topics]
+    tables = zip(names, ctx.deployment.tables, strict=True)
+    return [*checks, *(_topic(name, topic.name, topics.get(topic.name)) for name, topic in tables)]
+
+
+def _require_key(reader: Tableflow, secret: str) -> RestClient:
+    """Raises CommandFailed where the key isn't one for Tableflow, or not any more."""
+    plane = reader.plane
+    try:
+        plane.get(plane.probe)
+    except Denied as denied:
+        hint = f"Replace it: `lakeferry rotate {secret} --now --stage {reader.ctx.stage}`"
+        raise CommandFailed(denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
+    return plane
+
+
+def _catalog(chain: _Chain, reader: Tableflow) -> Check:
+    if not chain.ctx.deployment.tables_in_glue:
+        return GROUP.skip(CATALOG, "not asked: the deployment file wants no table in Glue")
+    integrations = reader.catalog_integrations()
+    if not integrations:
+        return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)
+    return _catalog_integration(chain, integrations[0])
+
+
+def _catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
+    if catalog.database and catalog.database != chain.cluster:
+        fix = f"Set its database back to {chain.cluster} in Confluent's console"
+        return GROUP.fail(CATALOG, f"{catalog.id} shows tables in Glue database {catalog.database}", fix, chain.cluster)
+    if catalog.phase == "FAILED" or catalog.suspended:
+        state = "FAILED" if catalog.phase == "FAILED" else "suspended"
+        return GROUP.fail(CATALOG, f"{catalog.id} is {state}: {catalog.reason}", _FIX_AND_RESUME)
+    if catalog.phase == "PENDING":
+        return GROUP.warn(CATALOG, f"{catalog.id} is PENDING until the first table is written", _WAIT)
+    return GROUP.ok(CATALOG, f"{catalog.id} is {catalog.phase}")
+
+
+def _topic(name: str, topic: str, table: TableflowTopic | None) -> Check:
+    if table is None:
+        return GROUP.fail(name, f"Tableflow of topic {topic} is off", _REPAIR)
+    if table.suspended:
+        return GROUP.fail(name, f"suspended: {table.reason}", _FIX_AND_RESUME)
+    if table.phase == "FAILED":
+        return GROUP.fail(name, f"FAILED: {table.reason}", _FIX_AND_RESUME)
+    if table.catalog:
+        status, reason = table.catalog
+        return GROUP.fail(name, f"{table.phase}, and its catalog {status}: {reason}", _FIX_AND_RESUME)
+    return GROUP.ok(name, table.phase) if table.phase == "RUNNING" else GROUP.warn(name, table.phase, _WAIT)

@@ -1,0 +1,37 @@
+"""All groups of checks in the order in which `lakeferry doctor` shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tools
+from lakeferry.health.model import Check, Group
+from lakeferry.health.runner import Probe
+
+#: (group, what stands for its checks where they can't be made, the checks)
+_OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
+    (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.plan)),
+    (aws.GROUP, "identity", aws.identity),
+    (aws.GROUP, "region", aws.region),
+    (aws.GROUP, "bootstrap", aws.bootstrap),
+    (aws.GROUP, "Lambda: calls at once", aws.lambda_quota),
+    (aws.GROUP, "Glue: quotas", aws.glue_quotas),
+    (storage.GROUP, "buckets", storage.check_chosen_buckets),
+    (confluent.GROUP, confluent.KEY, confluent.look),
+    (snowflake.GROUP, snowflake.KEY, snowflake.look),
+    (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
+    (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
+)
+GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_DEPLOYMENT)]))
+
+
+def probes(ctx: DeploymentContext) -> list[Probe]:
+    return [*machine_probes(), *(Probe(group, name, partial(look, ctx)) for group, name, look in _OF_DEPLOYMENT)]
+
+
+def machine_probes() -> list[Probe]:
+    """Return what can be checked although the deployment file has mistakes."""
+    return [Probe(tools.GROUP, "tools", tools.check_machine)]

@@ -1,0 +1,152 @@
+"""How old each table is at every hop: topic, Tableflow, Iceberg, Glue, Snowflake. Read as the deployed monitoring reads it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.deployment import stacks
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lakeferry.health.model import Observation, State, observe
+from lakeferry.health.tableflow import Tableflow, TableflowTopic
+from lambdas import contract
+from lambdas.confluent.client import RestClient
+from lambdas.handlers import monitoring
+from lambdas.handlers.monitoring import Settings
+from lambdas.monitoring.measurements import ExportResults, GlueTables, KafkaTopics, SnowflakeTables
+from lambdas.monitoring.settings import MonitoredTable
+from lambdas.shared.clock import Deadline
+from lambdas.shared.http import Session
+from lambdas.shared.s3 import Objects
+from lambdas.snowflake import secret_fields, sql
+from lambdas.snowflake.client import Login, Snowflake
+
+#: In the order in which records pass them.
+HOPS: Final = ("topic", "tableflow", "iceberg", "glue", "snowflake")
+_IN_PARALLEL: Final = 6
+#: Seconds that one vendor may take to answer everything.
+_PATIENCE: Final = 60.0
+
+
+@attrs.frozen
+class Readers:
+    """Reads with the settings of the deployed monitoring function and the operator's AWS clients."""
+
+    ctx: DeploymentContext
+    settings: Settings
+
+    def glue(self, database: str) -> GlueTables:
+        return GlueTables(self.ctx.client("glue"), self.ctx.client("s3"), database, self.ctx.clock.time)
+
+    @functools.cached_property
+    def topics(self) -> KafkaTopics:
+        return KafkaTopics(self._telemetry, self.settings.monitored.cluster, self.ctx.clock.time)
+
+    @functools.cached_property
+    def snowflake(self) -> SnowflakeTables:
+        return SnowflakeTables(functools.cache(self._snowflake), self.ctx.clock.time)
+
+    @property
+    def results(self) -> ExportResults:
+        return ExportResults(self.objects, self.settings.prefix, self.ctx.client("glue"), self.ctx.clock.time)
+
+    @property
+    def objects(self) -> Objects:
+        return Objects(self.ctx.client("s3"), self.settings.bucket)
+
+    def _telemetry(self) -> RestClient:
+        key = self.ctx.secrets.read_key(self.settings.metrics_key)
+        return RestClient(self._session(), self.ctx.clock, self.settings.telemetry_url, key)
+
+    def _snowflake(self) -> Snowflake:
+        """Log in as the deployment's reader, without a warehouse."""
+        store, secret = self.ctx.secrets, self.settings.snowflake_secret
+        fields = store.read(secret)
+        account, user, role = (
+            fields[name].reveal() if name in fields else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+        )
+        login, key = Login(account, user, sql.named(role)), secret_fields.read_pair(store, secret)
+        return Snowflake(self._session(), self.ctx.clock, login, key, self.settings.snowflake_url)
+
+    def _session(self) -> Session:
+        return Session(Deadline(self.ctx.clock, self.ctx.clock.time() + _PATIENCE))
+
+
+def open_readers(ctx: DeploymentContext) -> Readers:
+    """Raises CommandFailed where the monitoring function isn't deployed."""
+    stack = stacks.require_part(ctx, "operations")
+    for function in stacks.functions(ctx, stack, contract.WATCH):
+        with translate_aws_errors(f"looking at function {function.name}"):
+            answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)
+            variables = answer.get("Environment", {}).get("Variables", {})
+            return Readers(ctx, monitoring.read_settings(variables, ctx.client("s3")))
+    raise CommandFailed("NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {ctx.stage}`")
+
+
+@attrs.frozen
+class TableStatus:
+    """One table's hops, those that it has. Ages are in hours."""
+
+    table: str
+    hops: dict[str, Observation]
+
+    @property
+    def is_readable(self) -> bool:
+        """Return whether the Glue catalog has a snapshot of it."""
+        observation = self.hops.get("glue") or self.hops.get("iceberg")
+        return observation is not None and observation.value is not None
+
+
+def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
+    """Each hop by itself: one that can't be read hides no other."""
+    tableflow = Tableflow(readers.ctx)
+    reads = [
+        (table.topic, hop, read) for table in readers.settings.monitored.tables for hop, read in _reads(readers, tableflow, table)
+    ]
+    with ThreadPoolExecutor(_IN_PARALLEL) as pool:
+        observations = list(pool.map(lambda one: _observe(one[2], stale_hours), reads))
+    tables: dict[str, dict[str, Observation]] = {}
+    for (table, hop, _), observation in zip(reads, observations, strict=True):
+        tables.setdefault(table, {})[hop] = observation
+    return [TableStatus(table, hops) for table, hops in tables.items()]
+
+
+def _reads(readers: Readers, tableflow: Tableflow, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
+    yield "topic", functools.partial(readers.topics.age, table.topic)
+    yield "tableflow", lambda: observe_topic(tableflow.topics.get(table.topic))
+    if table.database:
+        glue = readers.glue(table.database)
+        yield "iceberg", functools.partial(glue.iceberg_age, table.topic)
+        yield "glue", functools.partial(glue.glue_age, table.topic)
+    if table.snowflake:
+        yield "snowflake", functools.partial(readers.snowflake.age, table.snowflake)
+
+
+def _observe(read: Callable[[], Any], stale_hours: float) -> Observation:
+    answer = observe(read)
+    if isinstance(answer, Observation):
+        return answer
+    hours = max(0.0, float(answer))
+    if hours > stale_hours:
+        return Observation(State.WRONG, hours, f"nothing new for longer than {stale_hours:g} hours")
+    return Observation(State.OK, hours)
+
+
+def observe_topic(table: TableflowTopic | None) -> Observation:
+    if table is None:
+        off = "Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again"
+        return Observation(State.WRONG, message=off)
+    if table.suspended:
+        return Observation(State.WRONG, message=f"suspended: {table.reason}", code="CFL-TABLEFLOW-SUSPENDED")
+    if table.failing_formats:
+        reasons = "; ".join(table.failing_formats)
+        return Observation(State.WRONG, message=f"{table.phase.lower()}: {reasons}", code="CFL-TABLEFLOW-FAILED")
+    if table.phase == "FAILED":
+        return Observation(State.WRONG, message=f"failed: {table.reason}", code="CFL-TABLEFLOW-FAILED")
+    return Observation(State.OK if table.phase == "RUNNING" else State.WAITING, message=table.phase.lower() or "pending")

@@ -1,0 +1,131 @@
+"""What is said of a deployment's health: checks of requirements, for doctor, and observations of values, for status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.error_translation import translate_aws_errors
+from lakeferry.errors import CommandFailed
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.shared.errors import LakeferryError
+
+NOT_DEPLOYED: Final = "not deployed"
+#: Codes of what is still to come and is no failure: the first record, or the first table.
+_NOT_YET: Final = (monitoring_errors.NO_COMMIT.code, monitoring_errors.NO_TABLE.code)
+
+
+class Result(StrEnum):
+    """`SKIPPED` is for what can't be checked yet."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIPPED = "none"
+
+
+@attrs.frozen
+class Check:
+    """`needed` is "" where it goes without saying. `follows` names the check whose failure caused this one."""
+
+    group: str
+    name: str
+    result: Result
+    found: str
+    needed: str = ""
+    fix: str = ""
+    follows: str = ""
+
+    @property
+    def is_root(self) -> bool:
+        """Return whether this is a failure with a cause of its own."""
+        return self.result is Result.FAIL and not self.follows
+
+
+@attrs.frozen
+class Group:
+    """Makes the checks of one group."""
+
+    name: str
+
+    def ok(self, name: str, found: str) -> Check:
+        return Check(self.name, name, Result.OK, found)
+
+    def warn(self, name: str, found: str, fix: str = "", needed: str = "") -> Check:
+        return Check(self.name, name, Result.WARN, found, needed, fix)
+
+    def fail(self, name: str, found: str, fix: str, needed: str = "") -> Check:
+        return Check(self.name, name, Result.FAIL, found, needed, fix)
+
+    def skip(self, name: str, why: str = NOT_DEPLOYED) -> Check:
+        return Check(self.name, name, Result.SKIPPED, why)
+
+    def skip_all(self, names: Iterable[str], why: str = NOT_DEPLOYED) -> list[Check]:
+        return [self.skip(name, why) for name in names]
+
+
+def mark_consequences(checks: Sequence[Check], causes: Mapping[str, Collection[str]], remedy: str) -> list[Check]:
+    """Mark the checks that fail only because of an earlier one in the chain.
+
+    `causes` are, by a check's name, the checks whose failure can cause it to fail; an empty collection stands for any.
+    """
+    roots: list[str] = []
+    marked = []
+    for check in checks:
+        failed = check.result is Result.FAIL
+        why = [name for name in roots if failed and check.name in causes and name in (causes[check.name] or roots)]
+        if failed and not why:
+            roots.append(check.name)
+        marked.append(
+            attrs.evolve(check, follows=why[0], fix=f"Caused by “{why[0]}”: fix that first. {remedy}") if why else check
+        )
+    return marked
+
+
+class State(StrEnum):
+    """`ACTION_NEEDED`: a person may have to do something. Only `WRONG` and `UNKNOWN` fail the command."""
+
+    OK = "ok"
+    WAITING = "waiting"
+    ACTION_NEEDED = "look"
+    WRONG = "wrong"
+    UNKNOWN = "not asked"
+
+
+@attrs.frozen
+class Observation:
+    """`value` is in the unit of what was observed, `message` what to say beside it."""
+
+    state: State
+    value: float | None = None
+    message: str = ""
+    code: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return {"state": self.state, "value": self.value, "told": self.message, "code": self.code}
+
+
+def observe(read: Callable[[], Any]) -> Any:
+    """Return what `read` returns, or an Observation that says why it could not be read."""
+    try:
+        with translate_aws_errors("asking AWS"):
+            return read()
+    except CommandFailed as failure:
+        return Observation(State.UNKNOWN, message=failure.message, code=failure.code)
+    except LakeferryError as error:
+        state = State.WAITING if error.row.code in _NOT_YET else State.UNKNOWN
+        if error.row.code == monitoring_errors.NOT_REFRESHING.code:
+            state = State.WRONG
+        return Observation(state, message=error.what, code=error.row.code)
+
+
+def format_hours(hours: float) -> str:
+    """Return 35 s, 4 min, 3.2 h, 2.1 days."""
+    if hours < 1 / 60:
+        return f"{hours * 3600:.0f} s"
+    if hours < 1:
+        return f"{hours * 60:.0f} min"
+    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"

@@ -1,0 +1,219 @@
+"""The trust chain from Snowflake into AWS, link by link: volume, catalog integration, role, and what its tables follow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar
+
+import attrs
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.health import runner, stack_outputs
+from lakeferry.health import trust as iam
+from lakeferry.health.model import Check, Group, mark_consequences
+from lakeferry.health.stack_outputs import StackOutputs
+from lakeferry.health.trust import Principal, Role
+from lambdas import contract
+from lambdas.monitoring.measurements import read_auto_refresh
+from lambdas.shared.errors import NotFound
+from lambdas.snowflake import sql, trust
+from lambdas.snowflake.client import Snowflake
+from lambdas.snowflake.trust import Side
+
+GROUP: Final = Group("Snowflake → AWS")
+VOLUME: Final = "external volume"
+INTEGRATION: Final = "catalog integration"
+ROLE: Final = iam.ROLE
+OF_VOLUME: Final = "role's trust of the volume"
+OF_INTEGRATION: Final = "role's trust of the catalog"
+POLICY: Final = iam.POLICY
+READS_BUCKET: Final = "Snowflake reaches the bucket"
+READS_GLUE: Final = "Snowflake reaches Glue"
+NAMESPACE: Final = "Glue database in Snowflake"
+NAMES: Final = (
+    VOLUME, INTEGRATION, ROLE, OF_VOLUME, OF_INTEGRATION, POLICY, READS_BUCKET, READS_GLUE, NAMESPACE,
+)  # fmt: skip
+_WHO: Final = "SELECT CURRENT_USER() AS RESULT"
+_REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
+_REPLACED: Final = (
+    "Somebody changed or replaced it. DROP it in Snowflake, then run `lakeferry deploy --repair`, which creates it as it was"
+)
+_RECOVERY: Final = "Snowflake notices within minutes"
+_REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
+T = TypeVar("T")
+
+
+@attrs.frozen
+class _Chain:
+    """`bucket` and `database` are what Snowflake reads: Tableflow's bucket and the Glue database of the cluster's id."""
+
+    ctx: DeploymentContext
+    outputs: StackOutputs
+    bucket: str
+    database: str
+
+    @property
+    def volume(self) -> str:
+        return sql.plain_name(self.outputs.object_name("snowflake_external_volume"))
+
+    @property
+    def integration(self) -> str:
+        return sql.plain_name(self.outputs.object_name("snowflake_catalog_integration"))
+
+
+def look(ctx: DeploymentContext) -> list[Check]:
+    """Raises CommandFailed where CloudFormation can't be asked."""
+    tables = _tables(ctx)
+    names = (*NAMES, *map(_table_check, tables))
+    if not ctx.deployment.uses_snowflake:
+        return GROUP.skip_all(names, "not asked: the deployment file wants nothing in Snowflake")
+    parts = [stack_outputs.read(ctx, part) for part in ("snowflake", "data", "confluent")]
+    for part in parts:
+        if isinstance(part, str):
+            return GROUP.skip_all(names, f"not deployed: {part}")
+    own, data, confluent = (part for part in parts if isinstance(part, StackOutputs))
+    chain = _Chain(ctx, own, data["TableflowBucketName"], confluent["KafkaClusterId"])
+    vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
+    checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _all(chain, vendor)
+    in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, tables))
+    causes = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,), **dict.fromkeys(in_snowflake, ())}
+    return mark_consequences(checks, causes, _RECOVERY)
+
+
+def _tables(ctx: DeploymentContext) -> list[str]:
+    """Return the tables' own names in Snowflake."""
+    names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
+    return [name.upper() for name in names if name]
+
+
+def _table_check(name: str) -> str:
+    return f"table {name}"
+
+
+def _log_in(ctx: DeploymentContext) -> Snowflake:
+    vendor = ctx.snowflake()
+    vendor.run(sql.Sql(_WHO))
+    return vendor
+
+
+def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
+    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not asked: there is no login"
+    return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
+
+
+def _all(chain: _Chain, vendor: Snowflake) -> list[Check]:
+    volume, integration = chain.volume, chain.integration
+    storage = runner.attempt(GROUP, VOLUME, lambda: _if_exists(lambda: trust.volume_side(vendor, volume)))
+    description = runner.attempt(GROUP, INTEGRATION, lambda: _if_exists(lambda: trust.described_integration(vendor, integration)))
+    catalog = trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
+    side = None if isinstance(storage, Check) else storage
+    return [
+        storage if isinstance(storage, Check) else _volume(chain, storage),
+        description if isinstance(description, Check) else _integration(chain, catalog, description or {}),
+        *_role(chain, side, catalog),
+        _verified(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
+        _verified(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
+        _verified(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, chain.database)),
+        *(runner.attempt(GROUP, _table_check(name), partial(_table, chain, vendor, name)) for name in _tables(chain.ctx)),
+    ]
+
+
+def _if_exists(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except NotFound:
+        return None
+
+
+def _volume(chain: _Chain, side: Side | None) -> Check:
+    if side is None:
+        return GROUP.fail(VOLUME, f"{chain.volume} is not there", _REPAIR)
+    wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake")}
+    actual = {"leads to": side.place, "assumes role": side.role_arn}
+    return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
+
+
+def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
+    if side is None:
+        return GROUP.fail(INTEGRATION, f"{chain.integration} is not there", _REPAIR)
+    region = _REGION.search(description.get("REST_CONFIG", ""))
+    wanted = {
+        "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake"),
+        "asks Glue in": chain.ctx.region,
+        "shows namespace": chain.database,
+        "is enabled": "true",
+    }
+    actual = {
+        "assumes role": side.role_arn,
+        "asks Glue in": region[1] if region else "",
+        "shows namespace": description.get("CATALOG_NAMESPACE", ""),
+        "is enabled": description.get("ENABLED", "").lower(),
+    }
+    return _compared(INTEGRATION, side, actual, wanted) or _external_id(chain, INTEGRATION, "snowflake_catalog_integration", side)
+
+
+def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
+    """Return the failed check of the first difference, None where nothing differs."""
+    for what, value in wanted.items():
+        if actual[what] != value:
+            return GROUP.fail(name, f"{side.what} {what} {actual[what] or '(none)'}", _REPLACED, value)
+    return None
+
+
+def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
+    """We choose external ids: another one shows that somebody replaced the object. Not every release reports it."""
+    wanted = sql.external_id_of(chain.outputs.resource_uid(kind))
+    if side.external_id not in ("", wanted):
+        replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
+        return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
+    object_name = side.what.rpartition(" ")[2]
+    return GROUP.ok(name, f"{object_name} comes as {side.principal} with external id {side.external_id or wanted}")
+
+
+def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
+    """Where a side doesn't report its external id, ours is what the role must ask for."""
+    ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
+    check, role = iam.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "snowflake"), restore)
+    if role is None:
+        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
+    needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
+    return [
+        check,
+        _trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
+        _trust(chain, OF_INTEGRATION, role, catalog, "snowflake_catalog_integration"),
+        runner.attempt(GROUP, POLICY, lambda: iam.check_permissions(ctx, GROUP, role, needs, restore)),
+    ]
+
+
+def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
+    if side is None:
+        return GROUP.skip(name, "not asked: the other side isn't known")
+    external_id = side.external_id or sql.external_id_of(chain.outputs.resource_uid(kind))
+    principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
+    return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
+
+
+def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
+    if side is None:
+        return GROUP.skip(name, "not asked: there is nothing to ask it of")
+
+    def look() -> Check:
+        verify(side)
+        return GROUP.ok(name, side.place)
+
+    return runner.attempt(GROUP, name, look)
+
+
+def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
+    """Whether Snowflake says that the table follows its source."""
+    check, path = _table_check(name), [*sql.split(chain.outputs["SchemaName"]), name]
+    refresh, table = read_auto_refresh(vendor, path), sql.dotted(path)
+    if not refresh.state:
+        fix = f"Set it going: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
+        return GROUP.fail(check, f"{table} is frozen: AUTO_REFRESH is off", fix)
+    if refresh.is_running:
+        return GROUP.ok(check, f"{table} follows its source")
+    fix = f"Fix that, then: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=FALSE; and TRUE again"
+    return GROUP.fail(check, f"{table} is {refresh.state}: {refresh.reason}", fix)

@@ -1,0 +1,154 @@
+"""The IAM role that a vendor assumes: whom it trusts, compared by value, and what IAM's simulator says it may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+import attrs
+from botocore.exceptions import ClientError
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.health import runner
+from lakeferry.health.aws import cdk_command
+from lakeferry.health.model import Check, Group
+from lambdas.shared.aws import error_code
+
+ROLE: Final = "IAM role"
+POLICY: Final = "role's policy"
+_EXTERNAL_ID: Final = "sts:externalid"
+_EQUALS: Final = ("StringEquals", "StringLike", "ForAnyValue:StringEquals")
+#: What IAM shows in place of a principal that was deleted.
+_DELETED: Final = ("AROA", "AIDA")
+_MOST: Final = 6
+#: A key below the bucket, to ask what may be done with any.
+_ANY_KEY: Final = "any/key"
+
+
+@attrs.frozen
+class Principal:
+    """Who assumes the role: ARN and external id; "" where the statement may not ask for one. `check` names the check."""
+
+    check: str
+    action: str
+    arn: str
+    external_id: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.arn} with external id {self.external_id}" if self.external_id else self.arn
+
+
+@attrs.frozen
+class Role:
+    """`trust` are the statements of the trust policy that allow something."""
+
+    arn: str
+    trust: list[Mapping[str, Any]]
+
+
+def read(ctx: DeploymentContext, name: str) -> Role | None:
+    """Return the role, None where there is none. Raises ClientError."""
+    try:
+        answer = ctx.client("iam").get_role(RoleName=name)["Role"]
+    except ClientError as error:
+        if error_code(error) == "NoSuchEntity":
+            return None
+        raise
+    document = answer["AssumeRolePolicyDocument"]
+    if isinstance(document, str):
+        document = json.loads(unquote(document))
+    return Role(answer["Arn"], [one for one in _listed(document.get("Statement")) if one.get("Effect") == "Allow"])
+
+
+def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
+    role = runner.attempt(group, ROLE, lambda: read(ctx, name))
+    if isinstance(role, Check):
+        return role, None
+    return (group.ok(ROLE, role.arn) if role else group.fail(ROLE, f"there is no role {name}", restore)), role
+
+
+def check_trust(group: Group, role: Role, principal: Principal, restore: str) -> Check:
+    """Compare the role's trust with the principal and the external id that the vendor itself reports."""
+    on = [one for one in role.trust if principal.action.lower() in [each.lower() for each in _listed(one.get("Action"))]]
+    trusting = [one for one in on if principal.arn in _principals(one)]
+    if not trusting:
+        whom = ", ".join(_shown(each) for one in on for each in _principals(one)) or "nobody"
+        return group.fail(principal.check, f"for {principal.action}, the role trusts {whom}", restore, str(principal))
+    if not principal.external_id:
+        return group.ok(principal.check, f"{principal.action} by {principal.arn}")
+    accepted = [_external_ids(one) for one in trusting]
+    if principal.external_id in [each for ids in accepted for each in ids] and all(accepted):
+        return group.ok(principal.check, str(principal))
+    ids = ", ".join(each for ids in accepted for each in ids)
+    wants = f"external id {ids}" if all(accepted) else "no external id, so it takes any"
+    needed = f"external id {principal.external_id}, which {principal.arn} says"
+    return group.fail(principal.check, f"the role wants {wants}", restore, needed)
+
+
+def check_permissions(
+    ctx: DeploymentContext, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str
+) -> Check:
+    """Simulate the role's own policies. `needs` are actions by resource.
+
+    Policies of the bucket, the catalog and keys are not part of the simulation. Raises ClientError.
+    """
+    lacking = [each for resource, actions in needs.items() for each in _denied(ctx, role.arn, resource, actions)]
+    if not lacking:
+        return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
+    shown = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
+    return group.fail(POLICY, f"the role may not {shown}", restore)
+
+
+def needed_actions(
+    ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
+) -> dict[str, tuple[str, ...]]:
+    """Return actions by the ARNs that they are asked about."""
+    catalog, on_bucket = f"arn:aws:glue:{ctx.region}:{ctx.account}", f"arn:aws:s3:::{bucket}"
+    in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
+    return {
+        on_bucket: wanted["bucket"], f"{on_bucket}/{_ANY_KEY}": wanted["objects"], **dict.fromkeys(in_glue, wanted["tables"]),
+    }  # fmt: skip
+
+
+def restore_command(ctx: DeploymentContext, part: str) -> str:
+    """Return the fix that brings a role back to what its stack says, whoever changed or deleted it."""
+    stack = f"{ctx.deployment.prefix}-{part}"
+    return f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} --exclusively --revert-drift`"
+
+
+def _denied(ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
+    answer = ctx.client("iam").simulate_principal_policy(PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource])
+    for result in answer["EvaluationResults"]:
+        if result["EvalDecision"] != "allowed":
+            yield f"{result['EvalActionName']} on {resource}{_why(result)}"
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    if not (result.get("OrganizationsDecisionDetail") or {}).get("AllowedByOrganizations", True):
+        return " (a policy of the organization)"
+    if not (result.get("PermissionsBoundaryDecisionDetail") or {}).get("AllowedByPermissionsBoundary", True):
+        return " (its permissions boundary)"
+    return " (a statement denies it)" if result["EvalDecision"] == "explicitDeny" else ""
+
+
+def _principals(statement: Mapping[str, Any]) -> list[str]:
+    principal = statement.get("Principal", {})
+    return [str(each) for each in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)]
+
+
+def _shown(principal: str) -> str:
+    return f"{principal} (deleted since)" if principal.startswith(_DELETED) else principal
+
+
+def _external_ids(statement: Mapping[str, Any]) -> list[str]:
+    conditions = statement.get("Condition") or {}
+    tests = [conditions.get(name) or {} for name in _EQUALS]
+    return [str(each) for test in tests for key, value in test.items() if key.lower() == _EXTERNAL_ID for each in _listed(value)]
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]

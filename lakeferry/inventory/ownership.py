@@ -1,0 +1,182 @@
+"""Who owns what is found: CloudFormation's stacks, or names that only this deployment can have given to vendors' objects.
+
+A name ends in a hash of account, region, stack, logical id and generation. Its owner is in CloudFormation; where that no longer
+knows it, the hash is computed for every resource whose values are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Final
+
+import attrs
+
+from deployments.model import Deployment
+from lakeferry.deployment import stacks
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, StackResource
+from lakeferry.inventory.model import AWS, STACK, Item, Ownership, Verdict, orphaned, retained
+from lambdas import contract
+from lambdas.custom_resources import registry, request
+
+#: A resource in one of these may still exist, or may have existed before, created by somebody else.
+GIVEN_UP: Final = (stacks.DELETED, "DELETE_SKIPPED", "CREATE_FAILED")
+_NO_STACK: Final = "no stack has it"
+_FORMER: Final = "its stack has given it up"
+_HASHED: Final = r"[a-z0-9-]*-[0-9a-f]{8}"
+_UNKNOWN: Final = (
+    "name matches this deployment but its hash doesn't: of another AWS account's deployment, perhaps. Look at it yourself"
+)
+
+
+@attrs.frozen
+class StackHistory:
+    """A deployment's stacks with their resources: `current` ones, and `deleted` ones that CloudFormation still remembers."""
+
+    current: tuple[Stack, ...]
+    deleted: tuple[Stack, ...] = ()
+
+    def ownership(self, resource_type: str, physical_id: str) -> Ownership | None:
+        """Return None for what no stack has or had."""
+        for stack in self.current:
+            if _has(stack, resource_type, physical_id, GIVEN_UP):
+                return of_stack(stack)
+        if any(_has(stack, resource_type, physical_id) for stack in (*self.current, *self.deleted)):
+            return orphaned(_FORMER)
+        return None
+
+    def resources(self, beginning: str = "") -> Iterator[tuple[Stack, StackResource]]:
+        """Return those whose physical id begins so, of the current stacks first."""
+        for stack in (*self.current, *self.deleted):
+            for resource in stack.resources:
+                if resource.physical_id.startswith(beginning):
+                    yield stack, resource
+
+    def had(self, name: str) -> bool:
+        """Return whether there is or was a stack of this name."""
+        return any(stack.name == name for stack in (*self.current, *self.deleted))
+
+
+def read_history(ctx: DeploymentContext) -> StackHistory:
+    """Raises ClientError, BotoCoreError."""
+    names = stacks.names(ctx)
+    current = tuple(stack for name in names if (stack := stacks.describe(ctx, name, with_resources=True)))
+    return StackHistory(current, tuple(stacks.describe_deleted(ctx, names)))
+
+
+def of_stack(stack: Stack) -> Ownership:
+    """Return the ownership of what is in a stack. What is in an inactive one is wanted by nobody."""
+    if stack.is_active:
+        return Ownership(stack.name, Verdict.MANAGED, stack.status if stack.is_in_progress else "")
+    return orphaned(f"its stack is {stack.status}", stack.name)
+
+
+def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]:
+    """Return the stacks themselves, and the account's CDK bootstrap."""
+    for stack in history.current:
+        ownership = of_stack(stack) if stack.is_active else orphaned(f"it is {stack.status}", stack.name)
+        yield ownership.item(AWS, STACK, stack.name, stack.id)
+    if toolkit := stacks.describe(ctx, stacks.TOOLKIT):
+        why = "the account's: CDK's bootstrap, with the code of all its apps"
+        yield retained(why, toolkit.name).item(AWS, STACK, toolkit.name, toolkit.id)
+
+
+def _has(stack: Stack, resource_type: str, physical_id: str, but: tuple[str, ...] = ()) -> bool:
+    return any(
+        (each.type, each.physical_id) == (resource_type, physical_id) and each.status not in but for each in stack.resources
+    )
+
+
+@attrs.frozen
+class VendorNames:
+    deployment: Deployment
+    account: str
+    history: StackHistory
+
+    def find(self, text: str) -> str | None:
+        """Return the name of this deployment that `text` contains, None where it contains none."""
+        deployment = self.deployment.deployment
+        beginning = contract.name_prefix(deployment.name, deployment.stage, self.deployment.aws.region)
+        match = re.search(rf"(?<![a-z0-9-]){re.escape(beginning)}{_HASHED}(?![a-z0-9])", text)
+        return match[0] if match else None
+
+    def ownership(self, text: str) -> Ownership | None:
+        """Return None for what isn't named like anything of this deployment."""
+        name = self.find(text)
+        if name is None:
+            return None
+        return self._in_stacks.get(name) or (orphaned(_NO_STACK) if name in self._expected else retained(_UNKNOWN))
+
+    @cached_property
+    def _in_stacks(self) -> dict[str, Ownership]:
+        ownerships: dict[str, Ownership] = {}
+        for stack, resource in self.history.resources("lf1:"):
+            if identity := request.parse_physical_id(resource.physical_id):
+                name = self.object_name(stack.name, identity.logical_id, identity.generation)
+                exists = stack in self.history.current and resource.status != stacks.DELETED
+                ownerships.setdefault(name, of_stack(stack) if exists else orphaned(_FORMER))
+        return ownerships
+
+    @cached_property
+    def _expected(self) -> frozenset[str]:
+        """Names that follow from the deployment file, as far as they don't depend on ids that vendors assign."""
+        return frozenset(
+            self.object_name(f"{self.deployment.prefix}-{part}", logical_id, _generation(kind, values))
+            for part, kind, logical_id, values in expected(self.deployment, self.account)
+        )
+
+    def object_name(self, stack: str, logical_id: str, generation: str) -> str:
+        deployment = self.deployment.deployment
+        return contract.object_name(
+            project=deployment.name, stage=deployment.stage, region=self.deployment.aws.region, account=self.account,
+            stack=stack, logical_id=logical_id, generation=generation,
+        )  # fmt: skip
+
+
+def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Return (part, resource type, logical id, the values whose change replaces it) of what isn't inside another of these."""
+    yield "confluent", "environment", "Environment", {}
+    for name in contract.ACCOUNTS:
+        yield "confluent", "service_account", f"{_camel_case(name)}Account", {}
+    if environment := deployment.confluent.environment_id:
+        yield from _in_environment(deployment, account, environment)
+    chosen = deployment.snowflake
+    named = {
+        "snowflake_warehouse": ("Warehouse", chosen.warehouse if chosen else None),
+        "snowflake_database": ("Database", chosen.database if chosen else None),
+        "snowflake_user": ("Reader", chosen.user_name if chosen else None),
+        "snowflake_linked_database": ("LinkedDatabase", None),
+    }
+    for kind, (logical_id, own) in named.items():
+        for name in {own or "", ""}:
+            yield "snowflake", kind, logical_id, {"name": name}
+    for name in contract.SNOWFLAKE_ROLES:
+        yield "snowflake", "snowflake_role", f"{_camel_case(name)}Role", {"name": ""}
+
+
+def _in_environment(
+    deployment: Deployment, account: str, environment_id: str
+) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Return what is in an environment that isn't the deployment's own."""
+    region = deployment.aws.region
+    values = {"environment_id": environment_id, "region": region}
+    role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"
+    yield "confluent", "kafka_cluster", "KafkaCluster", {**values, "availability": deployment.confluent.availability}
+    if deployment.statements:
+        yield "confluent", "flink_compute_pool", "FlinkPool", values
+    yield "confluent", "provider_integration", "ProviderIntegration", {**values, "role_arn": role_arn}
+    for statement in deployment.statements:
+        yield "confluent", "flink_statement", f"{_camel_case(statement.name)}Statement", values
+
+
+def _generation(kind: str, values: Mapping[str, Any]) -> str:
+    handler = registry.RESOURCE_TYPES[kind].handler
+    return request.generation_of(handler, SimpleNamespace(**values))  # type: ignore[arg-type]
+
+
+def _camel_case(name: str) -> str:
+    """As the stacks derive logical ids from names: app_manager is AppManager."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[-._]", name))

@@ -1,0 +1,146 @@
+"""Which changed property replaces which resource, and what is lost with an object that goes.
+
+For resource types of AWS, this is the data that ships with the pinned CDK command line and that `cdk diff` uses; for custom
+resources, the property classes of lambdas say it.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.deployment import cdk
+from lakeferry.local.bootstrap import ROOT
+from lakeferry.plan.templates import TemplateResource
+from lambdas.confluent import properties
+from lambdas.custom_resources import registry
+
+#: Properties that a vendor can't change, and for which the resource type deletes the object and creates it again under its own
+#: name. A test compares them with the types that raise ReplacementRequired.
+RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
+    "catalog_integration": ("provider_integration_id",),
+    "flink_statement": ("sql", "properties", "catalog", "database"),
+    "snowflake_catalog_integration": (),  # another role, region, account or namespace is another object anyway
+    "snowflake_external_volume": (),  # likewise
+    "snowflake_iceberg_table": ("volume", "integration", "table", "namespace"),
+    "snowflake_linked_database": ("volume", "integration"),
+    "tableflow_topic": ("storage", "bucket", "provider_integration_id"),
+}
+#: What goes with an object, by custom resource type or type of AWS.
+_LOST: Final = {
+    "environment": "everything in it: its cluster, topics, schemas and statements",
+    "kafka_cluster": "all its topics with their records",
+    "topic": "its records",
+    "schema": "its versions",
+    "tableflow_topic": "the table: another one begins with what the topic still holds",
+    "snowflake_database": "its tables, and everything that people created in it",
+    "snowflake_schema": "its tables, and everything that people created in it",
+    "snowflake_iceberg_table": "streams on it and grants of your own; its data stays in the bucket",
+    "snowflake_linked_database": "streams on its tables and grants of your own; the data stays in the bucket",
+    "AWS::S3::Bucket": "everything in it",
+    "AWS::Glue::Database": "its tables",
+    "AWS::DynamoDB::Table": "its rows",
+}
+_UNDO: Final = "what it writes: its undo runs ({undo})"
+_KEY: Final = "the pseudonymisation key: files before and after can no longer be joined"
+_KEY_TYPES: Final = ("AWS::SecretsManager::Secret", "AWS::KMS::Key")
+#: In the folder of the CDK command line.
+_SERVICE_SPEC: Final = "db.json.gz"
+_DEPTH: Final = 4
+
+Path = tuple[str, ...]
+
+
+@attrs.frozen
+class Rule:
+    """Paths of properties: a change of `replaced` makes another object, of `perhaps` may do so, of `recreated` deletes first."""
+
+    replaced: tuple[Path, ...] = ()
+    perhaps: tuple[Path, ...] = ()
+    recreated: tuple[Path, ...] = ()
+
+
+def rule_of(resource: TemplateResource) -> Rule:
+    """Return the rule of the resource's type. One that is unknown is never replaced."""
+    if resource.kind:
+        create_only = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
+        recreated = RECREATED_ON.get(resource.kind, ())
+        return Rule(tuple((name,) for name in create_only), recreated=tuple((name,) for name in recreated))
+    return _of_aws(resource.type) if resource.type.startswith("AWS::") else Rule()
+
+
+@functools.cache
+def _of_aws(type: str) -> Rule:
+    paths = list(_paths(_service_spec().resources.get(type, {}), (), _DEPTH))
+    return Rule(
+        tuple(path for path, causes in paths if causes == "yes"), tuple(path for path, causes in paths if causes == "maybe")
+    )
+
+
+@attrs.frozen
+class _ServiceSpec:
+    """Properties by resource type, and by the id of a nested type."""
+
+    resources: Mapping[str, Mapping[str, Any]]
+    types: Mapping[str, Mapping[str, Any]]
+
+
+@functools.cache
+def _service_spec() -> _ServiceSpec:
+    with gzip.open(ROOT / "node_modules" / cdk.PACKAGE / _SERVICE_SPEC) as file:
+        schema = json.load(file)["schema"]
+    return _ServiceSpec(
+        {each["cloudFormationType"]: each["properties"] for each in schema["resource"]["entities"]},
+        {each["$id"]: each["properties"] for each in schema["typeDefinition"]["entities"]},
+    )
+
+
+def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[Path, str]]:
+    """Return each path that causes a replacement, with yes or maybe. Lists have no paths: their elements have no names."""
+    for name, body in spec.items():
+        if causes := body.get("causesReplacement"):
+            yield (*within, name), causes
+        nested = body["type"].get("reference", {}).get("$ref") if depth else None
+        if nested and causes != "yes":
+            yield from _paths(_service_spec().types[nested], (*within, name), depth - 1)
+
+
+def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> bool:
+    """Return whether two values mean the same to the resource type. CloudFormation makes strings of numbers."""
+    if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
+        return properties.normalized(str(before or "")) == properties.normalized(str(after or ""))
+    return bool(as_strings(before) == as_strings(after))
+
+
+def default(resource: TemplateResource, name: str) -> Any:
+    """Return what a custom resource takes where the property isn't given."""
+    if not resource.kind:
+        return None
+    fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES)
+    value: Any = fields[name].default if name in fields else attrs.NOTHING
+    if value is attrs.NOTHING:
+        return None
+    return value.factory() if hasattr(value, "factory") else value
+
+
+def lost_with(resource: TemplateResource) -> str:
+    """Return what goes with the object, "" for nothing that anybody would miss."""
+    if resource.kind == "flink_statement" and (undo := resource.properties.get("undo_sql")):
+        return _UNDO.format(undo=" ".join(str(undo).split()))
+    if resource.type in _KEY_TYPES and resource.stack.endswith("-data"):
+        return _KEY
+    return _LOST.get(resource.kind or resource.type, "")
+
+
+def as_strings(value: Any) -> Any:
+    """Return the value with all numbers and booleans as CloudFormation writes them."""
+    if isinstance(value, Mapping):
+        return {name: as_strings(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_strings(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else str(value) if value is not None else None
