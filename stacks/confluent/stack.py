@@ -12,6 +12,7 @@ from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, SynthOptions
 from stacks.confluent.access import (
     FLINK,
+    FLINK_KEY,
     MANAGER,
     METRICS,
     TABLES,
@@ -137,6 +138,8 @@ class ConfluentStack(LakeferryStack):
             names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
             for name in names:
                 self.accounts.add_role_binding(role, name)
+        # Flink's gateway answers 403 to a key whose owner has no role yet, so the key would be waited for in vain.
+        self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
     def _tables(self, lake: Lake) -> None:
         before: list[IDependable] = [self.tableflow.role, *self._cleanup(lake), *self.accounts.rights[MANAGER]]
