@@ -94,7 +94,7 @@ def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_ever
     assert found["Catalog"].action is Action.REPLACE
     assert found["Catalog"].resource.world == "Snowflake"
     # What only refers to it in its permissions stays what it is.
-    assert found["TableflowRoleBE174BD6"].action is Action.UPDATE
+    assert found["TableflowRole6E0BF6CD"].action is Action.UPDATE
     assert "Environment" not in found
     assert "LakeBucket9CD7BBD2" not in found
 
@@ -245,13 +245,13 @@ def test_a_table_in_another_bucket_is_made_anew(templates):
 def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
     def renamed(resources):
         resources["data"]["TableflowBucketA0B5D15A"]["Properties"]["BucketName"] = "mine"
-        resources["exports"]["DailyTradesJob"]["Properties"]["NumberOfWorkers"] = 5
+        resources["exports"]["JobsDailyTradesJob801AC4EF"]["Properties"]["NumberOfWorkers"] = 5
 
     found = changed(templates, renamed)
     assert (found["TableflowBucketA0B5D15A"].action, found["TableflowBucketA0B5D15A"].loses) == (
         Action.REPLACE, "everything in it",
     )  # fmt: skip
-    assert found["DailyTradesJob"].action is Action.UPDATE
+    assert found["JobsDailyTradesJob801AC4EF"].action is Action.UPDATE
     # The table is written elsewhere then, which Tableflow does only with another table.
     assert found["StockTradesTable"].action is Action.RECREATE
 
@@ -332,7 +332,7 @@ def test_an_unknown_type_of_aws_is_never_said_to_be_replaced():
 
 def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
     def leaked(resources):
-        resources["exports"]["DailyTradesJob"]["Properties"]["DefaultArguments"]["--key"] = SECRET
+        resources["exports"]["JobsDailyTradesJob801AC4EF"]["Properties"]["DefaultArguments"]["--key"] = SECRET
 
     (only,) = changed(templates, leaked).values()
     assert only.why
