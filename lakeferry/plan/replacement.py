@@ -17,7 +17,7 @@ import attrs
 from lakeferry.deployment import cdk
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.plan.templates import TemplateResource
-from lambdas.confluent import properties
+from lambdas.confluent.flink_sql import normalized
 from lambdas.custom_resources import registry
 
 #: Properties that a vendor can't change, and for which the resource type deletes the object and creates it again under its own
@@ -113,7 +113,7 @@ def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[
 def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> bool:
     """Return whether two values mean the same to the resource type. CloudFormation makes strings of numbers."""
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
-        return properties.normalized(str(before or "")) == properties.normalized(str(after or ""))
+        return normalized(str(before or "")) == normalized(str(after or ""))
     return bool(as_strings(before) == as_strings(after))
 
 

@@ -7,11 +7,10 @@ place: another value makes another object.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final, NamedTuple
 
-from lambdas.confluent import crn
+from lambdas.confluent import crn, flink_sql
 from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
@@ -290,29 +289,6 @@ class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
     )
 
 
-#: A string, a quoted name, a comment, or anything else between them. Quotes are doubled inside of quotes.
-_PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[^'`/-]+|.", re.DOTALL)
-
-
-def normalized(sql: str) -> str:
-    """Return `sql` without comments, with single blanks, and without the semicolon at its end."""
-    kept = []
-    for piece in _PIECES.findall(sql):
-        if piece.startswith(("--", "/*")) and len(piece) > 1:
-            kept.append(" ")
-        else:
-            kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
-    return re.sub(r"(?:\s*;)+\s*$", "", _one_blank(kept)).strip()
-
-
-def _one_blank(pieces: list[str]) -> str:
-    """Join pieces by one blank where comments were removed; blanks inside quotes stay."""
-    text = ""
-    for piece in pieces:
-        text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
-    return text
-
-
 class FlinkStatementOutputs(NamedTuple):
     name: str
     phase: str
@@ -340,7 +316,7 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):
-            if ";" in re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", "", normalized(getattr(self, name))):
+            if flink_sql.has_several_statements(getattr(self, name)):
                 yield name, "holds several statements; each needs a resource of its own"
 
 

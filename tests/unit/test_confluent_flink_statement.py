@@ -12,8 +12,8 @@ from confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lambdas.confluent.flink_sql import fingerprint, normalized
 from lambdas.confluent.resources import flink_statement
-from lambdas.confluent.resources.flink_statement import fingerprint, normalized
 from lambdas.shared.errors import (
     BadProperties,
     InProgress,

@@ -7,26 +7,17 @@ end. Its record is removed last, as the sign that nothing is left to do.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, path, text
+from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.properties import FlinkStatementProps, normalized
+from lambdas.confluent.properties import FlinkStatementProps
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.resource import Outputs
-
-
-def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
-    """Return eight hexadecimal digits that differ if the statement does something else."""
-    meaning = json.dumps([normalized(sql), sorted(properties.items())])
-    return hashlib.sha256(meaning.encode()).hexdigest()[:8]
-
 
 PROPERTIES: Final = FlinkStatementProps
 TIMEOUT_SECONDS: Final = 3000.0
