@@ -78,19 +78,38 @@ def _matches(pattern: str, name: str) -> bool:
     return bool(pattern) and re.fullmatch(pattern, name) is not None
 
 
+@attrs.frozen
+class _Patterns:
+    """Patterns of names: `prefix` and `regional` begin the names that the product chooses, the others match generated names."""
+
+    prefix: str
+    regional: str
+    #: As CloudFormation generates names: stack, logical id, a dozen characters. Another stack's name never looks so.
+    generated: str
+    #: The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of the stack
+    #: `lake-dev-data` or of the stack `lake-dev-data-confluent`.
+    truncated: str
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> _Patterns:
+        prefix = re.escape(deployment.prefix)
+        stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
+        generated = rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}"
+        truncated = rf"(?=.{{64}}$|.{{80}}$){stack}-[A-Za-z0-9-]{{30,}}"
+        return cls(prefix, re.escape(deployment.regional_prefix), generated, truncated)
+
+
 def aws_kinds(deployment: Deployment) -> list[AwsKind]:
     """Return all kinds; a test compares them with the templates. A type that isn't listed goes with what it is attached to."""
-    d, prefix, regional = deployment.deployment, re.escape(deployment.prefix), re.escape(deployment.regional_prefix)
-    stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
-    # As CloudFormation generates names: stack, logical id, a dozen characters. Another stack's name never looks so.
-    made = rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}"
-    # The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of the stack
-    # `lake-dev-data` or of the stack `lake-dev-data-confluent`.
-    cut = rf"(?=.{{64}}$|.{{80}}$){stack}-[A-Za-z0-9-]{{30,}}"
+    patterns = _Patterns.of(deployment)
+    return [*_services(deployment, patterns), *_stores(deployment, patterns)]
+
+
+def _services(deployment: Deployment, patterns: _Patterns) -> list[AwsKind]:
+    """Return the kinds that run, schedule, notify or measure."""
+    prefix, regional, made, cut = patterns.prefix, patterns.regional, patterns.generated, patterns.truncated
     named = Recognition(generated=made, truncated=cut)
-    chosen_buckets = [re.escape(name) for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name]
     alarms = "|".join([*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", "[A-Za-z]+Errors"])
-    tagged_keys = Recognition(custom=".*", needs_tags=True)
     return [
         AwsKind("function", "AWS::Lambda::Function", _functions, named),
         AwsKind(
@@ -135,8 +154,17 @@ def aws_kinds(deployment: Deployment) -> list[AwsKind]:
         ),
         AwsKind(
             "budget", "AWS::Budgets::Budget", _budgets,
-            Recognition(custom=regional, description=re.escape(f"user:project${d.name}")),
+            Recognition(custom=regional, description=re.escape(f"user:project${deployment.deployment.name}")),
         ),
+    ]  # fmt: skip
+
+
+def _stores(deployment: Deployment, patterns: _Patterns) -> list[AwsKind]:
+    """Return the kinds that hold data, keys or queries."""
+    prefix, made = patterns.prefix, patterns.generated
+    chosen_buckets = [re.escape(name) for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name]
+    tagged_keys = Recognition(custom=".*", needs_tags=True)
+    return [
         AwsKind(
             "bucket", "AWS::S3::Bucket", _buckets,
             Recognition(
