@@ -31,6 +31,7 @@ _RUN: Final = {
     "working_on": "The window under way; null when it has ended.",
     "windows_left": "Missing windows beyond what one run takes on.",
     "phases": "Seconds by phase.",
+    "job_run_id": "The id of the Glue job run; null outside Glue.",
     "host": "The machine.",
     "pid": "The process.",
 }
