@@ -138,7 +138,9 @@ class DataStack(LakeferryStack):
         cleanup.node.add_dependency(self.lake_bucket, self.workgroup)
 
     def _outputs(self) -> None:
-        self.output("TableflowBucketName", self.tableflow_bucket.bucket_name, "Tableflow's; nobody else may write to it")
+        self.output(
+            "TableflowBucketName", self.tableflow_bucket.bucket_name, "Tableflow's bucket; only Tableflow may write to it"
+        )
         self.output("LakeBucketName", self.lake_bucket.bucket_name, "Exports, query results and aggregates")
         for export in self.deployment.exports:
             prefix = f"s3://{self.lake_bucket.bucket_name}/{EXPORTS}/{export.contract}/"
