@@ -137,7 +137,7 @@ EXPORT: Final[dict[str, tuple[str, str, str]]] = {
         "The table's data doesn't reach to the end of the window yet",
         "The table's last commit that brought events is older than the window's end, or it is less than an hour younger and the "
         "table has no newer events of some Kafka partition. So events of the window may still be on their way.",
-        "Run again when newer data has arrived. If Tableflow is suspended, mend that first. "
+        "Run again when newer data has arrived. If Tableflow is suspended, resume it first. "
         '`on_late = "publish"` publishes anyway and marks the file as late.',
     ),
     "EXP-MANIFEST-BUSY": (

@@ -59,7 +59,8 @@ def show_drift(voice: Voice, found: list[Drift]) -> None:
         voice.result("\nDrift: none, as far as CloudFormation and the inventory can see")
         return
     voice.result("\nDrift:")
-    voice.table(["world", "what", "which", "how", "told"], [[one.world, one.what, one.name, one.how, one.told] for one in found])
+    rows = [[one.world, one.what, one.name, one.how, one.told] for one in found]
+    voice.table(["where", "kind", "name", "change", "details"], rows)
 
 
 def troubles(tables: Iterable[Hops], exports: Iterable[Standing]) -> Iterator[Trouble]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-import attrs
 import large_deployment
 import pytest
-from command import Clone, Said
+from deployment_kit import Operator
 
 from deployments import check
 from lakeferry import ground, world
@@ -17,18 +16,6 @@ from lakeferry.rehearsal import worlds
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(5400)]
 STAGE = "large"
-
-
-@attrs.frozen
-class Operator:
-    clone: Clone
-    worlds: worlds.Worlds
-    here: Ground
-
-    def call(self, *words, code=0) -> Said:
-        said = self.clone.run(*words, "--stage", STAGE, "--json", changes=self.worlds.environment, patience=5000)
-        assert said.code == code, f"{words}\n{said.err[-4000:]}{said.out[-4000:]}"
-        return said
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -88,9 +89,15 @@ def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
 
 
 def executors():
-    """The Java processes of a local cluster that this process has started."""
-    family = psutil.Process().children(recursive=True)
-    return [each for each in family if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in each.cmdline()]
+    """The Java processes of a local cluster that this process has started. Those that have ended are not among them."""
+    backend = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+    running = []
+    for each in psutil.Process().children(recursive=True):
+        # A process may end between the listing and the question; psutil's error for a zombie is a NoSuchProcess too.
+        with suppress(psutil.NoSuchProcess):
+            if backend in each.cmdline():
+                running.append(each)
+    return running
 
 
 def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
