@@ -56,7 +56,7 @@ def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
 
 
 def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints the announcement, and serves until SIGTERM or Ctrl-C. The sockets are bound, so who reads it may connect at once.
+    """Prints the announcement, and serves until SIGTERM or Ctrl-C. The sockets are bound: a reader can connect at once.
 
     The handler of SIGTERM raises nothing: an exception while asyncio sets itself up could end the process with an error.
     """

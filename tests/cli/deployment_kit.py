@@ -6,14 +6,24 @@ import base64
 import io
 import json
 import struct
+from pathlib import Path
 
 import attrs
 import fastavro
 import requests
 from command import Clone, Said
 
+from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Ground
 from lakeferry.rehearsal import worlds
+
+
+def bootstrap(deployment: Ground, root: Path) -> Cdk:
+    """Synthesise the stacks below `root`, and bootstrap CDK in the account and region of the deployment."""
+    cdk = Cdk(deployment, root / "cdk.out", root / "cdk.log")
+    cdk.synth(print)
+    cdk.bootstrap(print)
+    return cdk
 
 
 @attrs.frozen

@@ -6,11 +6,10 @@ import time
 
 import large_deployment
 import pytest
-from deployment_kit import Operator
+from deployment_kit import Operator, bootstrap
 
 from deployments import check
 from lakeferry import ground, world
-from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Addresses, Ground
 from lakeferry.rehearsal import worlds
 
@@ -30,16 +29,10 @@ def operator(deployable):
     ):
         here = Ground(plan, Addresses.read(opened.environment))
         worlds.prepare(here, opened)
-        bootstrap(deployable)
+        # The bootstrap is the same for every stage of an account and region, and dev.toml takes least time to synthesise.
+        with ground.of("dev") as dev:
+            bootstrap(dev, deployable.root)
         yield Operator(deployable, opened, here)
-
-
-def bootstrap(clone):
-    """CDK's bootstrap is the same for every stage of an account and region; dev.toml has the quickest templates."""
-    with ground.of("dev") as dev:
-        line = Cdk(dev, clone.root / "cdk.out", clone.root / "cdk.log")
-        line.synth(print)
-        line.bootstrap(print)
 
 
 def test_it_is_deployed_and_nothing_differs_from_the_file(operator):

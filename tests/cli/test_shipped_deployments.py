@@ -11,13 +11,12 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from deployment_kit import Operator
+from deployment_kit import Operator, bootstrap
 from lake import ROOT
 from promises import promised
 from waiting import PATIENCE, until
 
 from lakeferry import ground, inventory, world
-from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Ground
 from lakeferry.inventory import Verdict
 from lakeferry.rehearsal import worlds
@@ -48,9 +47,7 @@ def test_what_is_missing_is_listed_before_anything_is_created(operator):
     assert len(said.document["details"]) == 3
     assert operator.stacks() == {}
     worlds.prepare(operator.here, operator.worlds)
-    line = Cdk(operator.here, operator.clone.root / "cdk.out", operator.clone.root / "cdk.log")
-    line.synth(print)
-    line.bootstrap(print)
+    bootstrap(operator.here, operator.clone.root)
 
 
 def test_nobody_deploys_without_being_asked(operator):

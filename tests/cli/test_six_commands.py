@@ -17,13 +17,13 @@ import sys
 import boto3
 import pytest
 from command import Said
+from deployment_kit import bootstrap
 from lake import ROOT
 from promises import promised
 from terminal import talk
 from waiting import PATIENCE, until
 
 from lakeferry import console, deployed, world
-from lakeferry.cdk_runs import Cdk
 from lakeferry.ground import Addresses, Ground
 from lakeferry.plans import plan_of
 from lakeferry.rehearsal import worlds
@@ -113,15 +113,13 @@ class Day:
         worlds.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
         here = Ground(plan_of("dev"), Addresses.read(os.environ))
-        line = Cdk(here, self.root / "cdk.out", self.root / "cdk.log")
-        line.synth(print)
-        line.bootstrap(print)
+        cdk = bootstrap(here, self.root)
         for words in ("doctor", "plan", "deploy --yes"):
             self.lakeferry(words)
         for seconds in (1300.0, 40.0, 310.0):
             self.three.advance_confluent(seconds)
         self.three.advance_snowflake(120.0)
-        self.stage = Stage(here, self.three, line, self.root)
+        self.stage = Stage(here, self.three, cdk, self.root)
         self.lakeferry("status")
         return self
 

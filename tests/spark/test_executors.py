@@ -93,7 +93,7 @@ def executors():
     backend = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
     running = []
     for each in psutil.Process().children(recursive=True):
-        # A process may end between the listing and the question; psutil's error for a zombie is a NoSuchProcess too.
+        # A process may end after it was listed. psutil's error for a zombie is a subclass of NoSuchProcess.
         with suppress(psutil.NoSuchProcess):
             if backend in each.cmdline():
                 running.append(each)
