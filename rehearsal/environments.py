@@ -74,7 +74,7 @@ class SimulatedEnvironment:
 
 
 @contextmanager
-def open_worlds(
+def open_environment(
     account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
 ) -> Iterator[SimulatedEnvironment]:
     """Empty ones; without Flink no row flows. `account` is Snowflake's name for itself.

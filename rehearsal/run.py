@@ -146,7 +146,7 @@ def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        environments.open_worlds(account, begins, region=deployment.aws.region, flink=flink) as three,
+        environments.open_environment(account, begins, region=deployment.aws.region, flink=flink) as three,
         target.in_environment(three.environment),
     ):
         ctx = DeploymentContext(plan, Addresses.read(three.environment))

@@ -7,9 +7,10 @@ import contextlib
 import json
 import signal
 import socket
+import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import uvicorn
@@ -54,13 +55,15 @@ def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
     )
 
 
-def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announce: Callable[[], object]) -> None:
-    """Announces the server, which may be stopped from then on, and serves until SIGTERM or Ctrl-C.
+def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints the announcement, and serves until SIGTERM or Ctrl-C. The sockets are bound: a reader can connect at once.
 
-    The handler of SIGTERM raises nothing: an exception in the midst of asyncio's own set-up could end the process with an error.
+    The handler of SIGTERM raises nothing: an exception while asyncio sets itself up could end the process with an error.
     """
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-    announce()
+    text = json.dumps(announcement) if as_json else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(server.serve(sockets=list(sockets)))
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import threading
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from simulators import serving
@@ -53,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if worker:
         threading.Thread(target=worker.warm, daemon=True).start()
     try:
-        announce = partial(_announce, listening, simulation, as_json=given.json)
-        serving.serve(listening.server(simulation), list(listening.sockets.values()), announce)
+        sockets = list(listening.sockets.values())
+        serving.serve(listening.server(simulation), sockets, _announcement(listening, simulation), as_json=given.json)
     finally:
         listening.close()
         if worker:
@@ -62,13 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _announce(listening: Listening, simulation: Simulation, *, as_json: bool) -> None:
-    """The ports are open by now, and answer as soon as the server runs."""
+def _announcement(listening: Listening, simulation: Simulation) -> dict[str, str]:
     addresses = {"url": listening.addresses[Plane.CLOUD], "iceberg_catalog_url": listening.addresses[Plane.CATALOG]}
-    told = {**addresses, **controls.credentials(simulation), "region": simulation.world.region}
-    text = json.dumps(told) if as_json else "\n".join(f"{name:20} {value}" for name, value in told.items())
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    return {**addresses, **controls.credentials(simulation), "region": simulation.world.region}
 
 
 def _parser() -> argparse.ArgumentParser:

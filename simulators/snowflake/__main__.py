@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import socket
 import sys
@@ -40,14 +39,8 @@ def _serve(given: argparse.Namespace, listener: socket.socket, folder: Path) -> 
     region = given.region or (settings.REGION if given.aws else REGION)
     lake = Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None
     simulation = Simulation(folder, time_scale=given.time_scale, seed=given.seed, region=region, aws=lake, name=given.account)
-    told = {"url": serving.address(listener), **simulation.credentials, "region": region}
-    text = json.dumps(told) if given.json else "\n".join(f"{name:20} {value}" for name, value in told.items())
-
-    def announce() -> None:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
-
-    serving.serve(web_server(simulation), [listener], announce)
+    announcement = {"url": serving.address(listener), **simulation.credentials, "region": region}
+    serving.serve(web_server(simulation), [listener], announcement, as_json=given.json)
 
 
 def _parser() -> argparse.ArgumentParser:

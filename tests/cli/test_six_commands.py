@@ -17,6 +17,7 @@ import sys
 import boto3
 import pytest
 from command import Said
+from deployment_kit import bootstrap
 from lake import ROOT
 from promises import promised
 from terminal import talk
@@ -24,7 +25,6 @@ from waiting import PATIENCE, until
 
 from lakeferry import output
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.local import target
 from lambdas.snowflake import sql
@@ -95,7 +95,7 @@ def steady(text: str) -> str:
 def day(deployable):
     """What each command said, in the order in which the README has them."""
     begins = exports.first_window().end.timestamp() - 900
-    with environments.open_worlds("myorganization-myaccount", begins) as three, target.in_environment(three.environment):
+    with environments.open_environment("myorganization-myaccount", begins) as three, target.in_environment(three.environment):
         yield Day(deployable.root, three).lived()
 
 
@@ -113,16 +113,14 @@ class Day:
         (statement,) = re.findall(r"ALTER USER [^;\n]+", made.out)
         environments.admin(self.three).run(sql.Sql(statement))
         self.lakeferry("secrets set snowflake", "--generate")
-        here = DeploymentContext(load_deployment("dev"), Addresses.read(os.environ))
-        line = Cdk(here, self.root / "cdk.out", self.root / "cdk.log")
-        line.synth(print)
-        line.bootstrap(print)
+        ctx = DeploymentContext(load_deployment("dev"), Addresses.read(os.environ))
+        cdk = bootstrap(ctx, self.root)
         for words in ("doctor", "plan", "deploy --yes"):
             self.lakeferry(words)
         for seconds in (1300.0, 40.0, 310.0):
             self.three.advance_confluent(seconds)
         self.three.advance_snowflake(120.0)
-        self.stage = Harness(here, self.three, line, self.root)
+        self.stage = Harness(ctx, self.three, cdk, self.root)
         self.lakeferry("status")
         return self
 
