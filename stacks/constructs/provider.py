@@ -59,7 +59,7 @@ class WaitingProvider(Construct):
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
             role(self, part, trusts=service, purpose="CDK's provider framework", statements=[writes(logs), TRACE])
-            for part in ("OnEventRole", "CompleteRole")
+            for part in ("OnEventRole", "IsCompleteRole")
         )
         provider = resources.Provider(
             self,

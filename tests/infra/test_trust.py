@@ -57,7 +57,6 @@ def test_glue_comes_for_this_account_only(assembly):
 #: Who calls by the clock, and for which group of schedules.
 CALLERS = {
     "exports.Starter": "<exports.Schedules",
-    "exports.CatchUpScheduleCaller": "arn:aws:scheduler",
     "operations.WatchScheduleCaller": "arn:aws:scheduler",
     "confluent.KeyRotationRevocationCaller": "arn:aws:scheduler",
     "snowflake.KeyRotationRevocationCaller": "arn:aws:scheduler",
