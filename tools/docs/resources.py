@@ -33,7 +33,7 @@ def _kind(name: str, kind: ResourceHandler) -> str:
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
         markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
-        f"Another object is made when these change: {replace}." if replace else "It is never made anew.",
+        f"A change of these replaces the object: {replace}." if replace else "It is never replaced.",
         f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
     ]
     return "\n\n".join(parts)
