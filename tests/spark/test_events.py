@@ -56,7 +56,7 @@ def mixed(lakes):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("filter_stage", ["before_deduplication", "after_deduplication"])
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_each_event_has_one_outcome_and_the_latest_of_a_key_counts(mixed, stage):
     run = mixed.export(contract(*LINES, name=stage, window={"filter_stage": stage}, source=ANY))
     # The last event of `a` in Kafka has an earlier timestamp than the one before it: its producer's clock is behind.
@@ -106,7 +106,7 @@ def test_time_and_order_may_lie_inside_a_record(lake):
     assert [list(row.values()) for row in run.cells()] == [["x", "c"], ["y", "a"]]
 
 
-@pytest.mark.parametrize("filter_stage", ["before_deduplication", "after_deduplication"])
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, stage):
     """Sunday evening in Berlin is still this week, although UTC's clock shows that it is over there an hour later."""
     local = {"type": "long", "logicalType": "local-timestamp-micros"}
@@ -183,7 +183,7 @@ def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(m
     assert run.manifest()["rows"]["events"]["null_key"] == 0
 
 
-@pytest.mark.parametrize("filter_stage", ["before_deduplication", "after_deduplication"])
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, stage):
     run = mixed.export(contract(*LINES, name=f"strict_{stage[0]}", window={"filter_stage": stage}))
     assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-INVALID-EVENTS", 7)
