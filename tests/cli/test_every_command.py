@@ -20,7 +20,7 @@ from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
 from lakeferry.local import iceberg_catalog, query, target
 from lakeferry.local.iceberg_catalog import TableflowKey
-from tools.docs.commands import leaves
+from tools.docs.command_line import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")

@@ -9,8 +9,6 @@ from typing import Any, Final
 from tools.docs import markdown, samples
 from tools.docs.markdown import code
 
-MANIFEST_TITLE = "Manifest"
-RUN_TITLE = "Run record"
 #: Objects whose keys are names of the data's own.
 _MAPS: Final = {
     "source.offsets": "<partition>",
@@ -146,12 +144,12 @@ _ABOUT_RUN = """\
 were blocked or failed. It is for operators; readers of files need the [manifest](manifest.md) only."""
 
 
-def manifest_text() -> str:
-    return _page(MANIFEST_TITLE, _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
+def manifest_page() -> str:
+    return _page("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
 
 
-def run_text() -> str:
-    return _page(RUN_TITLE, _ABOUT_RUN, [samples.run_record()], _RUN, whole=("rows", "headline", "files", "checks", "notes"))
+def run_page() -> str:
+    return _page("Run record", _ABOUT_RUN, [samples.run_record()], _RUN, whole=("rows", "headline", "files", "checks", "notes"))
 
 
 def _page(title: str, about: str, documents: list[dict[str, Any]], meanings: dict[str, str], whole: tuple[str, ...] = ()) -> str:

@@ -10,8 +10,6 @@ import attrs
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-TITLE = "IAM permissions"
-
 _TABLES: Final = (
     "arn:aws:glue:<region>:<account>:catalog",
     "arn:aws:glue:<region>:<account>:database/<cluster id>",
@@ -90,9 +88,9 @@ _BESIDE = """\
 - **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
 
 
-def text() -> str:
+def page() -> str:
     return markdown.page(
-        TITLE,
+        "IAM permissions",
         _INTRO,
         *[_section(purpose, when) for purpose, when in _PURPOSES.items()],
         f"## The policy\n\n{markdown.block('json', json.dumps(policy(), indent=2))}",

@@ -12,7 +12,6 @@ from lambdas.shared.resource import ResourceHandler
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-TITLE = "Resources"
 _INTRO = """\
 The kinds of custom resources that a stack may hold, each an object of Confluent Cloud or Snowflake. All of them go through one
 lifecycle: a request may come twice, late or after its own undoing; names are made of project, stage, region, account, stack and
@@ -22,8 +21,8 @@ outputs: a property names the secret of Secrets Manager that holds or gets them.
 Every resource also has the property `kind`."""
 
 
-def text() -> str:
-    return markdown.page(TITLE, _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
+def page() -> str:
+    return markdown.page("Resources", _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:

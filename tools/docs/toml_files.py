@@ -1,23 +1,26 @@
-"""export-contract.md: every key of a contract, from the model that reads it."""
+"""deployment-file.md, export-contract.md and expressions.md: what users write, from the models that read it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
+import deployments.rules
+import exports.contract_rules
 from deployments import forms
+from deployments.model import Deployment
 from exports import contract
 from exports.contract import Contract
-from exports.contract_rules import RULES
+from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-TITLE = "Export contract"
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
 #: What the named patterns mean; a pattern without a name is shown.
 _PATTERNS = {
@@ -29,8 +32,8 @@ _PATTERNS = {
     forms.SECRET_NAME: "a secret's name",
     forms.SNOWFLAKE_NAME: "a name in Snowflake",
 }
-#: What each rule beyond single keys asks for.
-_RULES = {
+#: What each rule of a contract requires beyond single keys.
+_CONTRACT_RULES: Final = {
     "columns_are_named_once": "Each column has a name of its own, none is called `rows`, and at least one is delivered.",
     "columns_have_one_origin": "A column has at most one of `from`, `expression` and `measure`. "
     "With none of them it takes the source field of its own name.",
@@ -73,39 +76,145 @@ _SPELLINGS = [
     ("name, text", "blanks around it removed, runs of blanks made one, lower case"),
     ("id", "blanks around it removed"),
 ]
-_INTRO = """\
+_CONTRACT_INTRO: Final = """\
 A contract is one TOML file. What it doesn't name never leaves. `lakeferry export check FILE` tells every mistake at once, by
 key and line. Editors that know [Taplo](https://taplo.tamasfe.dev) check while one types: the first line of a contract may name
 the schema, `#:schema ../docs/reference/export.schema.json`.
 
 How to write one: [Write an export contract](../how-to/write-an-export-contract.md). What expressions may use:
 [Expressions](expressions.md)."""
+#: What each rule of a deployment file requires beyond single keys.
+_DEPLOYMENT_RULES: Final = {
+    "names_are_unique": "No topic, statement, export or table in Snowflake is there twice, and the two buckets are two.",
+    "tags_are_ours": "No tag is called `project`, `stage` or `owner`, which are set by themselves, or begins with `aws:`.",
+    "environment_is_whole": "`environment_id` and `environment_name` are both there or both not.",
+    "topics_have_one_origin": "A topic is written by a statement, by Datagen or by producers of your own. One that a statement "
+    "makes has its settings in the statement's create.sql.",
+    "statements_are_there": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements that stand before.",
+    "schemas_are_there": "A schema file that is named exists and holds an Avro record. A topic with `[topics.tableflow]` has a "
+    "schema, or Datagen or a statement that registers one.",
+    "write_modes_can_be": "`write_mode` is what Tableflow makes of the topic's cleanup.policy: APPEND of `delete`, UPSERT of "
+    "`compact`. A statement's changelog can't be one of retractions.",
+    "storage_can_be_read": "Managed storage isn't shown in Glue; tables in your bucket are all shown there, or none. `formats` "
+    "has no DELTA.",
+    "snowflake_can_show": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
+    "snowflake_names_differ": "User and warehouse of the readers aren't the deployer's.",
+    "exports_fit": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
+    "rotation_can_keep_up": "`grace_days` is less than `every_days`.",
+    "rows_outlive_windows": "`rows_days` is at least the days of a window and those for which it is published again, of each "
+    "export of the topic, and one more.",
+}
+_DEPLOYMENT_INTRO: Final = """\
+`deployments/<stage>.toml` holds everything that a user decides; `cdk deploy --all -c stage=<stage>` makes what it says. All
+mistakes are told at once, by key and line, before anything is made. Editors that know [Taplo](https://taplo.tamasfe.dev) check
+while one types: the first line may name the schema, `#:schema ../docs/reference/deployment.schema.json`.
+
+Secrets never stand in it: a text that looks like one is refused. Two of them are made by hand before the first deployment, and
+the file has their names."""
+_ON_DESTROY: Final = """\
+| | `keep` | `delete` |
+| --- | --- | --- |
+| buckets with tables, exports and aggregates | stay | emptied and removed |
+| Glue database of aggregates | stays | removed |
+| Glue database of Tableflow's tables | stays; its tables are as they were last | removed |
+| pseudonymisation key | stays | removed |
+| keys of Confluent Cloud and Snowflake, with their secrets | removed | removed |
+| Kafka cluster, topics, Flink, Tableflow, objects in Snowflake | removed | removed |
+| stacks | protected against deletion until you lift that | - |
+
+Changing `delete` to `keep` deletes nothing: only a stack that is deleted as a whole takes leftovers with it. A new
+deployment makes a new pseudonymisation key; name the one that was kept as `pseudonym_secret` to go on with it."""
+_NAMES: Final = {
+    "kafka_topic": "the topic's name",
+    "kafka_partition": "the partition",
+    "kafka_headers": "the record's headers, a map of text to bytes",
+    "kafka_leader_epoch": "the leader epoch",
+    "kafka_offset": "the offset within the partition",
+    "kafka_timestamp": "the record's time: when it was made or when Kafka received it, as the topic is set up",
+    "kafka_timestamp_type": "which of the two that is",
+    "kafka_raw_key": "the record's key as bytes",
+    "kafka_raw_value": "the record's value as bytes",
+    "export_window_start": "the window's first instant",
+    "export_window_end": "the first instant after the window",
+}
+_EXPRESSIONS_INTRO: Final = """\
+Expressions are Spark SQL under ANSI rules: what overflows, divides by zero or can't be cast is an error, not a null. The
+session's zone is UTC. Spark's operators, CASE, CAST, IN, BETWEEN, LIKE, lambda functions and the functions below are allowed. A
+text such as 'now' or 'today' that becomes a date or a timestamp is refused: it is the time of the run. An expression is one
+condition or value; subqueries, window functions, `*`, user-defined functions and anything that isn't listed are refused, by
+`lakeferry export check` when you write and by the job before it runs."""
+_EXPRESSION_KEYS: Final = [
+    ("filter.where", "source fields, Kafka's and the window's; with `on = \"lines\"` also the item's, by its alias", "no"),
+    ("column.expression", "source fields, Kafka's and the window's; after `[explode]` also the item's, by its alias", "no"),
+    ("column.measure", "the same", "yes, it must be one"),
+    ("check.each_row", "the file's columns", "no"),
+    ("check.overall", "`rows`, and `sum_x`, `min_x`, `max_x` of each numeric column `x`", "no"),
+]
 
 
-def text() -> str:
-    undescribed = {rule.__name__ for rule in RULES} ^ _RULES.keys()
-    if undescribed:
-        raise LookupError(f"rules of the contract and rules described here differ: {', '.join(sorted(undescribed))}")
-    rules = "\n".join(f"- {_RULES[rule.__name__]}" for rule in RULES)
+def contract_page() -> str:
+    rules = _rules(exports.contract_rules.RULES, _CONTRACT_RULES)
     treatments = markdown.table(
         ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(one[0]), *one[1:]) for one in _TREATMENTS]
     )
     spellings = markdown.table(["`kind`", "how spellings of one value are made equal before hashing"], _SPELLINGS)
     return markdown.page(
-        TITLE,
-        _INTRO,
-        *sections(Contract, "", "The file"),
+        "Export contract",
+        _CONTRACT_INTRO,
+        *_sections(Contract, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
         f"## Treatments of personal data\n\n{treatments}\n\nText that isn't ASCII is brought to Unicode's NFKC form first.\n\n"
         f"{spellings}",
     )
 
 
-def schema() -> dict[str, Any]:
+def deployment_page() -> str:
+    rules = _rules(deployments.rules.RULES, _DEPLOYMENT_RULES)
+    return markdown.page(
+        "Deployment file",
+        _DEPLOYMENT_INTRO,
+        *_sections(Deployment, "", "The file"),
+        f"## Rules beyond single keys\n\n{rules}",
+        f"## What stays on destroy\n\n{_ON_DESTROY}",
+    )
+
+
+def expressions_page() -> str:
+    where = markdown.table(
+        ["key", "names it sees", "aggregate functions"], [(code(key), *rest) for key, *rest in _EXPRESSION_KEYS]
+    )
+    kafka = markdown.table(["name", "meaning"], [(code(name), _NAMES[name]) for name in (*KAFKA_FIELDS, *WINDOW_FIELDS)])
+    return markdown.page(
+        "Expressions",
+        _EXPRESSIONS_INTRO,
+        f"## Where expressions stand\n\n{where}",
+        f"## Names beside the topic's fields\n\nThe same whether Tableflow names them `$$offset` or "
+        f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{kafka}",
+        f"## Functions of one row\n\n{_listed(SCALAR)}",
+        f"## Aggregate functions\n\nOnly in `measure`. Functions whose answer depends on the order of rows are left out.\n\n"
+        f"{_listed(AGGREGATE)}",
+        f"## Words that are refused\n\nThey answer differently on each run or for each user, so the same rows would give "
+        f"another file. The bounds of the window are `export_window_start` and `export_window_end`.\n\n{_listed(CLOCK_WORDS)}",
+    )
+
+
+def contract_schema() -> dict[str, Any]:
     return json_schema(Contract, title="Lakeferry export contract", description="What an export delivers, from which events.")
 
 
-def sections(model: type, path: str, title: str) -> Iterator[str]:
+def deployment_schema() -> dict[str, Any]:
+    return json_schema(Deployment, title="Lakeferry deployment", description="Everything that a user decides about one stage.")
+
+
+def _rules(rules: Iterable[Any], meanings: Mapping[str, str]) -> str:
+    """Raises LookupError unless exactly the rules are described."""
+    names = [rule.__name__ for rule in rules]
+    if differing := set(names) ^ meanings.keys():
+        raise LookupError(f"rules and rules described here differ: {', '.join(sorted(differing))}")
+    return "\n".join(f"- {meanings[name]}" for name in names)
+
+
+def _sections(model: type, path: str, title: str) -> Iterator[str]:
     """A section for the model, then one for each model inside it, in the order of the keys."""
     hints = get_type_hints(model)
     rows = [_row(field, hints[field.name], path) for field in settings(model)]
@@ -115,7 +224,7 @@ def sections(model: type, path: str, title: str) -> Iterator[str]:
         if inner is not None:
             below = f"{path}.{setting_name(field)}" if path else setting_name(field)
             heading = _heading(below, many)
-            yield from sections(inner, below, heading)
+            yield from _sections(inner, below, heading)
 
 
 def _heading(path: str, many: bool) -> str:
@@ -177,3 +286,7 @@ def slug(heading: str) -> str:
     """The anchor that GitHub gives a heading."""
     kept = "".join(sign for sign in heading.lower() if sign.isalnum() or sign in " -_")
     return kept.replace(" ", "-")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return textwrap.fill(", ".join(code(name) for name in sorted(names)), 120, break_on_hyphens=False)

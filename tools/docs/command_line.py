@@ -1,35 +1,34 @@
-"""command-line.md and job-arguments.md: from typer's own model of the commands, and from what the job takes."""
+"""command-line.md, job-arguments.md and errors.md: from typer's commands, the arguments of the job and the error catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import typer
 
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
-from lakeferry import __main__
+from lakeferry import __main__, errors
 from lakeferry.cli import app
 from lakeferry.cli.app import Declared
+from lakeferry.errors import Entry
 from lakeferry.local import iceberg_catalog, target
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-TITLE = "Command line"
-JOB_TITLE = "Job arguments"
 #: Shared options that stand after a command only where it has a use for them.
-_SOMETIMES = ("stage", "yes")
-_KINDS = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
-_INTRO = """\
+_SOMETIMES: Final = ("stage", "yes")
+_KINDS: Final = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
+_INTRO: Final = """\
 A command writes its results to standard output, and progress, questions, warnings and errors to standard error:
 `lakeferry plan > plan.txt` and `lakeferry logs watch | grep ERROR` work. With `--json` the results are one JSON document, `ok`
 first, in place of the text. A spinner is shown on a terminal only. Errors and exit codes: [Error codes](errors.md).
 
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
-_SHARED = """\
+_SHARED: Final = """\
 They stand before the command or after it. A command that has no use for `--stage` or `--yes` refuses them. What stands after the
 command wins, then what stands before it, then the variable, then the default. Where standard error is no terminal, nothing
 moves and nothing is asked.
@@ -37,7 +36,7 @@ moves and nothing is asked.
 With `--json`, whatever happens, one document stands on standard output. `ok` is whether the command did what it was asked to,
 `code` is `DONE` or the [error's code](errors.md), `request_id` is this call. A command that is done adds what it has to say under
 keys of its own. One that failed says `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
-_COMPLETION = """\
+_COMPLETION: Final = """\
 Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
 
 ```sh
@@ -47,33 +46,79 @@ lakeferry --install-completion
 It adds a line to the shell's own start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
 the same, for those who keep such files themselves. The command has to be on the path as `lakeferry`, as it is after
 `source .venv/bin/activate`."""
-_ENVIRONMENT = """\
+_ENVIRONMENT: Final = """\
 Without any of the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with what the last demo left.
 Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
 Iceberg) and `AWS_DEFAULT_REGION` (read by Python), and no `AWS_ENDPOINT_URL` for the real AWS."""
-_VARIABLES = {
+_VARIABLES: Final = {
     "bucket": "The bucket that receives the files.",
     "database": "The Glue database of the Tableflow tables: the Kafka cluster's id.",
     "prefix": "Where in the bucket.",
     "pseudonym_secret": "Name or ARN of the secret with the pseudonymisation key.",
     "aggregates_database": "The Glue database for aggregates that are kept as tables.",
 }
-_JOB_INTRO = """\
+_JOB_INTRO: Final = """\
 What `python -m glue_jobs.export` takes, as `--name value` or `--name=value`. A Glue job run passes the same. Arguments that
 aren't listed are passed over, because Glue adds some of its own. `lakeferry export run` gives the job those that it has an
 option or a [variable](command-line.md#environment-variables) for."""
+_ERRORS_INTRO: Final = """\
+An error has a code that doesn't change, one sentence that says what happened, and what to do. On a terminal:
+
+```text
+EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
+→ Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic
+  docs/reference/errors.md#exp-table-missing
+```
+
+`lakeferry explain EXP-TABLE-MISSING` shows its entry on the terminal; `lakeferry explain` alone lists all codes. With `--json`,
+standard output holds the same as one document: [Options of all commands](command-line.md#options-of-all-commands). The error of
+a window is also in the [run's record](run-record.md). Whatever happens, a run publishes a window completely or not at all.
+Messages never contain a secret or a value of the data."""
+_EXIT_INTRO: Final = """\
+With several windows, the exit code is that of the worst one; windows that could be published are. An entry below names the exit
+code of a command that ends with it, where that is not 1. An unknown option or a missing argument is exit code 2 too. `make setup`
+ends with 0 or 3."""
+#: Of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
+_EXITS: Final = (
+    (errors.DONE, "done", "done; also where a window waits for data"),
+    (errors.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
+    (errors.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
+    (errors.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
+    (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
+    (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
+    (errors.STOPPED, "stopped by Ctrl-C", ""),
+    (errors.KEPT_BACK, "blocked: a check or the scan for personal data blocked a window", "the same"),
+)
+_PART_INTROS: Final = {
+    "resources": """\
+These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
+the vendor said with its HTTP status and its own request id, and what to do. What may pass by itself is retried first, so an error
+here has lasted. The function's log in CloudWatch has the same, and every retry before it.""",
+    "rotation": """\
+These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
+in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays
+as it is and readers notice nothing. What a vendor says has a code of its own from the section above.""",
+    "notifications": """\
+These end an invocation of the function that mails how an export ended. Lambda tries it twice more, within minutes; then the event
+goes to the dead-letter queue (`DeadLettersUrl` of the exports' stack), which keeps it for two weeks, and an alarm goes off. To
+send its mails, invoke the function with the event, which is the body of the queue's message. Mails that went out already are not
+sent again.""",
+    "monitoring": """\
+These are in the log of the monitoring function only. A metric that could not be measured is missing, and after two checks its
+alarm goes off.""",
+}
 
 
-def text() -> str:
+def commands_page() -> str:
     group = typer.main.get_command(__main__.app)
     sections = [_section(path, command) for path, command in leaves(group)]
     environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
-    return markdown.page(TITLE, _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
+    return markdown.page("Command line", _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
 
 
-def job_text() -> str:
+def job_page() -> str:
     rows = [(code(f"--{name}"), _job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
-    return markdown.page(JOB_TITLE, _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows))
+    return markdown.page("Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows))
 
 
 def leaves(group: Any) -> Iterator[tuple[str, Any]]:
@@ -145,3 +190,21 @@ def _job_default(name: str) -> str:
     if name in REQUIRED_ARGUMENTS:
         return "**required**"
     return "`s3://<bucket>/warehouse`" if name == "warehouse" else code(DEFAULT_ARGUMENTS[name])
+
+
+def errors_page() -> str:
+    rows = [(code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
+    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(["exit code", "`lakeferry …`", "the job"], rows)
+    return markdown.page("Error codes", _ERRORS_INTRO, exits, *(_errors_of(part, title) for part, title in errors.PARTS.items()))
+
+
+def _errors_of(part: str, title: str) -> str:
+    entries = ["\n\n".join(_error(entry)) for entry in errors.catalogue().values() if entry.part == part]
+    return "\n\n".join([f"## {title}", *filter(None, [_PART_INTROS.get(part)]), *entries])
+
+
+def _error(entry: Entry) -> Iterator[str]:
+    yield f"### {entry.code}"
+    ends = f" Exit code {entry.exit_code}." if entry.exit_code != errors.FAILED else ""
+    yield f"**{entry.title}.** {entry.cause}{ends}"
+    yield f"→ {entry.remedy}"
