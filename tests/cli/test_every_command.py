@@ -140,7 +140,7 @@ IGNORED = {
     "--yes destroy": "lakeferry destroy --confirm STAGE",
     "destroy --yes": "lakeferry destroy --confirm STAGE",
     "--yes query 'SELECT 1'": "asks nothing",
-    "rehearse --keep --nemesis 7": "--keep",
+    "rehearse --keep --faults 7": "--keep",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",
