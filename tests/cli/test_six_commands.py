@@ -275,7 +275,7 @@ def test_who_stops_watching_a_rotation_is_not_told_how_it_ends(day):
     before = labels()
     said = day.interrupted(f"rotate {name} --now --yes", lambda: labels().keys() != before.keys())
     assert (said.code, said.document["code"]) == (6, "ROTATE-STOPPED"), said.err
-    assert said.document["message"].startswith(f"stopped watching {name}; a rotation that has begun goes on in AWS")
+    assert said.document["message"].startswith(f"interrupted while watching {name}; a rotation that has started continues in AWS")
     assert f"rotate {name}" in said.document["hint"]
     (new,) = labels().keys() - before.keys()
     until(lambda: "AWSCURRENT" in labels()[new], PATIENCE)
