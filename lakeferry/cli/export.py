@@ -82,7 +82,7 @@ def run(
     for file in files:
         output.print(f"wrote {relative(file)}")
     output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
-    if failure := export.trouble(record):
+    if failure := export.failure(record):
         raise failure
     return {"source": target.source, **attrs.asdict(record)}
 

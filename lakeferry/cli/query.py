@@ -39,11 +39,10 @@ def query(
     catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
     """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
-    from lakeferry.local import iceberg_catalog
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:
-        key = iceberg_catalog.key()
+        key = core.tableflow_key()
         source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
         call.output.info(f"Asking {source}")
         answer = core.query_tableflow(sql, key)

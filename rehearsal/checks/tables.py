@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from lakeferry.local import iceberg_catalog, query
+from lakeferry.local import query
 from lakeferry.local.target import ExportTarget
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
@@ -165,7 +165,7 @@ def _ask_duckdb_over_glue(harness: Harness, moment: datetime) -> Answer:
 
 
 def _ask_duckdb_over_rest(harness: Harness, moment: datetime) -> Answer:
-    key = iceberg_catalog.key(harness.output("confluent", "TableflowKeySecretArn"))
+    key = query.tableflow_key(harness.output("confluent", "TableflowKeySecretArn"))
     return [(row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_in_duckdb(moment), key).rows]
 
 

@@ -18,8 +18,8 @@ from lakeferry import errors, output
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
-from lakeferry.local import iceberg_catalog, query, target
-from lakeferry.local.iceberg_catalog import TableflowKey
+from lakeferry.local import query, target
+from lakeferry.local.query import TableflowKey
 from tools.docs.command_line import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))
@@ -158,7 +158,7 @@ def test_an_option_that_would_be_ignored_is_refused(words):
 
 @pytest.mark.usefixtures("place")
 def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
-    monkeypatch.delenv(iceberg_catalog.VARIABLE, raising=False)
+    monkeypatch.delenv(query.TABLEFLOW_SECRET, raising=False)
     answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
     assert json.loads(answer.stdout)["code"] == "QUERY-TABLEFLOW-SECRET"
 

@@ -14,7 +14,7 @@ from lakeferry import __main__, errors
 from lakeferry.cli import app
 from lakeferry.cli.app import Declared
 from lakeferry.errors import Entry
-from lakeferry.local import iceberg_catalog, target
+from lakeferry.local import query, target
 from tools.docs import markdown
 from tools.docs.markdown import code
 
@@ -183,7 +183,7 @@ def _variables() -> str:
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
     stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, where no `--stage` is given.")
-    return markdown.table(["variable", "default", "meaning"], [*rows, (code(iceberg_catalog.VARIABLE), "", key), stage])
+    return markdown.table(["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage])
 
 
 def _job_default(name: str) -> str:
