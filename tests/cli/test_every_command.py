@@ -139,7 +139,7 @@ IGNORED = {
     "--stage prod export check mine.toml": "every stage",
     "--yes destroy": "lakeferry destroy --confirm STAGE",
     "destroy --yes": "lakeferry destroy --confirm STAGE",
-    "--yes query 'SELECT 1'": "asks nothing",
+    "--yes query 'SELECT 1'": "never prompts",
     "rehearse --keep --faults 7": "--keep",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
