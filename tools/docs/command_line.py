@@ -18,7 +18,7 @@ from lakeferry.local import query, target
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-#: Shared options that stand after a command only where it has a use for them.
+#: Shared options that only some commands take.
 _SOMETIMES: Final = ("stage", "yes")
 _KINDS: Final = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
 _INTRO: Final = """\
@@ -29,13 +29,13 @@ first, in place of the text. A spinner is shown on a terminal only. Errors and e
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
 _SHARED: Final = """\
-They stand before the command or after it. A command that has no use for `--stage` or `--yes` refuses them. What stands after the
-command wins, then what stands before it, then the variable, then the default. Where standard error is no terminal, nothing
-moves and nothing is asked.
+They may be given before or after the command. A command that doesn't use `--stage` or `--yes` refuses them. An option after the
+command wins over one before it, then comes the variable, then the default. If standard error is not a terminal, commands show no
+spinner and never prompt.
 
-With `--json`, whatever happens, one document stands on standard output. `ok` is whether the command did what it was asked to,
-`code` is `DONE` or the [error's code](errors.md), `request_id` is this call. A command that is done adds what it has to say under
-keys of its own. One that failed says `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
+With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded, `code` is `DONE` or the
+[error's code](errors.md), `request_id` identifies this call. A command that succeeded adds the keys listed below; one that failed
+adds `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
 _COMPLETION: Final = """\
 Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
 
@@ -43,23 +43,23 @@ Bash, zsh, fish and PowerShell complete commands, options, stages and error code
 lakeferry --install-completion
 ```
 
-It adds a line to the shell's own start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
-the same, for those who keep such files themselves. The command has to be on the path as `lakeferry`, as it is after
+It adds a line to the shell's start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
+the same, if you edit such files yourself. The command has to be on the path as `lakeferry`, as it is after
 `source .venv/bin/activate`."""
 _ENVIRONMENT: Final = """\
-Without any of the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with what the last demo left.
+Without the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with the data of the last demo.
 Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
 Iceberg) and `AWS_DEFAULT_REGION` (read by Python), and no `AWS_ENDPOINT_URL` for the real AWS."""
 _VARIABLES: Final = {
     "bucket": "The bucket that receives the files.",
     "database": "The Glue database of the Tableflow tables: the Kafka cluster's id.",
-    "prefix": "Where in the bucket.",
+    "prefix": "The prefix of the files in the bucket.",
     "pseudonym_secret": "Name or ARN of the secret with the pseudonymisation key.",
     "aggregates_database": "The Glue database for aggregates that are kept as tables.",
 }
 _JOB_INTRO: Final = """\
 What `python -m glue_jobs.export` takes, as `--name value` or `--name=value`. A Glue job run passes the same. Arguments that
-aren't listed are passed over, because Glue adds some of its own. `lakeferry export run` gives the job those that it has an
+aren't listed are ignored, because Glue adds some of its own. `lakeferry export run` passes those that it has an
 option or a [variable](command-line.md#environment-variables) for."""
 _ERRORS_INTRO: Final = """\
 An error has a code that doesn't change, one sentence that says what happened, and what to do. On a terminal:
@@ -93,7 +93,7 @@ _PART_INTROS: Final = {
     "resources": """\
 These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
 the vendor said with its HTTP status and its own request id, and what to do. What may pass by itself is retried first, so an error
-here has lasted. The function's log in CloudWatch has the same, and every retry before it.""",
+here has persisted. The function's log in CloudWatch has the same, and every retry before it.""",
     "rotation": """\
 These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
 in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays
@@ -122,7 +122,7 @@ def job_page() -> str:
 
 
 def leaves(group: Any) -> Iterator[tuple[str, Any]]:
-    """(words, command) of each command that does something."""
+    """Yield the words and the command of each command that isn't a group."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from ((f"{name} {below}", leaf) for below, leaf in leaves(command))
@@ -132,7 +132,7 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
 
 def _shared(group: Any) -> str:
     names = [one.name for one in app.shared_options()]
-    rows = [(_written(one), one.help) for one in group.params if one.name in names]
+    rows = [(_spelling(one), one.help) for one in group.params if one.name in names]
     return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
 
 
@@ -144,21 +144,21 @@ def _section(path: str, command: Any) -> str:
     words = [f"lakeferry {path}", *[one.name.upper() for one in arguments]]
     words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
     rows = [(code(one.name.upper()), "**required**", one.help) for one in arguments]
-    rows += [(_written(one), _default(one), one.help) for one in options]
+    rows += [(_spelling(one), _default(one), one.help) for one in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]
     parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []
-    parts += [f"Takes {' and '.join(takes)} too."] if takes else []
+    parts += [f"Also takes {' and '.join(takes)}."] if takes else []
     return "\n\n".join([*parts, *_promised(command.callback.declared)])
 
 
 def _promised(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
-    yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside what all commands say:"
+    yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of all commands:"
     yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()])
 
 
-def _written(option: Any) -> str:
+def _spelling(option: Any) -> str:
     kind = _kind(option)
     return ", ".join(code(f"{word} {kind}".strip()) for word in option.opts)
 
@@ -182,7 +182,7 @@ def _variables() -> str:
         for name, variable in target.VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
-    stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, where no `--stage` is given.")
+    stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, if `--stage` is not given.")
     return markdown.table(["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage])
 
 

@@ -22,7 +22,7 @@ from tools.docs import markdown
 from tools.docs.markdown import code
 
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
-#: What the named patterns mean; a pattern without a name is shown.
+#: Descriptions of patterns; other patterns are shown.
 _PATTERNS = {
     contract.NAME: "a name: lower case, digits and underscores",
     contract.PATH: "a field, inside records with dots",
@@ -56,7 +56,7 @@ _CONTRACT_RULES: Final = {
 }
 #: Treatment, its other keys, the type it leaves, and what is left.
 _TREATMENTS = [
-    ("keep", "`reason`", "any", "The value leaves as it is. The reason stands in the data dictionary."),
+    ("keep", "`reason`", "any", "The value is delivered as it is. The reason is in the data dictionary."),
     ("drop", "", "any", "The column is not delivered. It is listed in the data dictionary and the report as left out."),
     ("mask", "`visible`", "`text`", "`***` and the last `visible` characters, where the value is longer than that."),
     (
@@ -73,27 +73,27 @@ _TREATMENTS = [
 _SPELLINGS = [
     ("email", "blanks around it removed, lower case"),
     ("phone", "everything but digits and + removed"),
-    ("name, text", "blanks around it removed, runs of blanks made one, lower case"),
+    ("name, text", "blanks around it removed, runs of blanks reduced to one, lower case"),
     ("id", "blanks around it removed"),
 ]
 _CONTRACT_INTRO: Final = """\
-A contract is one TOML file. What it doesn't name never leaves. `lakeferry export check FILE` tells every mistake at once, by
-key and line. Editors that know [Taplo](https://taplo.tamasfe.dev) check while one types: the first line of a contract may name
-the schema, `#:schema ../docs/reference/export.schema.json`.
+A contract is one TOML file. Columns that it doesn't name are never delivered. `lakeferry export check FILE` reports all mistakes
+at once, by key and line. Editors with [Taplo](https://taplo.tamasfe.dev) check while you type: the first line of a contract may
+name the schema, `#:schema ../docs/reference/export.schema.json`.
 
 How to write one: [Write an export contract](../how-to/write-an-export-contract.md). What expressions may use:
 [Expressions](expressions.md)."""
 #: What each rule of a deployment file requires beyond single keys.
 _DEPLOYMENT_RULES: Final = {
-    "names_are_unique": "No topic, statement, export or table in Snowflake is there twice, and the two buckets are two.",
-    "tags_are_ours": "No tag is called `project`, `stage` or `owner`, which are set by themselves, or begins with `aws:`.",
-    "environment_is_whole": "`environment_id` and `environment_name` are both there or both not.",
-    "topics_have_one_origin": "A topic is written by a statement, by Datagen or by producers of your own. One that a statement "
-    "makes has its settings in the statement's create.sql.",
-    "statements_are_there": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements that stand before.",
-    "schemas_are_there": "A schema file that is named exists and holds an Avro record. A topic with `[topics.tableflow]` has a "
+    "names_are_unique": "No topic, statement, export or table in Snowflake occurs twice, and the two buckets differ.",
+    "tags_are_ours": "No tag is called `project`, `stage` or `owner`, which are set automatically, or begins with `aws:`.",
+    "environment_is_whole": "`environment_id` and `environment_name` are given together or not at all.",
+    "topics_have_one_origin": "A topic is written by a statement, by Datagen or by your own producers. A topic of a "
+    "statement has its settings in the statement's create.sql.",
+    "statements_are_there": "`flink/<name>/` has create.sql and undo.sql, and `after` names earlier statements.",
+    "schemas_are_there": "A schema file exists and contains an Avro record. A topic with `[topics.tableflow]` has a "
     "schema, or Datagen or a statement that registers one.",
-    "write_modes_can_be": "`write_mode` is what Tableflow makes of the topic's cleanup.policy: APPEND of `delete`, UPSERT of "
+    "write_modes_can_be": "`write_mode` follows from the topic's cleanup.policy: APPEND of `delete`, UPSERT of "
     "`compact`. A statement's changelog can't be one of retractions.",
     "storage_can_be_read": "Managed storage isn't shown in Glue; tables in your bucket are all shown there, or none. `formats` "
     "has no DELTA.",
@@ -105,12 +105,12 @@ _DEPLOYMENT_RULES: Final = {
     "export of the topic, and one more.",
 }
 _DEPLOYMENT_INTRO: Final = """\
-`deployments/<stage>.toml` holds everything that a user decides; `cdk deploy --all -c stage=<stage>` makes what it says. All
-mistakes are told at once, by key and line, before anything is made. Editors that know [Taplo](https://taplo.tamasfe.dev) check
-while one types: the first line may name the schema, `#:schema ../docs/reference/deployment.schema.json`.
+`deployments/<stage>.toml` contains everything that a user decides; `lakeferry deploy --stage <stage>` deploys it. All mistakes
+are reported at once, by key and line, before anything is deployed. Editors with [Taplo](https://taplo.tamasfe.dev) check while
+you type: the first line may name the schema, `#:schema ../docs/reference/deployment.schema.json`.
 
-Secrets never stand in it: a text that looks like one is refused. Two of them are made by hand before the first deployment, and
-the file has their names."""
+It never contains a secret: a text that looks like one is refused. `lakeferry secrets set` stores the two keys that you create
+before the first deployment; the file has the names of their secrets."""
 _ON_DESTROY: Final = """\
 | | `keep` | `delete` |
 | --- | --- | --- |
@@ -122,15 +122,15 @@ _ON_DESTROY: Final = """\
 | Kafka cluster, topics, Flink, Tableflow, objects in Snowflake | removed | removed |
 | stacks | protected against deletion until you lift that | - |
 
-Changing `delete` to `keep` deletes nothing: only a stack that is deleted as a whole takes leftovers with it. A new
-deployment makes a new pseudonymisation key; name the one that was kept as `pseudonym_secret` to go on with it."""
+Changing `delete` to `keep` deletes nothing; only the deletion of a whole stack removes leftovers. A new deployment creates a
+new pseudonymisation key; to use the one that stayed, name it as `pseudonym_secret`."""
 _NAMES: Final = {
     "kafka_topic": "the topic's name",
     "kafka_partition": "the partition",
     "kafka_headers": "the record's headers, a map of text to bytes",
     "kafka_leader_epoch": "the leader epoch",
     "kafka_offset": "the offset within the partition",
-    "kafka_timestamp": "the record's time: when it was made or when Kafka received it, as the topic is set up",
+    "kafka_timestamp": "the record's time: when it was created or when Kafka received it, by the topic's settings",
     "kafka_timestamp_type": "which of the two that is",
     "kafka_raw_key": "the record's key as bytes",
     "kafka_raw_value": "the record's value as bytes",
@@ -157,7 +157,7 @@ def contract_page() -> str:
     treatments = markdown.table(
         ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(one[0]), *one[1:]) for one in _TREATMENTS]
     )
-    spellings = markdown.table(["`kind`", "how spellings of one value are made equal before hashing"], _SPELLINGS)
+    spellings = markdown.table(["`kind`", "how spellings of a value are normalised before hashing"], _SPELLINGS)
     return markdown.page(
         "Export contract",
         _CONTRACT_INTRO,
@@ -181,19 +181,19 @@ def deployment_page() -> str:
 
 def expressions_page() -> str:
     where = markdown.table(
-        ["key", "names it sees", "aggregate functions"], [(code(key), *rest) for key, *rest in _EXPRESSION_KEYS]
+        ["key", "available names", "aggregate functions"], [(code(key), *rest) for key, *rest in _EXPRESSION_KEYS]
     )
     kafka = markdown.table(["name", "meaning"], [(code(name), _NAMES[name]) for name in (*KAFKA_FIELDS, *WINDOW_FIELDS)])
     return markdown.page(
         "Expressions",
         _EXPRESSIONS_INTRO,
-        f"## Where expressions stand\n\n{where}",
+        f"## Keys with expressions\n\n{where}",
         f"## Names beside the topic's fields\n\nThe same whether Tableflow names them `$$offset` or "
         f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{kafka}",
         f"## Functions of one row\n\n{_listed(SCALAR)}",
-        f"## Aggregate functions\n\nOnly in `measure`. Functions whose answer depends on the order of rows are left out.\n\n"
+        f"## Aggregate functions\n\nOnly in `measure`. Functions whose result depends on the order of rows are left out.\n\n"
         f"{_listed(AGGREGATE)}",
-        f"## Words that are refused\n\nThey answer differently on each run or for each user, so the same rows would give "
+        f"## Refused words\n\nThey differ between runs or users, so the same rows would give "
         f"another file. The bounds of the window are `export_window_start` and `export_window_end`.\n\n{_listed(CLOCK_WORDS)}",
     )
 
@@ -215,7 +215,7 @@ def _rules(rules: Iterable[Any], meanings: Mapping[str, str]) -> str:
 
 
 def _sections(model: type, path: str, title: str) -> Iterator[str]:
-    """A section for the model, then one for each model inside it, in the order of the keys."""
+    """Yield a section for the model, then one for each model inside it, in the order of the keys."""
     hints = get_type_hints(model)
     rows = [_row(field, hints[field.name], path) for field in settings(model)]
     yield f"## {title}\n\n" + markdown.table(["key", "kind", "default", "meaning"], rows)
@@ -253,12 +253,12 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
 
 def _limits(field: attrs.Attribute[Any]) -> str:
     least, most, pattern = (field.metadata[name] for name in ("minimum", "maximum", "pattern"))
-    told = []
+    limits = []
     if least is not None or most is not None:
-        told.append(f"from {least}" + (f" to {most}" if most is not None else ""))
+        limits.append(f"from {least}" + (f" to {most}" if most is not None else ""))
     if pattern and _PATTERNS.get(pattern) != "see meaning":
-        told.append(_PATTERNS.get(pattern) or code(pattern))
-    return f" ({', '.join(told)})" if told else ""
+        limits.append(_PATTERNS.get(pattern) or code(pattern))
+    return f" ({', '.join(limits)})" if limits else ""
 
 
 def _default(field: attrs.Attribute[Any]) -> str:
@@ -275,7 +275,7 @@ def _default(field: attrs.Attribute[Any]) -> str:
 
 
 def _inner(kind: Any) -> tuple[type | None, bool]:
-    """The model that a key holds, and whether it holds many."""
+    """Return the model of a key that is a table, and whether it is a list of tables."""
     bare = next(one for one in get_args(kind) if one is not type(None)) if is_optional(kind) else kind
     many = get_origin(bare) is list
     bare = get_args(bare)[0] if many else bare
@@ -283,7 +283,7 @@ def _inner(kind: Any) -> tuple[type | None, bool]:
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return GitHub's anchor of a heading."""
     kept = "".join(sign for sign in heading.lower() if sign.isalnum() or sign in " -_")
     return kept.replace(" ", "-")
 
