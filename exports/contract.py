@@ -50,8 +50,8 @@ class Source:
         "has no zone, is taken for the time of a clock in the window's zone.",
         pattern=PATH,
     )
-    earliest: date = setting(
-        "An event dated before this day (UTC), or more than a day after the table's last commit, counts as undatable.",
+    min_event_date: date = setting(
+        "An event dated before this day (UTC), or more than a day after the table's last commit, has no valid time.",
         default=date(1970, 1, 1),
     )
     max_invalid_percent: int = setting(
@@ -74,7 +74,7 @@ class WindowRule:
     every: Every = setting("How long a window is.")
     zone: str = setting("The time zone whose midnights begin and end a window, from the tz database.", check=zone_problem)
     first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
-    applies: Literal["before_deduplication", "after_deduplication"] = setting(
+    filter_stage: Literal["before_deduplication", "after_deduplication"] = setting(
         "before_deduplication where all events of a key carry the same event time: only the window's files are read. "
         "after_deduplication where they may differ: each run then reads the whole table.",
         default="before_deduplication",
@@ -85,7 +85,7 @@ class WindowRule:
         minimum=0,
         maximum=366,
     )
-    catch_up: int = setting(
+    max_backfill: int = setting(
         "How many missed windows one run publishes at most, oldest first, besides the window that closed last.",
         default=8,
         minimum=1,
@@ -94,7 +94,7 @@ class WindowRule:
     on_empty: Literal["publish", "skip", "fail"] = setting(
         "A window without rows: a file with only a header, nothing, or a failure.", default="publish"
     )
-    on_late: Literal["wait", "publish", "fail"] = setting(
+    on_incomplete_source: Literal["wait", "publish", "fail"] = setting(
         "The table's last commit with events is older than the window's end, or less than an hour younger and without newer "
         "events of some Kafka partition: events may be missing.",
         default="wait",
@@ -182,11 +182,11 @@ class Column:
 
 @attrs.frozen
 class Aggregate:
-    people: str | None = setting("The field whose distinct values count the people in a group.", default=None, pattern=PATH)
-    smallest_group: int = setting(
+    person_id: str | None = setting("The field whose distinct values count the people in a group.", default=None, pattern=PATH)
+    min_group_size: int = setting(
         "A group of fewer people is left out, and a second one where only one would be.", default=10, minimum=2
     )
-    without_people: str | None = setting("Where no person stands behind the rows: why, instead of `people`.", default=None)
+    no_persons_because: str | None = setting("Where no person stands behind the rows: why, instead of `person_id`.", default=None)
     keep_as_table: bool = setting("Whether the aggregate is also kept as an Iceberg table of ours.", default=False)
 
 
@@ -281,8 +281,8 @@ class Contract:
             yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(self.deduplicate.order))
         if self.explode:
             yield "explode.array", self.explode.array
-        if self.aggregate and self.aggregate.people:
-            yield "aggregate.people", self.aggregate.people
+        if self.aggregate and self.aggregate.person_id:
+            yield "aggregate.person_id", self.aggregate.person_id
         for index, column in enumerate(self.column):
             if column.field:
                 yield f"column[{index}]" + (".from" if column.source else ".name"), column.field

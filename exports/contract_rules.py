@@ -151,8 +151,8 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
                 f"column[{index}].name",
                 f"the table that is kept has a column {column.name} of its own. Give this one another name",
             )
-    if (aggregate.people is None) == (aggregate.without_people is None):
-        yield "aggregate", "say whom a group counts by `people`, or why no person stands behind it by `without_people`"
+    if (aggregate.person_id is None) == (aggregate.no_persons_because is None):
+        yield "aggregate", "say whom a group counts by `person_id`, or why no person stands behind it by `no_persons_because`"
 
 
 def references_exist(contract: Contract) -> Iterator[Finding]:
@@ -218,8 +218,8 @@ def checks_are_whole(contract: Contract) -> Iterator[Finding]:
 
 
 def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
-    if contract.window.applies == "after_deduplication" and contract.deduplicate is None:
-        yield "window.applies", "there is no [deduplicate] section, so the window can't come after it. Remove applies"
+    if contract.window.filter_stage == "after_deduplication" and contract.deduplicate is None:
+        yield "window.filter_stage", "there is no [deduplicate] section, so the window can't come after it. Remove filter_stage"
     if contract.deduplicate is not None and not contract.deduplicate.key:
         yield "deduplicate.key", "name at least one field"
 

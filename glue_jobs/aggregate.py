@@ -14,7 +14,7 @@ from exports.contract import Aggregate, Contract
 from glue_jobs import outcomes
 
 _IS_EVENT = "$is_event"
-_PEOPLE = "$people"
+_PERSONS = "$persons"
 _NON_ASCII = "$non_ascii"
 HAS_NON_ASCII = "$has_non_ascii"
 
@@ -42,8 +42,8 @@ def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
     """Return one row a group of delivered lines, and rows that count events and lines left out."""
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
-    people = contract.aggregate.people if contract.aggregate else None
-    counted = F.countDistinct(F.col(people)) if people else F.lit(None).cast("bigint")
+    person_id = contract.aggregate.person_id if contract.aggregate else None
+    counted = F.countDistinct(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
     # Keys and measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
     guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
     is_event = F.col(_IS_EVENT)
@@ -58,7 +58,7 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
             F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
             F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
             F.bool_or(_NON_ASCII).alias(HAS_NON_ASCII),
-            counted.alias(_PEOPLE),
+            counted.alias(_PERSONS),
             *[value.alias(name) for name, value in measures.items()],
         )
     )
@@ -69,18 +69,18 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
 
     Runs a query on `groups`, which should be persisted.
     """
-    if rule.people is None:
-        return groups.drop(_PEOPLE)
+    if rule.person_id is None:
+        return groups.drop(_PERSONS)
     shown = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
-    small = shown & (F.col(_PEOPLE) < rule.smallest_group)
+    small = shown & (F.col(_PERSONS) < rule.min_group_size)
     if groups.filter(small).limit(2).count() == 1:
         small = small | _next_smallest(groups, shown & ~small, keys)
     state = F.when(small, outcomes.SUPPRESSED).otherwise(F.col(outcomes.LINE_STATE))
-    return groups.withColumn(outcomes.LINE_STATE, state).drop(_PEOPLE)
+    return groups.withColumn(outcomes.LINE_STATE, state).drop(_PERSONS)
 
 
 def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:
-    order = [F.col(name).asc_nulls_first() for name in (_PEOPLE, *keys)]
+    order = [F.col(name).asc_nulls_first() for name in (_PERSONS, *keys)]
     group = groups.filter(among).orderBy(*order).select(*keys).head()
     if group is None:
         return F.lit(False)

@@ -123,7 +123,7 @@ class WindowQuery:
 
     @property
     def _window_first(self) -> bool:
-        return self.contract.window.applies == "before_deduplication"
+        return self.contract.window.filter_stage == "before_deduplication"
 
     def _require_types(self) -> StructType:
         """Return the types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
@@ -303,7 +303,7 @@ def _has_null_key(rule: Deduplicate | None) -> Expression:
 
 def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
     """Return whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
-    rule, early = contract.deduplicate, contract.window.applies == "before_deduplication"
+    rule, early = contract.deduplicate, contract.window.filter_stage == "before_deduplication"
     return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
 
 

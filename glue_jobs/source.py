@@ -192,9 +192,9 @@ def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
 
 
 def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
-    """Return whether the event time is missing, before `source.earliest` or too far in the future; null counts as true."""
+    """Return whether the event time is missing, before `source.min_event_date` or too far in the future; null counts as true."""
     moment = F.col(contract.source.event_time)
-    earliest = _bound(datetime.combine(contract.source.earliest, time(), UTC), contract, table)
+    earliest = _bound(datetime.combine(contract.source.min_event_date, time(), UTC), contract, table)
     return moment.isNull() | (moment < earliest) | (moment >= _bound(table.committed_at + _AHEAD, contract, table))
 
 

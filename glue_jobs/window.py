@@ -87,7 +87,7 @@ def export_window(run: RunContext, window: Window, previous: Manifest | None) ->
     if (current := _up_to_date(run, location)) is not None:
         return _document(window, UNCHANGED, current)
     incomplete = _why_incomplete(run, window)
-    if incomplete and run.contract.window.on_late != "publish":
+    if incomplete and run.contract.window.on_incomplete_source != "publish":
         return _incomplete_document(run, window, incomplete)
     try:
         return _export(run, window, incomplete, previous)
@@ -124,9 +124,9 @@ def _why_incomplete(run: RunContext, window: Window) -> str:
 
 
 def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[str, Any]:
-    if run.contract.window.on_late == "fail":
-        raise DataProblem("EXP-LATE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
-    return {"window": window.label, "state": "late", "reason": reason}
+    if run.contract.window.on_incomplete_source == "fail":
+        raise DataProblem("EXP-SOURCE-INCOMPLETE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
+    return {"window": window.label, "state": "incomplete", "reason": reason}
 
 
 def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest | None) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest
             window=window,
             table=run.table,
             run_id=run.record.id,
-            status="late" if incomplete else "empty" if empty else "complete",
+            status="incomplete" if incomplete else "empty" if empty else "complete",
             counts=counted,
             offsets=stored.report.offsets,
             stats=stats,
@@ -203,7 +203,7 @@ def _counts(run: RunContext, window: Window, report: PartitionReport, stats: Fil
     query = run.query(window)
     read = ReadCounts(
         in_table=query.count_table() if run.table.records is None else run.table.records,
-        whole_table=run.contract.window.applies == "after_deduplication",
+        whole_table=run.contract.window.filter_stage == "after_deduplication",
         **query.count_read(),
     )
     counted = counts.reconcile(read, report, stats, aggregated=run.contract.aggregate is not None)

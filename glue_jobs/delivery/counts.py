@@ -133,7 +133,7 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
         event["outside_window"] += read.in_table - read.inside - read.invalid_time
     if event["outside_window"] < 0:
         raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
-    event |= {"undated": read.invalid_time, "unkeyed": read.null_key}
+    event |= {"invalid_event_time": read.invalid_time, "null_key": read.null_key}
     _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
     alone = groups == {"shown": 0, "suppressed": 1}
@@ -157,8 +157,8 @@ def require_valid(read: ReadCounts, limit: int, window: str) -> None:
             f"window {window}: {read.invalid_time:,} events of the table have no valid time ({read.invalid_time_received:,} of "
             f"them were received during the window), and {read.null_key:,} have no key: more than {limit} % "
             "(source.max_invalid_percent)",
-            "Correct the source, or source.event_time, source.earliest or deduplicate.key of the contract; if such events are "
-            "to be expected, raise source.max_invalid_percent",
+            "Correct the source, or source.event_time, source.min_event_date or deduplicate.key of the contract; if such events "
+            "are expected, raise source.max_invalid_percent",
         )
 
 

@@ -155,7 +155,7 @@ def lost_events(current: Manifest, result: WindowResult) -> bool:
     if before is None or now is None or result.table.upserts or current["contract"]["version"] != version:
         return False
     names = ["kept", "duplicates", "filtered"]
-    if result.contract.window.applies == "after_deduplication":
+    if result.contract.window.filter_stage == "after_deduplication":
         names.append("outside_window")
     fewer = sum(now[name] for name in names) < sum(before[name] for name in names)
     firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}

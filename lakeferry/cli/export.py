@@ -119,7 +119,7 @@ def check(
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
     output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
     output.print(f"Personal data: {', '.join(treated) or 'none'}.")
-    if contract.window.applies == "after_deduplication":
+    if contract.window.filter_stage == "after_deduplication":
         output.print("The window comes after deduplication: each run reads the whole table.")
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
     output.print(f"Next: {program_name()} demo --export {file}{own}")

@@ -30,7 +30,7 @@ STATES = {
     "unchanged": "unchanged",
     "superseded": "superseded by a newer run",
     "skipped": "empty, skipped",
-    "late": "waiting for data",
+    "incomplete": "waiting for data",
     "dry_run": "dry run",
     "blocked": "blocked",
     "failed": "failed",
@@ -137,8 +137,8 @@ def _left_out(rows: dict[str, Any]) -> list[str]:
     counts = [
         (events["duplicates"], "duplicates"),
         (events["filtered"], "filtered events"),
-        (events["undated"], "events without a valid time"),
-        (events["unkeyed"], "events without a key"),
+        (events["invalid_event_time"], "events without a valid time"),
+        (events["null_key"], "events without a key"),
         (lines["filtered"], "filtered lines"),
         (lines["suppressed"], "lines of groups too small to be shown"),
         # Events of other windows are no loss, but they explain an empty file.
@@ -158,7 +158,7 @@ def failure(record: RunRecord) -> CommandFailed | None:
     if bad:
         worst = max(bad, key=lambda window: int(window["exit_code"]))
         return CommandFailed(worst["code"], worst["reason"], worst["remedy"], details=record.windows)
-    if record.windows and all(window["state"] == "late" for window in record.windows):
+    if record.windows and all(window["state"] == "incomplete" for window in record.windows):
         return CommandFailed("EXPORT-LATER", str(record.windows[0]["reason"]))
     return None
 

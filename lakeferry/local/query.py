@@ -81,9 +81,7 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
             return _ask_tableflow(sql, key)
     except duckdb.Error as error:
         message = key.without_secret(str(error).strip())
-        hint = (
-            f"Tables are those of {key.cluster_id} that the key's owner may read; topics appear when Tableflow writes them"
-        )
+        hint = f"Tables are those of {key.cluster_id} that the key's owner may read; topics appear when Tableflow writes them"
         raise CommandFailed("QUERY", message, hint) from None
 
 

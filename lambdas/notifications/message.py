@@ -119,7 +119,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 _FIRST: Final = {
     states.COMPLETE: "The file is ready.",
     states.EMPTY: "There were no rows in this window.",
-    states.LATE: "Not final yet: the source does not reach to the end of this window.",
+    states.INCOMPLETE: "Not final yet: the source does not reach to the end of this window.",
     states.BLOCKED: "There is no new file: it was made, did not pass its checks and was kept back.",
     states.FAILED: "The file is delayed. The team that runs the export has been told.",
 }
@@ -161,7 +161,7 @@ def _what(news: RunOutcome, state: str) -> Iterator[str]:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
         yield _why_blocked(news)
-    elif news.state == states.LATE and news.reason:
+    elif news.state == states.INCOMPLETE and news.reason:
         yield f"Because {quoted(news.reason)}."
     yield ""
 
@@ -274,7 +274,7 @@ def _trimmed(lines: Iterator[str]) -> list[str]:
 
 
 #: The states that engineers get a mail about.
-FOR_ENGINEERS: Final = (states.LATE, *states.FAILURE_STATES, states.RECOVERED)
+FOR_ENGINEERS: Final = (states.INCOMPLETE, *states.FAILURE_STATES, states.RECOVERED)
 
 
 def compose_alarm(

@@ -24,7 +24,7 @@ RUN: Final = "run"
 
 COMPLETE: Final = "complete"
 EMPTY: Final = "empty"
-LATE: Final = "late"
+INCOMPLETE: Final = "incomplete"
 BLOCKED: Final = "blocked"
 FAILED: Final = "failed"
 RECOVERED: Final = "recovered"
@@ -59,7 +59,7 @@ class RunOutcome:
 
     @property
     def is_bad(self) -> bool:
-        return self.state in (LATE, *FAILURE_STATES) and not self.has_file
+        return self.state in (INCOMPLETE, *FAILURE_STATES) and not self.has_file
 
     @property
     def has_file(self) -> bool:
@@ -95,12 +95,12 @@ def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutco
     common = {"export": record["export"], "window": str(window["window"]), "run_id": record["id"]}
     state, reason = window["state"], str(window.get("reason") or "")
     if state in _VISIBLE:
-        status = window["status"] if window["status"] in (COMPLETE, EMPTY, LATE) else COMPLETE
+        status = window["status"] if window["status"] in (COMPLETE, EMPTY, INCOMPLETE) else COMPLETE
         return RunOutcome(**common, state=status, identity=f"published-{window['generation']}", document=window)
     if state == "skipped":
         return RunOutcome(**common, state=EMPTY, identity="skipped", document={**window, "files": []})
-    if state == LATE:
-        return RunOutcome(**common, state=LATE, identity=LATE, reason=reason)
+    if state == INCOMPLETE:
+        return RunOutcome(**common, state=INCOMPLETE, identity=INCOMPLETE, reason=reason)
     if state in FAILURE_STATES:
         code = _known(str(window.get("code") or ""))
         remedy = str(window.get("remedy") or "")

@@ -211,7 +211,7 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
 GLUE: Final = "glue_iceberg_rest"
 #: Other ways to a catalog, and why we don't go them.
 REFUSED_SOURCES: Final = {
-    "glue": "Snowflake's older Glue integration takes no external id of ours: each time it is made anew, the role's trust "
+    "glue": "Snowflake's older Glue integration takes no external id of ours: each time it is created again, the role's trust "
     "breaks; nor can a linked database be made of it",
     "tableflow": "Tableflow's own catalog wants an API key inside the statement and inside Snowflake, where no rotation "
     "reaches it",

@@ -59,7 +59,7 @@ ROWS = {
     "status": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "rotate": Row("--now --revoke", "USAGE", 2),
     "logs": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
-    "explain": Row("EXP-LAT", "UNKNOWN-CODE", 2, "EXP-LATE"),
+    "explain": Row("EXP-LAT", "UNKNOWN-CODE", 2, "EXP-SOURCE-INCOMPLETE"),
 }
 
 

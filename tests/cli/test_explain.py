@@ -43,14 +43,14 @@ def test_alone_it_lists_all():
 
 
 def test_lower_case_works():
-    assert explain("exp-late").exit_code == 0
+    assert explain("exp-source-incomplete").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("asked", "near"),
     [
-        ("EXP-LAT", "EXP-LATE"),
-        ("exp late", "EXP-LATE"),
+        ("EXP-LAT", "EXP-SOURCE-INCOMPLETE"),
+        ("exp late", "EXP-SOURCE-INCOMPLETE"),
         ("CFL-RATES", "CFL-RATE"),
         ("TRUST", "SNF-TRUST-ROLE"),
         ("CASTT", "EXP-CAST"),

@@ -22,7 +22,7 @@ LINES = contract(column("id"), column("who", personal=PEOPLE), column("text"))
 def counts(name: str = "counts") -> str:
     """One row a kind, and kept as an Iceberg table."""
     columns = column("kind"), column("things", "integer", measure="count(*)")
-    kept = {"without_people": "Counts only.", "keep_as_table": True}
+    kept = {"no_persons_because": "Counts only.", "keep_as_table": True}
     return contract(*columns, name=name, aggregate=kept)
 
 

@@ -13,7 +13,7 @@ COLUMNS = [
     column("visits", "integer", measure="count(*)"),
     column("spent", "integer", measure="sum(spent)"),
 ]
-PEOPLE = {"people": "who", "smallest_group": 5}
+PEOPLE = {"person_id": "who", "min_group_size": 5}
 #: People a region in three weeks: one small group, two, and nothing but one. Everybody comes twice.
 WEEKS = {
     "2024-W08": {"north": 4, "south": 6, "east": 9, None: 7},
@@ -80,7 +80,7 @@ def kept(lake):
 
 @pytest.mark.cluster
 def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
-    keeping = PEOPLE | {"keep_as_table": True, "smallest_group": 2}
+    keeping = PEOPLE | {"keep_as_table": True, "min_group_size": 2}
     text = contract(*COLUMNS, window={"from": date(2024, 2, 26)}, aggregate=keeping)
     lake.commit(VISITS, *visits("2024-W09", {"north": 4}), *visits("2024-W10", {"south": 3}))
     first = lake.export(text)
@@ -100,7 +100,7 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
 
 
 def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
-    keeping = {"without_people": "Counts only.", "keep_as_table": True}
+    keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}
     lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
     assert lake.export(contract(*COLUMNS, aggregate=keeping)).state() == "published"
     fewer = lake.export(contract(*COLUMNS[:2], aggregate=keeping, version=2))

@@ -175,7 +175,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     metadata = json.loads(lake.read(key))
     metadata["snapshots"][-1]["summary"]["total-records"] = "3"
     lake.s3.put_object(Bucket=lake.world.bucket, Key=key, Body=json.dumps(metadata).encode())
-    rule = {"applies": "after_deduplication"}
+    rule = {"filter_stage": "after_deduplication"}
     run = lake.export(contract(*LINES, window=rule))
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-COUNTS")
     assert run.window()["reason"] == "events in the table and events with an outcome differ: 3 and 2"

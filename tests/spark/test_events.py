@@ -49,16 +49,16 @@ def mixed(lakes):
         ahead,
         datetime(9999, 12, 31, tzinfo=UTC),
     )
-    lake.commit(THINGS, *(thing(f"undated{n}", n, at) for n, at in enumerate(undatable)))
+    lake.commit(THINGS, *(thing(f"invalid_event_time{n}", n, at) for n, at in enumerate(undatable)))
     outside = (MONDAY - timedelta(microseconds=1), MONDAY + timedelta(days=7))
     lake.commit(THINGS, *(thing(f"outside{n}", n, at) for n, at in enumerate(outside)))
     return lake
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
-def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies):
-    run = mixed.export(contract(*LINES, name=applies, window={"applies": applies}, source=ANY))
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+def test_each_event_has_one_outcome_and_the_latest_of_a_key_counts(mixed, stage):
+    run = mixed.export(contract(*LINES, name=stage, window={"filter_stage": stage}, source=ANY))
     # The last event of `a` in Kafka has an earlier timestamp than the one before it: its producer's clock is behind.
     assert pairs(run) == [("a", 2), ("b", 10), ("c", 5), ("tie", 2)]
     assert run.manifest()["rows"]["events"] == {
@@ -67,8 +67,8 @@ def test_each_event_meets_one_fate_and_the_latest_of_a_key_counts(mixed, applies
         "outside_window": 2,
         "filtered": 0,
         "kept": 4,
-        "undated": 5,
-        "unkeyed": 3,
+        "invalid_event_time": 5,
+        "null_key": 3,
     }
 
 
@@ -106,11 +106,11 @@ def test_time_and_order_may_lie_inside_a_record(lake):
     assert [list(row.values()) for row in run.cells()] == [["x", "c"], ["y", "a"]]
 
 
-@pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
-def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, applies):
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, stage):
     """Sunday evening in Berlin is still this week, although UTC's clock shows that it is over there an hour later."""
     local = {"type": "long", "logicalType": "local-timestamp-micros"}
-    berlin = {"zone": "Europe/Berlin", "applies": applies}
+    berlin = {"zone": "Europe/Berlin", "filter_stage": stage}
     clock = MONDAY.replace(tzinfo=None)
     times = {"last week": -1, "midnight": 0, "Sunday": 167, "next week": 168}
     things = [{"id": id_, "at": MONDAY, "wall": clock + timedelta(hours=hours, minutes=30)} for id_, hours in times.items()]
@@ -161,7 +161,9 @@ def test_fields_may_have_any_name_that_avro_allows(lake):
     run = lake.export(contract(column("id"), *taken, name="lines", filter=kept))
     assert [list(row.values()) for row in run.cells()] == wanted
     summed = [column(name.lstrip("_"), "integer", measure=f"sum(10 div {name})") for name in ODD_NAMES]
-    groups = lake.export(contract(column("id"), *summed, name="groups", filter=kept, aggregate={"without_people": "Numbers."}))
+    groups = lake.export(
+        contract(column("id"), *summed, name="groups", filter=kept, aggregate={"no_persons_because": "Numbers."})
+    )
     assert [list(row.values()) for row in groups.cells()] == [["b", *[str(10 // (n + 1)) for n in range(len(ODD_NAMES))]]]
 
 
@@ -174,19 +176,19 @@ def test_an_item_of_an_array_has_no_name_of_a_field(lake):
         )
 
 
-def test_without_deduplication_no_event_is_unkeyed_and_none_a_duplicate(mixed):
+def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(mixed):
     run = mixed.export(contract(*LINES, name="all", deduplicate=None, source=ANY))
     assert [int(n) for n in run.column("n")] == [1, 2, 3, 1, 2, 3, 10, 10, 5, 1, 2]
     assert run.column("id")[:3] == ["", "", " "]
-    assert run.manifest()["rows"]["events"]["unkeyed"] == 0
+    assert run.manifest()["rows"]["events"]["null_key"] == 0
 
 
-@pytest.mark.parametrize("applies", ["before_deduplication", "after_deduplication"])
-def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, applies):
-    run = mixed.export(contract(*LINES, name=f"strict_{applies[0]}", window={"applies": applies}))
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, stage):
+    run = mixed.export(contract(*LINES, name=f"strict_{stage[0]}", window={"filter_stage": stage}))
     assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-INVALID-EVENTS", 7)
     assert "5 events of the table have no valid time (5 of them were received during the window), and 3" in run.window()["reason"]
-    assert mixed.published(f"strict_{applies[0]}") == mixed.keys(f"exports/strict_{applies[0]}/data/") == []
+    assert mixed.published(f"strict_{stage[0]}") == mixed.keys(f"exports/strict_{stage[0]}/data/") == []
 
 
 def test_a_week_without_times_is_noticed_in_a_long_history(lake):
@@ -195,7 +197,7 @@ def test_a_week_without_times_is_noticed_in_a_long_history(lake):
     lake.commit(THINGS, *(thing(f"new{n}", n) for n in range(6)), *(thing(f"bad{n}", n, None) for n in range(3)))
     assert lake.export(contract(*LINES)).window()["code"] == "EXP-INVALID-EVENTS"
     lenient = lake.export(contract(*LINES, name="lenient", source={"max_invalid_percent": 34}))
-    assert (lenient.state(), lenient.manifest()["rows"]["events"]["undated"]) == ("published", 3)
+    assert (lenient.state(), lenient.manifest()["rows"]["events"]["invalid_event_time"]) == ("published", 3)
 
 
 def test_events_of_the_last_century_have_a_time(lake):
@@ -216,7 +218,7 @@ def test_a_key_whose_event_time_moves_counts_once_where_its_latest_event_lies(la
     moved = SUNDAY + timedelta(days=2)
     lake.commit(THINGS, thing("a", 1, SUNDAY), thing("b", 7, SUNDAY))
     lake.commit(THINGS, thing("a", 2, moved), at=moved)
-    after = lake.export(contract(*LINES, window={"applies": "after_deduplication"}), as_of=LATER)
+    after = lake.export(contract(*LINES, window={"filter_stage": "after_deduplication"}), as_of=LATER)
     assert (pairs(after, "2024-W10"), pairs(after, "2024-W11")) == ([("b", 7)], [("a", 2)])
     assert after.manifest("2024-W10")["rows"]["events"]["duplicates"] == 1
 

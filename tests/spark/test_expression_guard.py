@@ -73,7 +73,7 @@ def test_what_could_reach_out_or_change_by_itself_is_refused(spark, expression):
 def test_no_dangerous_function_is_allowed_not_even_in_a_measure(spark):
     measures = [column(f"c{index}", measure=f"{name}(id)") for index, name in enumerate(DANGEROUS)]
     measures += [column(f"p{index}", measure=measure) for index, measure in enumerate(PARSED)]
-    text = contract(column("id"), *measures, aggregate={"without_people": "Numbers only."})
+    text = contract(column("id"), *measures, aggregate={"no_persons_because": "Numbers only."})
     message = refusal(spark, parse(text, name="things"))
     assert [name for index, name in enumerate(DANGEROUS) if f"column c{index}: " not in message] == []
     assert [
@@ -145,7 +145,7 @@ def test_the_clock_is_found_in_columns_measures_and_checks(guarded_lake):
     measured = {"measure": "max(at < 'now')"}
     texts = {
         "column c": contract(column("id"), column("c", "boolean", expression="at < 'now'")),
-        "column m": contract(column("id"), column("m", "boolean", **measured), aggregate={"without_people": "x"}),
+        "column m": contract(column("id"), column("m", "boolean", **measured), aggregate={"no_persons_because": "x"}),
         "check fresh": contract(column("id"), column("at", "timestamp"), check=each_row),
         "check late": contract(column("id"), check=overall),
     }

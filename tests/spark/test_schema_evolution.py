@@ -101,7 +101,7 @@ def replaced(lake, *names):
         {"column": [*SHOWN[:1], column("x", expression="upper(name)", nullable=True)]},
         {
             "column": [*SHOWN[:1], column("x", measure="max(name)", nullable=True)],
-            "aggregate": {"without_people": "Numbers only."},
+            "aggregate": {"no_persons_because": "Numbers only."},
         },
     ],
     ids=["filter", "expression", "measure"],

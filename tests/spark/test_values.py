@@ -204,7 +204,7 @@ def only(*ids):
     return [{"where": f"id in ({listed})", "reason": "the case at hand"}]
 
 
-SUMMED = {"without_people": "Numbers only."}
+SUMMED = {"no_persons_because": "Numbers only."}
 
 
 @pytest.mark.parametrize(

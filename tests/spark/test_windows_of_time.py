@@ -130,7 +130,7 @@ def adaptive(spark):
 def test_a_window_without_events_ends_under_adaptive_execution_too(next_week, kind):
     """Adaptive execution removes what follows an empty shuffle from the plan, and with it whatever observed the rows."""
     groups = contract(
-        column("id"), column("n", "integer", measure="count(*)"), name="no_groups", aggregate={"without_people": "Counts."}
+        column("id"), column("n", "integer", measure="count(*)"), name="no_groups", aggregate={"no_persons_because": "Counts."}
     )
     empty = groups if kind == "groups" else contract(*LINES, name="no_lines", deduplicate=None)
     pool = ThreadPoolExecutor(1)
@@ -181,9 +181,9 @@ def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
 def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     """Nothing has come in since the window began, so its events may still be on their way."""
     lake.commit(THINGS, thing("a", 1))
-    rule = {"on_empty": "skip", "on_late": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
+    rule = {"on_empty": "skip", "on_incomplete_source": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
     waiting = lake.export(contract(*LINES, window=rule), as_of=FAR)
-    assert (waiting.state(), lake.keys("exports/things/skipped/"), lake.published()) == ("late", [], [])
+    assert (waiting.state(), lake.keys("exports/things/skipped/"), lake.published()) == ("incomplete", [], [])
     assert "last new data" in waiting.window()["reason"]
 
 
@@ -214,15 +214,19 @@ FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 
 def test_a_window_that_ends_after_the_last_commit_waits(next_week):
     run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK), as_of=FAR)
-    assert (run.state(), run.record.state, next_week.published("waits")) == ("late", "done", [])
+    assert (run.state(), run.record.state, next_week.published("waits")) == ("incomplete", "done", [])
     assert "last new data" in run.window()["reason"]
 
 
 def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
-    failing = next_week.export(contract(*LINES, name="late_fails", window=LAST_WEEK | {"on_late": "fail"}), as_of=FAR)
-    assert failing.window()["code"] == "EXP-LATE"
-    shown = next_week.export(contract(*LINES, name="late_shown", window=LAST_WEEK | {"on_late": "publish"}), as_of=FAR)
-    assert shown.manifest()["status"] == "late"
+    failing = next_week.export(
+        contract(*LINES, name="incomplete_fails", window=LAST_WEEK | {"on_incomplete_source": "fail"}), as_of=FAR
+    )
+    assert failing.window()["code"] == "EXP-SOURCE-INCOMPLETE"
+    shown = next_week.export(
+        contract(*LINES, name="incomplete_shown", window=LAST_WEEK | {"on_incomplete_source": "publish"}), as_of=FAR
+    )
+    assert shown.manifest()["status"] == "incomplete"
 
 
 def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_partition(lake):
@@ -230,13 +234,13 @@ def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_p
     lake.commit(THINGS, *(thing(f"{n}", n) for n in one_of), keys=list(one_of.values()))
     end = committed(lake).replace(minute=0, second=0, microsecond=0)
     behind = lake.export(day_that_ends(end, "soon"), as_of=end)
-    assert (behind.state(), behind.record.state) == ("late", "done")
+    assert (behind.state(), behind.record.state) == ("incomplete", "done")
     assert "Kafka partitions 0, 1, 2 received" in behind.window()["reason"]
     newer = {"at": end + timedelta(minutes=1)}
     lake.commit(THINGS, thing("newer", 1), keys=[one_of[1]], **newer)
     assert "Kafka partitions 0, 2 received" in lake.export(day_that_ends(end, "soon"), as_of=end).window()["reason"]
-    shown = lake.export(day_that_ends(end, "shown", on_late="publish"), as_of=end)
-    assert shown.manifest()["status"] == "late"
+    shown = lake.export(day_that_ends(end, "shown", on_incomplete_source="publish"), as_of=end)
+    assert shown.manifest()["status"] == "incomplete"
     idle = lake.export(day_that_ends(end - timedelta(hours=2), "idle"), as_of=end)
     assert idle.manifest()["status"] == "empty"
     lake.commit(THINGS, thing("0", 0), thing("2", 2), keys=[one_of[0], one_of[2]], **newer)
@@ -256,7 +260,7 @@ def committed(lake):
 
 def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within_a_limit(lake):
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
-    rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
+    rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "max_backfill": 2, "restate_for_days": 0}
     first = lake.export(contract(*LINES, window=rule))
     assert [window["window"] for window in first.record.windows] == [WEEK, "2024-W07", "2024-W08"]
     assert first.record.windows_left == 1
@@ -271,7 +275,7 @@ def test_windows_that_are_blocked_again_take_no_turn_of_another(lake):
     """The two oldest fail in every run, as many as one run may catch up with."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))
     check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -3"}
-    rule = {"from": MONDAY.date() - 4 * WEEK_LENGTH, "catch_up": 2, "restate_for_days": 0}
+    rule = {"from": MONDAY.date() - 4 * WEEK_LENGTH, "max_backfill": 2, "restate_for_days": 0}
     text = contract(*LINES, window=rule, check=[check])
     first, second = lake.export(text), lake.export(text)
     bad = ["2024-W06", "2024-W07"]
@@ -295,7 +299,8 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     assert [lake.read(key) for key in former] == [b"id,n\r\na,1\r\n"]
     lake.commit(THINGS, thing("c", 3))
     assert (
-        lake.export(contract(*LINES, window={"catch_up": 1}), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"] > WEEK
+        lake.export(contract(*LINES, window={"max_backfill": 1}), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"]
+        > WEEK
     )
     assert new.manifest() == manifest
 

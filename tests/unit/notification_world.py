@@ -173,7 +173,7 @@ def published(window="2026-W46", generation=1, state="published", **changed):
     return made | {"window": window, "generation": generation, "state": state} | changed
 
 
-def late(window="2026-W46"):
+def incomplete(window="2026-W46"):
     return copy.deepcopy(_RECORD["windows"][1]) | {"window": window}
 
 

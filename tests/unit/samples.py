@@ -39,7 +39,7 @@ event_time = "traded_at"
 every = "day"
 zone = "America/New_York"
 from = 2026-11-01
-on_late = "publish"
+on_incomplete_source = "publish"
 [[column]]
 name = "hour"
 expression = "date_trunc('hour', traded_at)"
@@ -132,7 +132,14 @@ def pinned(window: Window, name: str) -> PinnedTable:
 
 def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
     """Counts by outcome; other events than those kept are named."""
-    all_events = {"duplicates": 0, "outside_window": 0, "filtered": 0, "undated": 0, "unkeyed": 0, "kept": kept} | events
+    all_events = {
+        "duplicates": 0,
+        "outside_window": 0,
+        "filtered": 0,
+        "invalid_event_time": 0,
+        "null_key": 0,
+        "kept": kept,
+    } | events
     return {
         "events": {"in_table": sum(all_events.values()), **all_events},
         "lines": {"of_kept_events": kept, "filtered": 0, "suppressed": 0, "delivered": kept},
@@ -145,7 +152,7 @@ def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
 def weekly_sales(orders: int = 400, **changes) -> WindowResult:
     """A week of the export that ships, with something of everything that happens to rows."""
     rows = sales_rows(orders)
-    counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, undated=2, unkeyed=1)
+    counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, invalid_event_time=2, null_key=1)
     counted["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
         "counts": counted,

@@ -91,7 +91,7 @@ def of_column(expression: str, more: str = "") -> list[tuple[str, str]]:
 
 
 def of_measure(measure: str, type_: str = "integer") -> list[str]:
-    text = BASE + COLUMN.replace("text", type_) + f"measure = '''{measure}'''\n[aggregate]\nwithout_people = 'x'\n{EXPLODE}"
+    text = BASE + COLUMN.replace("text", type_) + f"measure = '''{measure}'''\n[aggregate]\nno_persons_because = 'x'\n{EXPLODE}"
     return [message for _, message in findings(text)]
 
 
@@ -217,10 +217,10 @@ def test_fields_that_the_source_lacks_are_told_wherever_they_are_named():
         '[[column]]\nname = "other"\ntype = "text"\ntitle = "t"\ndescription = "d"\n'
         '[[column]]\nname = "given"\nfrom = "row.x"\ntype = "text"\ntitle = "t"\ndescription = "d"\n'
         '[[column]]\nname = "n"\nmeasure = "count(*)"\ntype = "integer"\ntitle = "t"\ndescription = "d"\n'
-        '[aggregate]\npeople = "customer.number"\n'
+        '[aggregate]\nperson_id = "customer.number"\n'
     )
     assert sorted(findings(text)) == [
-        ("aggregate.people", "sales has no field customer.number"),
+        ("aggregate.person_id", "sales has no field customer.number"),
         ("column[1].name", "sales has no field other"),
         ("column[2].from", "sales has no field row.x"),
         ("deduplicate.key[1]", "sales has no field no"),
@@ -387,7 +387,7 @@ def type_findings(column: str, *, more: str = "", schema=TYPED) -> list[str]:
     ],
 )
 def test_a_type_that_the_run_would_refuse_is_refused(type_, origin, told):
-    more = '[aggregate]\nwithout_people = "x"\n' if "measure" in origin else ""
+    more = '[aggregate]\nno_persons_because = "x"\n' if "measure" in origin else ""
     found = type_findings(f'type = "{type_}"\n{origin}', more=more)
     assert found == [] if told is None else [told in message for message in found] == [True], found
 

@@ -52,7 +52,7 @@ MONEY = (
     + COLUMN.format(name="sales", type="decimal(12,2)", more='unit = "order currency"')
 )
 SALES_CHART = '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "sales"\n'
-AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "count(*)"') + '[aggregate]\npeople = "person"\n'
+AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "count(*)"') + '[aggregate]\nperson_id = "person"\n'
 
 
 def problems(text: str) -> list[tuple[str, str]]:
@@ -75,7 +75,7 @@ def test_the_base_is_whole():
     contract = contracts.parse(BASE, name="sales.toml")
     assert isinstance(contract, Contract)
     assert contract.sha256 == hashlib.sha256(BASE.encode()).hexdigest()
-    assert contracts.parse(AGGREGATE, name="sales.toml").aggregate.smallest_group == 10
+    assert contracts.parse(AGGREGATE, name="sales.toml").aggregate.min_group_size == 10
 
 
 @pytest.mark.parametrize("name", contracts.shipped())
@@ -142,9 +142,9 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
             "generalise leaves integer",
         ),
         (with_column("n", "integer", 'measure = "count(*)"'), "column[2].measure", "a measure needs an [aggregate] section"),
-        (BASE + '[aggregate]\npeople = "p"\n', "aggregate", "no column is a measure"),
-        (AGGREGATE.replace('people = "person"', ""), "aggregate", "say whom a group counts"),
-        (AGGREGATE + 'without_people = "none"\n', "aggregate", "say whom a group counts"),
+        (BASE + '[aggregate]\nperson_id = "p"\n', "aggregate", "no column is a measure"),
+        (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "say whom a group counts"),
+        (AGGREGATE + 'no_persons_because = "none"\n', "aggregate", "say whom a group counts"),
         (
             AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "keep", reason = "r" }'),
             "column[2].personal",
@@ -185,9 +185,9 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
         ),
         (
             BASE.replace('[deduplicate]\nkey = ["id"]\n', "").replace(
-                'every = "day"', 'every = "day"\napplies = "after_deduplication"'
+                'every = "day"', 'every = "day"\nfilter_stage = "after_deduplication"'
             ),
-            "window.applies",
+            "window.filter_stage",
             "there is no [deduplicate] section",
         ),
         (BASE.replace('key = ["id"]', "key = []"), "deduplicate.key", "name at least one field"),
@@ -223,7 +223,7 @@ def test_nothing_is_delivered():
 
 def test_a_group_needs_something_to_group_by():
     measures = BASE.partition("[[column]]")[0] + COLUMN.format(name="n", type="integer", more='measure = "count(*)"')
-    whole = measures + '[aggregate]\nwithout_people = "none"\n[delivery]\norder_by = ["n"]\n'
+    whole = measures + '[aggregate]\nno_persons_because = "none"\n[delivery]\norder_by = ["n"]\n'
     with pytest.raises(BadFile, match="there is nothing to group by"):
         contracts.parse(whole, name="sales.toml")
 
@@ -289,4 +289,4 @@ def test_what_a_column_takes_over_and_what_it_delivers():
     assert columns["hour"].field is None
     assert columns["side"].field == "side"
     assert [column.numeric for column in columns.values()] == [False, False, True, False]
-    assert contracts.load("weekly_sales").source.earliest == date(1970, 1, 1)
+    assert contracts.load("weekly_sales").source.min_event_date == date(1970, 1, 1)

@@ -28,7 +28,7 @@ def test_windows_are_shown_in_order_of_time_whatever_order_they_were_published_i
 
 
 def test_every_count_of_what_is_not_in_the_file_is_shown():
-    rows = samples.counts(20, duplicates=1_061, filtered=23, undated=2, unkeyed=1, outside_window=500)
+    rows = samples.counts(20, duplicates=1_061, filtered=23, invalid_event_time=2, null_key=1, outside_window=500)
     rows |= {"lines": rows["lines"] | {"filtered": 4, "suppressed": 38}, "groups": {"shown": 5, "suppressed": 2}}
     assert export.left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
         "weekly_sales 2026-W46 left out: duplicates 1,061 · filtered events 23 · events without a valid time 2 · "

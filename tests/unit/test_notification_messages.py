@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from notification_world import ANALYSTS, ENGINEERS, World, blocked, failed, late, published, record
+from notification_world import ANALYSTS, ENGINEERS, World, blocked, failed, incomplete, published, record
 
 from lambdas.notifications.message import Links
 from tools.docs import samples
@@ -79,14 +79,14 @@ def test_empty_without_a_file_names_the_last_file():
     assert KEY in body
 
 
-def test_late_says_why_and_when_the_next_try_is():
-    world = told(late(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
+def test_incomplete_says_why_and_when_the_next_try_is():
+    world = told(incomplete(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
     body = one(world.topics.bodies())
     assert "Not final yet" in body
     assert "last commit is of 2026-11-15 21:40 UTC" in body
     assert "The next try is on 23 Nov 2026 07:00 Europe/Berlin." in body
     assert "2026-W45" in body
-    assert one(world.topics.subjects(ENGINEERS)).endswith("- late")
+    assert one(world.topics.subjects(ENGINEERS)).endswith("- incomplete")
 
 
 def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
@@ -149,8 +149,8 @@ def test_recovered_follows_a_run_that_failed():
     assert second == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - recovered"
 
 
-def test_late_and_then_there_is_complete():
-    world = told(published("2026-W46"), before=record(late("2026-W46"), weeks=-1))
+def test_incomplete_and_then_there_is_complete():
+    world = told(published("2026-W46"), before=record(incomplete("2026-W46"), weeks=-1))
     assert one(world.topics.subjects()).endswith("- complete")
 
 
@@ -174,9 +174,9 @@ def test_a_new_version_of_a_file_is_told_as_one():
 
 
 def test_n9_a_label_as_long_as_a_book_leaves_the_run_and_the_state_in_the_subject():
-    subject = one(told(late("2026-W46" * 90)).topics.subjects())
+    subject = one(told(incomplete("2026-W46" * 90)).topics.subjects())
     assert len(subject) < 100
-    assert subject.endswith("run 20261116T060009Z-5a0c9e12 - late")
+    assert subject.endswith("run 20261116T060009Z-5a0c9e12 - incomplete")
 
 
 # --- what must never be in a mail
@@ -188,12 +188,12 @@ PLANTED = (
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-@pytest.mark.parametrize("kind", ["late", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"])
+@pytest.mark.parametrize("kind", ["incomplete", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"])
 def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted, kind):
     dirty = f"the value\n{planted}" if planted.startswith("Bcc") else f"the value https://x/y?{planted} {planted}"
     check = {"id": "p", "severity": "warn", "message": dirty, "failed": 1, "of": "rows", "passed": False}
     windows = {
-        "late": late() | {"reason": dirty},
+        "incomplete": incomplete() | {"reason": dirty},
         "blocked": blocked(reason=dirty, remedy=dirty),
         "failed": failed(reason=dirty, remedy=dirty, code=dirty),
         "run": published(state="dry_run"),
@@ -201,7 +201,7 @@ def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted
         "check": published(checks=[check]),
         "unit": published(headline=[{"column": "a", "title": dirty, "unit": dirty, "total": dirty}]),
         "file": published(files=[{"role": "data", "key": f"exports/{dirty}", "size": 1, "sha256": "", "rows": 1}]),
-        "label": late(f"2026-W46 {dirty}"),
+        "label": incomplete(f"2026-W46 {dirty}"),
     }
     made = record(windows[kind], state="failed" if kind == "run" else "done", reason=f"EXP-X  {dirty}" if kind == "run" else None)
     world = World()

@@ -11,13 +11,13 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from notification_world import ANALYSTS, BUCKET, ENGINEERS, FAULTS, Killed, World, blocked, late, published, record
+from notification_world import ANALYSTS, BUCKET, ENGINEERS, FAULTS, Killed, World, blocked, incomplete, published, record
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.shared.errors import InProgress, LakeferryError
 
 WINDOW = re.compile(r"2026-W\d\d")
-WINDOWS = (published("2026-W45"), blocked("2026-W46"), late("2026-W47"))
+WINDOWS = (published("2026-W45"), blocked("2026-W46"), incomplete("2026-W47"))
 #: One mail a window to those who get files, and of trouble one to those who run the deployment.
 WANTED = {(ANALYSTS, "2026-W45"): 1}
 WANTED |= {(topic, window): 1 for topic in (ANALYSTS, ENGINEERS) for window in ("2026-W46", "2026-W47")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from notification_world import World, blocked, failed, late, published, record
+from notification_world import World, blocked, failed, incomplete, published, record
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
@@ -11,7 +11,7 @@ from lambdas.shared.errors import LakeferryError
 from tools.docs import documents
 
 #: What of a record is told, by its state; a state that the job adds must be put here or is no news.
-JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "late", "blocked", "failed"}
+JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "incomplete", "blocked", "failed"}
 
 
 def windows(world):
@@ -47,11 +47,11 @@ def test_the_same_trouble_in_several_runs_is_told_once_and_again_after_it_was_ov
 
 def test_other_trouble_of_the_same_window_is_told_too():
     world = World()
-    for number, window in enumerate([late(), blocked(), failed(), late(), published()]):
+    for number, window in enumerate([incomplete(), blocked(), failed(), incomplete(), published()]):
         world.run(record(window, weeks=number), number)
         world.deliver(number, "FAILED")
     ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
-    assert ends == ["late", "blocked", "failed", "recovered"]
+    assert ends == ["incomplete", "blocked", "failed", "recovered"]
 
 
 def test_each_run_that_fails_is_told_and_the_first_that_does_not_ends_it():

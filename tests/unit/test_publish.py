@@ -85,7 +85,7 @@ def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
     assert list(place.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
 
 
-@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "late"}, {"contract": "2"}])
+@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}])
 def test_a_restatement_gets_a_generation(place, change):
     attempt(place, fence("a"), "x")
     outcome = attempt(place, fence("b", 1), **{"content": "x"} | change)

@@ -83,14 +83,16 @@ def test_an_empty_window_says_so_and_has_nothing_to_draw():
     assert not found.all("svg")
 
 
-def test_a_late_window_says_until_when_its_data_is_and_until_when_it_changes():
+def test_an_incomplete_window_says_until_when_its_data_is_and_until_when_it_changes():
     made = samples.weekly_sales()
-    late = attrs.evolve(made, status="late", table=attrs.evolve(made.table, committed_at=made.window.end - timedelta(hours=3)))
-    status = page(late).one("p", class_="status late").text
-    assert status.startswith("Late. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin).")
+    incomplete = attrs.evolve(
+        made, status="incomplete", table=attrs.evolve(made.table, committed_at=made.window.end - timedelta(hours=3))
+    )
+    status = page(incomplete).one("p", class_="status incomplete").text
+    assert status.startswith("Incomplete. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin).")
     assert "made again when more data arrives, until Monday 30 November 2026, 00:00" in status
     settled = attrs.evolve(made.contract, window=attrs.evolve(made.contract.window, restate_for_days=0))
-    assert "made again" not in page(attrs.evolve(late, contract=settled)).text
+    assert "made again" not in page(attrs.evolve(incomplete, contract=settled)).text
 
 
 def test_failed_checks_come_first_and_stand_in_the_notes():

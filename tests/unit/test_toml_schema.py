@@ -103,7 +103,7 @@ def test_the_sample_is_valid_to_both():
         ("window.every", "week", "window.every"),
         ("window.from", "tomorrow", "window.from"),
         ("window.restate_for_days", 367, "window.restate_for_days"),
-        ("window.catch_up", 0, "window.catch_up"),
+        ("window.max_backfill", 0, "window.max_backfill"),
         ("window", [], "window"),
         ("column", {}, "column"),
         ("column.0.type", "decimal(3)", "column[0].type"),
@@ -155,7 +155,7 @@ def test_the_schema_tells_what_a_key_means_and_what_it_is_without_it():
         "maximum": 366,
         "default": 14,
     }
-    assert SCHEMA["properties"]["source"]["properties"]["earliest"]["default"] == "1970-01-01"
+    assert SCHEMA["properties"]["source"]["properties"]["min_event_date"]["default"] == "1970-01-01"
     assert SCHEMA["properties"]["delivery"]["properties"]["gzip"]["default"] is False
     assert "sha256" not in SCHEMA["properties"]
     assert "from" in window

@@ -15,7 +15,7 @@ NIGHT = datetime(2026, 11, 2, 6, tzinfo=UTC)  # the first window is over
 
 
 def rule(**changes) -> WindowRule:
-    known = {"every": "day", "zone": "UTC", "first": FIRST, "restate_for_days": 2, "catch_up": 3}
+    known = {"every": "day", "zone": "UTC", "first": FIRST, "restate_for_days": 2, "max_backfill": 3}
     return WindowRule(**known | changes)
 
 
@@ -40,7 +40,7 @@ def test_the_window_that_closed_last_comes_first_and_then_missing_ones_oldest_fi
 def test_the_last_window_takes_no_slot_so_missing_ones_are_caught_up_with_a_limit_of_one():
     published = set()
     for night in range(8, 16):
-        windows, _ = planned(rule(catch_up=1), NIGHT + night * DAY, published=published)
+        windows, _ = planned(rule(max_backfill=1), NIGHT + night * DAY, published=published)
         published |= set(days(*windows))
     assert published == set(days(*range(1, 9), *range(9, 17)))
 
@@ -50,7 +50,7 @@ def test_windows_that_fail_each_night_delay_no_other_window(blocked):
     """Windows 1 to `blocked` fail in each of 29 nightly runs; all others are published in their own night."""
     bad, published, tried = set(days(*range(1, blocked + 1))), set(), {}
     for night in range(29):
-        found = plan(rule(catch_up=8), NIGHT + night * DAY, published=published, skipped=set(), tried=tried)
+        found = plan(rule(max_backfill=8), NIGHT + night * DAY, published=published, skipped=set(), tried=tried)
         labels = [window.label for window in found.windows]
         assert len(labels) <= 1 + 8 + 8 + 2
         published |= set(labels) - bad
@@ -65,7 +65,7 @@ def test_a_first_run_that_meets_many_bad_windows_passes_them_in_the_next_ones():
     """Its first 20 windows fail: the first run tries 8 of them, the second 8 more, and the others follow."""
     bad, published, tried = set(days(*range(1, 21))), set(), {}
     for run in range(4):
-        found = plan(rule(catch_up=8), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)
+        found = plan(rule(max_backfill=8), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)
         labels = {window.label for window in found.windows}
         published |= labels - bad
         tried |= dict.fromkeys(labels & bad, f"run-{run}")

@@ -84,11 +84,11 @@ def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(world):
 def test_r22_without_a_date_the_schedule_tells_when_a_rotation_is_due(world, rules, days):
     describe = world.secrets._describe
 
-    def undated(held):
+    def invalid_event_time(held):
         told = describe(held) | {"RotationRules": rules}
         return {key: value for key, value in told.items() if key != "NextRotationDate"}
 
-    world.secrets._describe = undated
+    world.secrets._describe = invalid_event_time
     world.clock.sleep((days + 5) * DAY)
     assert status(world, "kafka")["overdue_days"] == pytest.approx(5, abs=0.2)
 

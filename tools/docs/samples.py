@@ -48,7 +48,7 @@ def run_record() -> dict[str, Any]:
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
         _document(window, "published", manifests()[0]),
-        {"window": "2026-W47", "state": "late", "reason": waiting},
+        {"window": "2026-W47", "state": "incomplete", "reason": waiting},
         _BLOCKED,
     ]
     record.state, record.ended_at = "blocked", _STARTED + timedelta(seconds=58)

@@ -43,7 +43,7 @@ _CONTRACT_RULES: Final = {
     "personal_is_complete": "`personal` has the keys that its treatment needs, no others, and the column's type is what the "
     "treatment leaves (see [Treatments of personal data](#treatments-of-personal-data)). A measure has no `personal`.",
     "aggregate_is_whole": "A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. "
-    "It has exactly one of `people` and `without_people`. A table that is kept has columns `window`, `window_start`, "
+    "It has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`, `window_start`, "
     "`window_end` and `run_id` of its own, so no other column has these names.",
     "references_exist": "`delivery.order_by`, `report.headline` and the charts name delivered columns; "
     "headlines and `y` name numeric ones, or `rows`.",
@@ -51,7 +51,7 @@ _CONTRACT_RULES: Final = {
     "and the chart `only`.",
     "order_is_given": "`delivery.order_by` names at least one column.",
     "checks_are_whole": "Each check has an id of its own, and exactly one of `each_row` and `overall`.",
-    "window_matches_deduplication": '`applies = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`.',
+    "window_matches_deduplication": '`filter_stage = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`.',
     "lines_need_an_array": '`on = "lines"` needs `[explode]`.',
 }
 #: Treatment, its other keys, the type it leaves, and what is left.

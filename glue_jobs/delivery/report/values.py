@@ -18,8 +18,8 @@ def status(result: WindowResult) -> tuple[str, str]:
     groups = result.counts["groups"]
     few = groups["suppressed"] if groups else 0
     suppressed = f" {count(few, 'group is', 'groups are')} left out as too small." if few else ""
-    if result.status == "late":
-        return "Late", _late(result)
+    if result.status == "incomplete":
+        return "Incomplete", _incomplete(result)
     if result.status == "empty":
         before = result.previous_window
         earlier = (
@@ -34,7 +34,7 @@ def status(result: WindowResult) -> tuple[str, str]:
     )
 
 
-def _late(result: WindowResult) -> str:
+def _incomplete(result: WindowResult) -> str:
     limit = until(result)
     again = f" The file is made again when more data arrives, until {limit}." if limit else ""
     return (
@@ -139,8 +139,8 @@ def events(result: WindowResult, text: int) -> list[tuple[str, int]]:
     if rule := contract.deduplicate:
         key = prose(", ".join(rule.key), text)
         outcomes["duplicates"] = f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
-        outcomes["unkeyed"] = f"had no value for {key}"
-    outcomes["undated"] = f"had no credible time (none, before {contract.source.earliest}, or in the future)"
+        outcomes["null_key"] = f"had no value for {key}"
+    outcomes["invalid_event_time"] = f"had no credible time (none, before {contract.source.min_event_date}, or in the future)"
     outcomes |= {"filtered": "were left out by a filter", "kept": "were kept for this file"}
     return [(outcome, counted[name]) for name, outcome in outcomes.items()]
 
@@ -149,7 +149,7 @@ def lines(result: WindowResult) -> list[tuple[str, int]]:
     """Return what became of the lines of these events."""
     aggregate, counted = result.contract.aggregate, result.counts["lines"]
     outcomes = {"filtered": "were left out by a filter"}
-    if aggregate and aggregate.people:
+    if aggregate and aggregate.person_id:
         outcomes["suppressed"] = "belong to groups that are too small to be shown"
     outcomes["delivered"] = "count in the groups of the file" if aggregate else "are rows of the file"
     return [(outcome, counted[name]) for name, outcome in outcomes.items()]
@@ -157,10 +157,10 @@ def lines(result: WindowResult) -> list[tuple[str, int]]:
 
 def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
     rule = contract.aggregate
-    if rule is None or rule.people is None:
-        return f"No group was left out: {prose((rule and rule.without_people) or '', text)}"
+    if rule is None or rule.person_id is None:
+        return f"No group was left out: {prose((rule and rule.no_persons_because) or '', text)}"
     left = f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
-    reason = f"Groups of fewer than {rule.smallest_group} people are left out, and another one where there is only one such group"
+    reason = f"Groups of fewer than {rule.min_group_size} people are left out, and another one where there is only one such group"
     return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown."
 
 
