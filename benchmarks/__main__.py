@@ -20,7 +20,7 @@ import psutil
 from benchmarks import commands, lake, measure
 from benchmarks.measure import Cost
 from benchmarks.shapes import GOAL, GROWTH, Shape
-from lakeferry.local import class_archive, spark
+from lakeferry.local import spark
 from simulators.aws.server import EmbeddedAws
 
 RESULTS = Path(__file__).parent / "results"
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     java_home = spark.prepare()
-    if not class_archive.exists(java_home):
+    if not spark.archive_exists(java_home):
         raise SystemExit("Run `make demo` once first: a run makes the archive of classes that later ones start from.")
     with lake.embedded() as aws:
         for name in chosen.parts or PARTS:

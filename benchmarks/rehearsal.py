@@ -23,8 +23,8 @@ def main() -> int:
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """Raises KeyError for a document that is none of a rehearsal."""
-    proofs = [proof for phase in document["phases"] for proof in phase["proofs"]]
+    """Raises KeyError for a document that isn't one of a rehearsal."""
+    checks = [check for phase in document["phases"] for check in phase["checks"]]
     lines = [
         "# A rehearsal",
         "",
@@ -36,13 +36,13 @@ def page(document: Mapping[str, Any]) -> str:
         *(_timed(phase["name"], phase["seconds"]) for phase in document["phases"]),
         _timed("the whole rehearsal", document["seconds"]),
         "",
-        "| proven | seen |",
+        "| check | seen |",
         "| --- | --- |",
-        *(f"| {proof['claim']} | {_cell(proof['seen'])} |" for proof in proofs),
+        *(f"| {check['claim']} | {_cell(check['seen'])} |" for check in checks),
         "",
-        "What a rehearsal can't prove:",
+        "What a rehearsal doesn't cover:",
         "",
-        *(f"- {each}" for each in document["not_proven"]),
+        *(f"- {each}" for each in document["not_covered"]),
         "",
     ]
     return "\n".join(lines)

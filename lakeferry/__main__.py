@@ -1,4 +1,4 @@
-"""The operator's command line. Each command ends by saying what exists now and what to do next."""
+"""The `lakeferry` command. Each command ends by reporting the result and the next step."""
 
 from __future__ import annotations
 
@@ -6,19 +6,44 @@ import sys
 
 import typer
 
-from lakeferry.cli import app as frame
-from lakeferry.cli.commands import ALL
+from lakeferry.cli import (
+    app as cli,
+)
+from lakeferry.cli import (
+    cost,
+    demo,
+    deploy,
+    destroy,
+    diagram,
+    doctor,
+    explain,
+    export,
+    init,
+    inventory,
+    logs,
+    plan,
+    query,
+    rehearse,
+    rotate,
+    secrets,
+    status,
+)
 
+#: In the order of `lakeferry --help`.
+_COMMANDS = (
+    *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
+    *(cost, export, query, inventory, diagram, explain, destroy),
+)
 app = typer.Typer(
-    name=frame.NAME,
-    cls=frame.Root,
-    callback=frame.common,
+    name=cli.NAME,
+    cls=cli.Root,
+    callback=cli.common,
     help="Kafka topics on Confluent Cloud as Iceberg tables in your S3 bucket, and clean CSV files from them on a schedule.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in ALL:
+for module in _COMMANDS:
     app.add_typer(module.app)
 
 

@@ -1,1 +1,1 @@
-"""The dress rehearsal: a real deployment into the embedded AWS and the vendors' simulators, from empty to nothing left."""
+"""The rehearsal: a real deployment into the embedded AWS and the simulators of both vendors, checked, then destroyed."""

@@ -1,10 +1,12 @@
-"""The three worlds of a rehearsal, started, with what their admins make by hand before a deployment."""
+"""Start the embedded AWS and the simulators of both vendors, and prepare them as admins do before a deployment."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,40 +24,41 @@ from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import KeyPair
-from rehearsal import simulator
-from simulators import serving
+from simulators import processes, serving
 from simulators.aws import controls, settings
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
+from simulators.processes import NotStarted
 
-#: What takes Confluent minutes takes a few thousandths of it here.
+#: The simulator's delays as a fraction of Confluent's.
 _DELAYS: Final = 0.003
 _ADMIN_SECONDS: Final = 120.0
+_STOP_SECONDS: Final = 10.0
 
 
 @attrs.frozen
 class SimulatedEnvironment:
-    """`environment` is a user's, in these worlds; addresses are those of the vendors' APIs."""
+    """The running simulators. `variables` are the environment variables of a user who works in them."""
 
     aws: EmbeddedAws
     confluent: Mapping[str, Any]
     snowflake: Mapping[str, Any]
-    environment: dict[str, str]
+    variables: dict[str, str]
 
     def ask_confluent(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> Any:
-        """What the simulator's own controls answer."""
+        """Call the controls of the Confluent simulator."""
         return serving.control(self.confluent["url"], method, path, body)
 
     def ask_aws(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """What the embedded AWS's own controls answer."""
+        """Call the controls of the embedded AWS."""
         return serving.control(self.aws.url, method, path, body, below=controls.PREFIX)
 
     def confluent_objects(self) -> dict[str, list[str]]:
-        """Ids of everything there is, by kind."""
-        found: dict[str, list[str]] = self.ask_confluent("GET")["objects"]
-        return found
+        """Return the ids of all objects, by kind."""
+        objects: dict[str, list[str]] = self.ask_confluent("GET")["objects"]
+        return objects
 
     def confluent_now(self) -> float:
-        """Seconds since 1970, by the vendor's clock."""
+        """Return the vendor's time in seconds since 1970."""
         return datetime.fromisoformat(self.ask_confluent("GET")["now"]).timestamp()
 
     def advance_confluent(self, seconds: float) -> dict[str, Any]:
@@ -77,25 +80,40 @@ class SimulatedEnvironment:
 def open_environment(
     account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
 ) -> Iterator[SimulatedEnvironment]:
-    """Empty ones; without Flink no row flows. `account` is Snowflake's name for itself.
+    """Start empty simulators; without Flink no statement runs. `account` is the name of the Snowflake account.
 
-    `begins` is the time at which Confluent's records begin, in seconds since 1970.
+    Confluent's records begin at `begins`, in seconds since 1970.
     """
-    began = datetime.fromtimestamp(begins, UTC).isoformat()
+    start = datetime.fromtimestamp(begins, UTC).isoformat()
     try:
         with EmbeddedAws(iam=True) as aws:
             shared = ["--aws", aws.url, "--region", region]
-            options = [*shared, "--start", began, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
+            options = [*shared, "--start", start, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
             with (
-                simulator.running("simulators.confluent_cloud", options) as confluent,
-                simulator.running("simulators.snowflake", [*shared, "--account", account]) as snowflake,
+                _run_simulator("simulators.confluent_cloud", options) as confluent,
+                _run_simulator("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
-                yield SimulatedEnvironment(aws, confluent, snowflake, _environment(aws, confluent, snowflake))
+                yield SimulatedEnvironment(aws, confluent, snowflake, _variables(aws, confluent, snowflake))
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
 
-def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]) -> dict[str, str]:
+@contextmanager
+def _run_simulator(module: str, options: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Run a simulator in its own process and yield the addresses and credentials that it announces. Raises CommandFailed."""
+    command = [sys.executable, "-m", module, "--port", "0", "--json", "--stop-with-stdin", *options]
+    with tempfile.TemporaryFile() as log:
+        process = processes.start(command, log)
+        try:
+            yield processes.announcement(process, log)
+        except NotStarted as reason:
+            message = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
+            raise CommandFailed("SIMULATOR", message) from None
+        finally:
+            processes.stop(process, _STOP_SECONDS)
+
+
+def _variables(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]) -> dict[str, str]:
     return aws.environment(os.environ) | {
         contract.CONFLUENT_URL: confluent["url"],
         contract.CATALOG_URL: confluent["iceberg_catalog_url"],
@@ -105,39 +123,39 @@ def _environment(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapp
 
 
 def require_embedded(ctx: DeploymentContext) -> None:
-    """Raises CommandFailed unless this is the embedded AWS: a rehearsal makes and destroys without asking."""
+    """Raise CommandFailed unless this is the embedded AWS: a rehearsal creates and deletes without asking."""
     if ctx.account != settings.ACCOUNT:
-        message = f"AWS says that this is account {ctx.account}, and a rehearsal is for {settings.ACCOUNT} only"
+        message = f"the AWS account is {ctx.account}, and a rehearsal only runs in {settings.ACCOUNT}"
         raise CommandFailed("NOT-EMBEDDED", message)
 
 
-def prepare(ctx: DeploymentContext, worlds: SimulatedEnvironment) -> None:
-    """What admins do once: the Cloud key, and Snowflake's deployer by the script of prepare-snowflake.md."""
+def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
+    """Do what admins do once: store the Cloud key, and create Snowflake's deployer by the script of prepare-snowflake.md."""
     secrets = ctx.client("secretsmanager")
-    key = {"apiKey": worlds.confluent["cloud_api_key"], "apiSecret": worlds.confluent["cloud_api_secret"]}
+    key = {"apiKey": simulators.confluent["cloud_api_key"], "apiSecret": simulators.confluent["cloud_api_secret"]}
     _store(secrets, ctx.deployment.confluent.cloud_key_secret, key)
-    wanted = ctx.deployment.snowflake
-    if wanted is None or not wanted.enabled:
+    snowflake = ctx.deployment.snowflake
+    if snowflake is None or not snowflake.enabled:
         return
-    pair = make_deployer(worlds)
-    fields = {"account": wanted.account, "user": wanted.user, "privateKey": pair.private_pem.reveal()}
-    _store(secrets, wanted.key_secret, fields)
+    pair = make_deployer(simulators)
+    fields = {"account": snowflake.account, "user": snowflake.user, "privateKey": pair.private_pem.reveal()}
+    _store(secrets, snowflake.key_secret, fields)
 
 
-def make_deployer(worlds: SimulatedEnvironment) -> KeyPair:
-    """By the script that an admin runs; the pair that its user has."""
-    pair, by = keypair.make(), admin(worlds)
+def make_deployer(simulators: SimulatedEnvironment) -> KeyPair:
+    """Run the admin's script and return the key pair of the user that it creates."""
+    pair, connection = keypair.make(), admin(simulators)
     for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
-        by.run(sql.Sql(statement.rstrip(";")))
+        connection.run(sql.Sql(statement.rstrip(";")))
     return pair
 
 
-def admin(worlds: SimulatedEnvironment) -> Snowflake:
-    account = worlds.snowflake
-    pair = keypair.load(Secret(Path(account["private_key_file"]).read_text(encoding="ascii")))
-    login = Login(account["account"], account["user"], account["role"])
+def admin(simulators: SimulatedEnvironment) -> Snowflake:
+    announced = simulators.snowflake
+    pair = keypair.load(Secret(Path(announced["private_key_file"]).read_text(encoding="ascii")))
+    login = Login(announced["account"], announced["user"], announced["role"])
     clock = SystemClock()
-    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, account["url"])
+    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, announced["url"])
 
 
 def _store(secrets: Any, name: str, fields: Mapping[str, str]) -> None:

@@ -1,13 +1,27 @@
-"""Faults at random calls of all three vendors, the same for the same seed."""
+"""Fault runs: deploy, update and destroy under random faults; each step succeeds when retried, and leaves no orphan."""
 
 from __future__ import annotations
 
+import json
 import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
+from lakeferry import inventory
+from lakeferry.deployment import stacks
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.errors import CommandFailed
+from lakeferry.inventory import Item, Verdict, destroy
+from lakeferry.output import Reporter
+from rehearsal.checks import lifecycle
 from rehearsal.environments import SimulatedEnvironment
+from rehearsal.harness import CheckFailed, Harness, require
 from simulators.nemesis import NemesisClient
 
 AWS: Final = "AWS"
@@ -18,16 +32,20 @@ Calls = dict[str, int]
 _SHAPES: Final = {AWS: ("aws-json", "html"), CONFLUENT: ("json", "html"), SNOWFLAKE: ("json", "html")}
 _ONCE: Final = ("error", "effect_then_error", "reset", "effect_then_reset", "truncate")
 _STATUSES: Final = (400, 403, 429, 500, 502, 503)
-#: How many calls in a row an outage takes: more than a client tries again, and an end before patience is at its end.
+#: How many calls in a row an outage fails: more than a client retries, and fewer than exhaust its deadline.
 _OUTAGE: Final = {AWS: 12, CONFLUENT: 40, SNOWFLAKE: 25}
 #: Single faults of a step at each vendor.
 _SINGLE: Final = 3
 _NEVER: Final = 10**9
+#: How often a user retries a step.
+_RETRIES: Final = 4
+_STUCK: Final = ("ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
+Shape = Counter[tuple[str, str]]
 
 
 @attrs.frozen
-class Plan:
-    """Rules by vendor; `outage` names the one that is down for a while, if one is."""
+class FaultPlan:
+    """Rules by vendor. `outage` names the vendor that is down for a while, or nothing."""
 
     rules: dict[str, list[dict[str, Any]]]
     outage: str
@@ -37,14 +55,14 @@ class Plan:
         return f"{sum(map(len, self.rules.values()))} rules" + (f", {self.outage} down for a while" if self.outage else "")
 
 
-def plan(seed: int, step: str, calls: Calls) -> Plan:
-    """`calls` is how many the step makes at each vendor by itself: faults are spread over all of it."""
-    chance = random.Random(f"{seed}/{step}")  # noqa: S311  (to be repeated, not to be unguessable)
+def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
+    """Spread faults over the calls that the step makes at each vendor without faults."""
+    chance = random.Random(f"{seed}/{step}")  # noqa: S311  (repeatable by design)
     rules = {vendor: [_single(chance, vendor, count) for _ in range(_SINGLE)] for vendor, count in calls.items()}
     outage = chance.choice((*calls, ""))
     if outage:
         rules[outage].append(_down(chance, outage, calls[outage]))
-    return Plan(rules, outage)
+    return FaultPlan(rules, outage)
 
 
 def _single(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
@@ -65,21 +83,21 @@ def _down(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
 
 @attrs.define
 class Injector:
-    """Puts rules in place at each vendor, and counts what they hit."""
+    """Sets the rules of each simulator and counts the calls that they hit."""
 
-    worlds: SimulatedEnvironment
+    simulators: SimulatedEnvironment
 
-    def inject(self, wanted: Plan) -> None:
+    def inject(self, faults: FaultPlan) -> None:
         for vendor, client in self._clients():
-            client.rule(*wanted.rules[vendor])
+            client.rule(*faults.rules[vendor])
 
     def count(self) -> None:
-        """Hits nothing."""
+        """Count calls without failing any."""
         for _, client in self._clients():
             client.rule({"fault": "error", "nth": _NEVER})
 
     def stop(self) -> tuple[Calls, Calls]:
-        """How many calls were seen and how many hit, by vendor."""
+        """Remove the rules and return how many calls were seen and how many were hit, by vendor."""
         seen, hits = {}, {}
         for vendor, client in self._clients():
             rules = client.state()["rules"]
@@ -88,6 +106,138 @@ class Injector:
         return seen, hits
 
     def _clients(self) -> list[tuple[str, NemesisClient]]:
-        worlds = self.worlds
-        addresses = {AWS: worlds.aws.url, CONFLUENT: worlds.confluent["url"], SNOWFLAKE: worlds.snowflake["url"]}
+        running = self.simulators
+        addresses = {AWS: running.aws.url, CONFLUENT: running.confluent["url"], SNOWFLAKE: running.snowflake["url"]}
         return [(vendor, NemesisClient(url)) for vendor, url in addresses.items()]
+
+
+@attrs.frozen
+class Step:
+    """`attempts` includes the one under faults; `hits` are the calls that faults hit, by vendor; `why` is the first failure."""
+
+    name: str
+    faults: str
+    hits: dict[str, int]
+    attempts: int
+    failed_first: bool
+    seconds: float
+    why: str = ""
+
+
+@attrs.frozen
+class Baseline:
+    """Templates of deployment and update, and the objects and calls of each step in a run without faults."""
+
+    deployed: Cdk
+    updated: Cdk
+    expected: dict[str, Shape] = attrs.Factory(dict)
+    calls: dict[str, Calls] = attrs.Factory(dict)
+
+
+@attrs.define
+class FaultRun:
+    """One deployment from deploy to destroy under the faults of a seed."""
+
+    harness: Harness
+    seed: int
+    baseline: Baseline
+    steps: list[Step] = attrs.Factory(list)
+
+    def run(self, report: Reporter) -> None:
+        """Raises CheckFailed."""
+        for name, cdk in (("deploy", self.baseline.deployed), ("update", self.baseline.updated)):
+            self._step(name, partial(cdk.deploy, report), partial(self._retry, cdk, report))
+        self._step("destroy", partial(self.baseline.updated.destroy, report), partial(self._destroy, report))
+        lifecycle.nothing_left(self.harness)
+
+    def _step(self, name: str, work: Callable[[], object], remedy: Callable[[], object]) -> None:
+        faults = plan(self.seed, name, self.baseline.calls[name])
+        injector, started = Injector(self.harness.simulators), time.monotonic()
+        injector.inject(faults)
+        try:
+            why = _failure(work)
+        finally:
+            _, hits = injector.stop()
+        attempts, last = 1, why
+        while last and attempts <= _RETRIES:
+            attempts, last = attempts + 1, _failure(remedy)
+        require(not last, f"seed {self.seed}: {name} still fails after {attempts} attempts: {last[-400:]}")
+        self.steps.append(Step(name, faults.describe, hits, attempts, bool(why), time.monotonic() - started, _first_line(why)))
+        if name in self.baseline.expected:
+            self._compare(name)
+
+    def _retry(self, cdk: Cdk, report: Reporter) -> None:
+        """Deploy again; destroy first if CloudFormation can't update a stack in its present state."""
+        if _stuck(self.harness):
+            self._destroy(report)
+        cdk.deploy(report)
+
+    def _destroy(self, report: Reporter) -> None:
+        ctx = self.harness.ctx
+        destroyed = destroy.destroy(ctx, destroy.plan(ctx, inventory.take(ctx)), say=report, report=report)
+        lifecycle.require_nothing_left(destroyed.items)
+
+    def _compare(self, name: str) -> None:
+        actual, expected = shape(inventory.take(self.harness.ctx)), self.baseline.expected[name]
+        difference = f"unexpected {actual - expected}, missing {expected - actual}"
+        require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
+
+
+def shape(items: list[Item]) -> Shape:
+    """Count the objects of each kind, those that are retained by decision left out: they may grow."""
+    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
+
+
+def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
+    """Deploy, update and destroy once without faults."""
+    baseline = Baseline(harness.cdk, lifecycle.synth(harness, "changed", lifecycle.changed(lifecycle.original(harness))))
+    injector = Injector(harness.simulators)
+    for name, cdk in (("deploy", baseline.deployed), ("update", baseline.updated)):
+        injector.count()
+        cdk.deploy(report)
+        baseline.calls[name], _ = injector.stop()
+        baseline.expected[name] = shape(inventory.take(harness.ctx))
+    injector.count()
+    baseline.updated.destroy(report)
+    baseline.calls["destroy"], _ = injector.stop()
+    lifecycle.nothing_left(harness)
+    return baseline
+
+
+def _stuck(harness: Harness) -> bool:
+    deployed = (stacks.describe(harness.ctx, name) for name in harness.ctx.stacks)
+    return any(stack and stack.status in _STUCK for stack in deployed)
+
+
+def _failure(work: Callable[[], object]) -> str:
+    try:
+        work()
+    except (CliFailed, CommandFailed, CheckFailed) as failed:
+        return str(failed)
+    return ""
+
+
+def _first_line(why: str) -> str:
+    """Return the most informative line."""
+    lines = [line for line in why.splitlines() if "FAILED" in line or "❌" in line]
+    return (lines or why.splitlines() or [""])[0][:300]
+
+
+def summarize(runs: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """Return the document of runs that are in the form of faults.json."""
+    steps = [step for run in runs for step in run["steps"]]
+    return {
+        "seconds": round(seconds, 1),
+        "seeds": [run["seed"] for run in runs],
+        "hits": {vendor: sum(step["hits"].get(vendor, 0) for step in steps) for vendor in VENDORS},
+        "failed_first": sum(step["failed_first"] for step in steps),
+        "steps": len(steps),
+        "runs": list(runs),
+    }
+
+
+def write_summary(runs: list[FaultRun], seconds: float, out: Path) -> dict[str, Any]:
+    document = summarize([{"seed": run.seed, "steps": [attrs.asdict(step) for step in run.steps]} for run in runs], seconds)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "faults.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return document

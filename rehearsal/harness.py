@@ -1,4 +1,4 @@
-"""Where proofs look: the deployment's ground, its outputs, the vendors' clocks and what was produced."""
+"""The model of a rehearsal's checks, and the access to the deployment that they share."""
 
 from __future__ import annotations
 
@@ -14,40 +14,68 @@ import attrs
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.clock import Deadline, SystemClock
-from rehearsal.check import NotProven
 from rehearsal.environments import SimulatedEnvironment
 
 _PATIENCE_SECONDS: Final = 120.0
-_LOOK_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.2
+
+
+class CheckFailed(Exception):
+    """Says what was observed instead of what a check claims."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise CheckFailed with the message unless the condition holds."""
+    if not condition:
+        raise CheckFailed(message)
+
+
+@attrs.frozen
+class Check:
+    """A check that passed: what it claims, what was seen, and the same as numbers for programs."""
+
+    claim: str
+    seen: str
+    numbers: dict[str, Any] = attrs.Factory(dict)
+
+
+@attrs.frozen
+class Phase:
+    """A part of a rehearsal with the checks that passed in it. `seconds` are wall-clock time."""
+
+    name: str
+    seconds: float
+    checks: list[Check]
+    failure: str = ""
 
 
 @attrs.define
 class Harness:
-    """`out` is where the files go that the rehearsal leaves."""
+    """A deployment in the simulators. The rehearsal writes its files to `out`."""
 
     ctx: DeploymentContext
-    worlds: SimulatedEnvironment
+    simulators: SimulatedEnvironment
     cdk: Cdk
     out: Path
 
     def output(self, part: str, name: str) -> str:
-        """Of a stack, by the part of its name. Raises NotProven where there is none."""
+        """Return an output of the stack `<prefix>-<part>`. Raises CheckFailed if it has no such output."""
         stack = f"{self.ctx.deployment.prefix}-{part}"
         (described,) = self.ctx.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
         for output in described.get("Outputs", []):
             if output["OutputKey"] == name:
                 return str(output["OutputValue"])
-        raise NotProven(f"stack {stack} has no output {name}")
+        raise CheckFailed(f"stack {stack} has no output {name}")
 
     def secret(self, secret_id: str, stage: str = "AWSCURRENT") -> dict[str, str]:
-        held = self.ctx.client("secretsmanager").get_secret_value(SecretId=secret_id, VersionStage=stage)
-        fields: dict[str, str] = json.loads(held["SecretString"])
+        value = self.ctx.client("secretsmanager").get_secret_value(SecretId=secret_id, VersionStage=stage)
+        fields: dict[str, str] = json.loads(value["SecretString"])
         return fields
 
     def records(self, topic: str) -> list[dict[str, Any]]:
-        """What lies in the topic, as its producers wrote it."""
-        found: list[dict[str, Any]] = self.worlds.ask_confluent("POST", "/records", {"topic": topic})["records"]
-        return found
+        """Return the topic's records as their producers wrote them."""
+        records: list[dict[str, Any]] = self.simulators.ask_confluent("POST", "/records", {"topic": topic})["records"]
+        return records
 
     def objects(self, bucket: str, prefix: str) -> list[str]:
         pages = self.ctx.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
@@ -58,16 +86,16 @@ class Harness:
         return body
 
     def table(self, bucket: str, key: str) -> list[dict[str, str]]:
-        """The rows of a CSV file."""
+        """Return the rows of a CSV file."""
         return list(csv.DictReader(io.StringIO(self.content(bucket, key).decode("utf-8-sig"))))
 
 
-def until(look: Callable[[], Any], otherwise: str, seconds: float = _PATIENCE_SECONDS) -> Any:
-    """The first answer of `look` that is true. Raises NotProven after `seconds`."""
+def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
+    """Return the first true answer of `poll`. Raises CheckFailed after `seconds`."""
     clock = SystemClock()
     deadline = Deadline(clock, clock.time() + seconds)
-    while not (found := look()):
+    while not (answer := poll()):
         if not deadline.left():
-            raise NotProven(f"{otherwise}, after {seconds:.0f} s")
-        clock.sleep(_LOOK_SECONDS)
-    return found
+            raise CheckFailed(f"{message}, after {seconds:.0f} s")
+        clock.sleep(_POLL_SECONDS)
+    return answer

@@ -1,4 +1,4 @@
-"""What a rehearsal leaves: one offline page for people, one document for programs."""
+"""Write the report of a rehearsal: an offline page for people, a JSON document for programs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import attrs
 
-from rehearsal.check import Phase
+from rehearsal.harness import Phase
 
-NOT_PROVEN: Final = (
-    "that AWS, Confluent Cloud and Snowflake answer as their stand-ins do: these know what the vendors document, and no live "
-    "account was asked",
-    "how long the vendors take: their waiting is cut to a few thousandths, and the embedded AWS makes resources in an instant",
-    "quotas, service control policies and permission boundaries of your accounts, and what your network lets through",
+NOT_COVERED: Final = (
+    "that AWS, Confluent Cloud and Snowflake answer as the simulators do: these implement what the vendors document, and "
+    "were not compared with a live account",
+    "how long the vendors take: the simulators shorten their delays, and the embedded AWS creates resources in an instant",
+    "quotas, service control policies and permission boundaries of your accounts, and rules of your network",
     "what it costs: `lakeferry cost` estimates it from list prices",
-    "that mails arrive: they end in an inbox of the embedded AWS",
+    "delivery of mails: they end in an inbox of the embedded AWS",
     "speed and memory on Glue's workers: the job runs on real Spark, in one process on this machine",
     "Kafka's own protocol: records come from the simulated Datagen connector, through real Flink",
-    "alarms, dashboards and budgets: they are made, and nothing raises them here",
+    "alarms, dashboards and budgets: they are deployed, and nothing triggers them",
 )
 _STYLE: Final = """
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
@@ -34,14 +34,14 @@ td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 """
 
 
-def written(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
-    """The document; also as out/rehearsal.json and out/rehearsal.html."""
+def write(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
+    """Return the document, and write it to out/rehearsal.json and out/rehearsal.html."""
     failed = [phase for phase in phases if phase.failure]
     document = {
-        "proven": not failed,
+        "passed": not failed,
         "seconds": round(seconds, 1),
         "phases": [{**attrs.asdict(phase), "seconds": round(phase.seconds, 1)} for phase in phases],
-        "not_proven": list(NOT_PROVEN),
+        "not_covered": list(NOT_COVERED),
     }
     out.mkdir(parents=True, exist_ok=True)
     (out / "rehearsal.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -50,21 +50,21 @@ def written(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any
 
 
 def page(phases: Sequence[Phase], seconds: float) -> str:
-    proofs = [(phase.name, proof.claim, proof.seen) for phase in phases for proof in phase.proofs]
+    checks = [(phase.name, check.claim, check.seen) for phase in phases for check in phase.checks]
     wrong = "".join(f"<p class=wrong>{html.escape(f'{each.name}: {each.failure}')}</p>" for each in phases if each.failure)
-    verdict = "not all was proven" if wrong else f"{len(proofs)} claims proven"
+    verdict = "failed" if wrong else f"{len(checks)} checks passed"
     timed = [(phase.name, f"{phase.seconds:.1f} s") for phase in phases]
     return "".join(
         (
             "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
             f"<title>Rehearsal: {verdict}</title><style>{_STYLE}</style><body>",
             f"<h1>Rehearsal: {verdict}</h1>{wrong}",
-            "<h2>Proven</h2>",
-            _table(("phase", "claim", "seen"), proofs),
+            "<h2>Checks</h2>",
+            _table(("phase", "check", "seen"), checks),
             f"<h2>Phases</h2><p>{seconds:.0f} s in all.</p>",
             _table(("phase", "time"), timed, numeric=1),
-            "<h2>What a rehearsal can't prove</h2><ul>",
-            *(f"<li>{html.escape(each)}</li>" for each in NOT_PROVEN),
+            "<h2>What a rehearsal doesn't cover</h2><ul>",
+            *(f"<li>{html.escape(each)}</li>" for each in NOT_COVERED),
             "</ul>",
         )
     )
@@ -72,7 +72,7 @@ def page(phases: Sequence[Phase], seconds: float) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
     top = "".join(f"<th>{html.escape(each)}</th>" for each in head)
-    body = "".join("<tr>" + "".join(_cell(cell, place == numeric) for place, cell in enumerate(row)) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 

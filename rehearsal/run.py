@@ -1,4 +1,4 @@
-"""The rehearsal from its first phase to its report."""
+"""Run a rehearsal from its first phase to its report, or a campaign of fault runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from deployments.check import Plan
-from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed
@@ -22,24 +22,22 @@ from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
 from lakeferry.output import Output, Reporter, program_name
 from lambdas.shared.errors import LakeferryError
-from rehearsal import campaign, environments, report
-from rehearsal.campaign import Life
-from rehearsal.check import NotProven, Phase, Proof
-from rehearsal.checks import exports, flow, health, readers, rotation, teardown, updates
-from rehearsal.checks.updates import Changes
+from rehearsal import environments, faults, report
+from rehearsal.checks import exports, health, lifecycle, rotation, tables
 from rehearsal.environments import SimulatedEnvironment
-from rehearsal.harness import Harness
+from rehearsal.faults import FaultRun
+from rehearsal.harness import Check, CheckFailed, Harness, Phase
 
-#: How long before the end of the first window the vendors' time begins: trades of the window come first, later ones after.
+#: How long before the end of the first window the simulators' clocks start: its trades come first, later ones after.
 _LEAD_SECONDS: Final = 900
-#: What the proofs are about, beside `exports.EXPORT`.
+#: The topics that the checks are about, beside `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
-Work = Callable[[Reporter], list[Proof]]
+Work = Callable[[Harness, Reporter], list[Check]]
 
 
 @attrs.define
 class Rehearsal:
-    """`keep` leaves everything running after the last proof before the end."""
+    """The phases so far. `keep` leaves everything running after the last check before the end."""
 
     output: Output
     out: Path
@@ -50,26 +48,26 @@ class Rehearsal:
     def failed(self) -> bool:
         return bool(self.phases and self.phases[-1].failure)
 
-    def phase(self, name: str, work: Work) -> None:
-        """Nothing more is tried after one that failed."""
+    def phase(self, name: str, work: Callable[[Reporter], list[Check]]) -> None:
+        """Run a phase, unless an earlier one failed."""
         if self.failed:
             return
         started = time.monotonic()
-        proofs: list[Proof] = []
+        checks: list[Check] = []
         failure = ""
-        with self.output.step(name) as tell:
+        with self.output.step(name) as reporter:
             try:
-                proofs = work(tell)
-            except (NotProven, CliFailed, LakeferryError, CommandFailed) as wrong:
-                failure = str(wrong)
-        done = Phase(name, time.monotonic() - started, proofs, failure)
-        self.phases.append(done)
-        self.output.info(f"{'✗' if failure else '✓'} {name:<58}{done.seconds:6.1f} s")
+                checks = work(reporter)
+            except (CheckFailed, CliFailed, LakeferryError, CommandFailed) as error:
+                failure = str(error)
+        phase = Phase(name, time.monotonic() - started, checks, failure)
+        self.phases.append(phase)
+        self.output.info(f"{'✗' if failure else '✓'} {name:<58}{phase.seconds:6.1f} s")
 
 
 def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
-    """Raises CommandFailed where something was not proven, with where the report is."""
-    plan = _rehearsable(stage)
+    """Run the rehearsal and return its document. Raises CommandFailed, with the path of the report, if a phase fails."""
+    plan = _load_rehearsable(stage)
     target.require_writable(out)
     try:
         bootstrap.prepare_flink()
@@ -77,181 +75,172 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
         raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}") from None
     rehearsal = Rehearsal(output, out, keep)
     started = time.monotonic()
-    with opened(plan, out / "rehearsal") as on:
-        rehearsal.phases.append(Phase("three empty worlds", time.monotonic() - started, []))
-        _rehearse(rehearsal, on)
-    return _ended(rehearsal, time.monotonic() - started)
+    with open_harness(plan, out / "rehearsal") as harness:
+        rehearsal.phases.append(Phase("start the simulators", time.monotonic() - started, []))
+        _run_phases(rehearsal, harness)
+    return _finish(rehearsal, time.monotonic() - started)
 
 
-def under_faults(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
-    """One life a seed; what is known is written after each. Raises CommandFailed where one does not come through."""
-    plan = _rehearsable(stage)
+def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
+    """Run a whole deployment under the faults of each seed, and write the summary after each.
+
+    Raises CommandFailed for a run that doesn't come through.
+    """
+    plan = _load_rehearsable(stage)
     target.require_writable(out)
-    lives: list[Life] = []
+    runs: list[FaultRun] = []
     document: dict[str, Any] = {}
     started = time.monotonic()
-    with opened(plan, out / "rehearsal", flink=False) as on:
-        with output.step("a life without faults") as tell:
-            _prepared(on, tell)
-            before = campaign.baseline(on, tell)
-        output.info(f"✓ a life without faults{time.monotonic() - started:43.1f} s")
+    with open_harness(plan, out / "rehearsal", flink=False) as harness:
+        with output.step("a run without faults") as reporter:
+            _prepare(harness, reporter)
+            baseline = faults.measure_baseline(harness, reporter)
+        output.info(f"✓ a run without faults{time.monotonic() - started:44.1f} s")
         for seed in seeds:
-            lives.append(_lived(output, Life(on, seed, before)))
-            document = campaign.written(lives, time.monotonic() - started, out)
+            run = FaultRun(harness, seed, baseline)
+            with output.step(f"seed {seed}") as reporter:
+                try:
+                    run.run(reporter)
+                except (CheckFailed, CliFailed) as error:
+                    log, again = target.relative(out / "rehearsal" / "cdk.log"), f"{program_name()} rehearse --faults {seed}"
+                    hint, steps = f"Look at {log}; the same faults again: {again}", [attrs.asdict(step) for step in run.steps]
+                    raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
+            for step in run.steps:
+                line = f"{sum(step.hits.values())} calls hit, {step.attempts} attempts" + (f": {step.why}" if step.why else "")
+                output.info(f"✓ seed {seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
+            runs.append(run)
+            document = faults.write_summary(runs, time.monotonic() - started, out)
     hits = ", ".join(f"{count} at {vendor}" for vendor, count in document["hits"].items())
-    output.print(
-        f"{len(lives)} lives under faults: {hits} hit; {document['failed_first']} of {document['steps']} steps failed first,"
-    )
-    output.print(
-        f"and came through when they were run again. Nothing is left over. Next: {target.relative(out / 'nemesis.json')}"
-    )
+    output.print(f"Fault runs: {len(runs)}. Calls hit: {hits}.")
+    output.print(f"{document['failed_first']} of {document['steps']} steps failed at first and succeeded when they were retried.")
+    output.print(f"Nothing is left over. Next: {target.relative(out / 'faults.json')}")
     return document
 
 
-def _lived(output: Output, life: Life) -> Life:
-    with output.step(f"seed {life.seed}") as tell:
-        try:
-            life.live(tell)
-        except (NotProven, CliFailed) as wrong:
-            hint = f"Look at the log of the command line; the same faults again: {program_name()} rehearse --nemesis {life.seed}"
-            raise CommandFailed("NOT-PROVEN", str(wrong), hint, [attrs.asdict(step) for step in life.steps]) from None
-    for step in life.steps:
-        line = f"{sum(step.hits.values())} calls hit, run {step.runs} times" + (f": {step.why}" if step.why else "")
-        output.info(f"✓ seed {life.seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
-    return life
-
-
-def _rehearsable(stage: str) -> Plan:
-    """Raises CommandFailed for another deployment than the one that the proofs are about, before anything is started."""
+def _load_rehearsable(stage: str) -> Plan:
+    """Load the deployment file. Raises CommandFailed if it isn't the deployment that the checks are about."""
     plan = load_deployment(stage)
     deployment = plan.deployment
     topics, contracts = [topic.name for topic in deployment.topics], [export.contract for export in deployment.exports]
-    wrong = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
+    problems = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
     if set(topics) != _TOPICS:
-        wrong.append(f"its topics are {', '.join(topics) or 'none'}, not {' and '.join(sorted(_TOPICS))}")
+        problems.append(f"its topics are {', '.join(topics) or 'none'}, not {' and '.join(sorted(_TOPICS))}")
     if contracts != [exports.EXPORT]:
-        wrong.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
-    if wrong:
-        line = f"deployments/{stage}.toml can't be rehearsed: {'; '.join(wrong)}"
-        raise CommandFailed("REHEARSAL-FILE", line)
+        problems.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
+    if problems:
+        raise CommandFailed("REHEARSAL-FILE", f"deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}")
     return plan
 
 
 @contextmanager
-def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
-    """Three empty worlds, and this process in them."""
+def open_harness(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
+    """Start empty simulators and make them the environment of this process."""
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        environments.open_environment(account, begins, region=deployment.aws.region, flink=flink) as three,
-        target.in_environment(three.environment),
+        environments.open_environment(account, begins, region=deployment.aws.region, flink=flink) as simulators,
+        target.in_environment(simulators.variables),
     ):
-        ctx = DeploymentContext(plan, Addresses.read(three.environment))
+        ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
         with templates_of(ctx, folder / "cdk.log") as cdk:
-            yield Harness(ctx, three, cdk, folder)
+            yield Harness(ctx, simulators, cdk, folder)
 
 
-def _rehearse(rehearsal: Rehearsal, on: Harness) -> None:
+def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
     phase = rehearsal.phase
-    phase("what admins prepare; synth; cdk bootstrap", lambda tell: _prepared(on, tell))
-    phase("cdk deploy --all", lambda tell: _deployed(on, tell))
+    phase("what admins prepare; synth; cdk bootstrap", partial(_prepare, harness))
+    phase("cdk deploy --all", partial(lifecycle.deploy, harness))
     if not rehearsal.failed:
-        with updates.synthesised(on) as changes:
-            _prove(rehearsal, on, changes)
+        with lifecycle.synthesised(harness) as changes:
+            _check_deployment(rehearsal, harness, changes)
     if rehearsal.keep:
-        _held(rehearsal, on.worlds)
-    for name, work in _last_phases(on, keep=rehearsal.keep):
-        phase(name, work)
+        _wait_for_interrupt(rehearsal, harness.simulators)
+    for name, work in _last_phases(keep=rehearsal.keep):
+        phase(name, partial(work, harness))
 
 
-def _last_phases(on: Harness, *, keep: bool) -> list[tuple[str, Work]]:
-    """Whoever has looked around does not wait for a second deployment."""
-    last: list[tuple[str, Work]] = [("cdk destroy --all, and the inventory", lambda tell: teardown.destroyed(on, tell))]
+def _last_phases(*, keep: bool) -> list[tuple[str, Work]]:
+    """Return the phases of the teardown. Whoever kept the deployment to look around doesn't wait for a second one."""
+    last: list[tuple[str, Work]] = [("cdk destroy --all, and the inventory", lifecycle.destroy)]
     if keep:
         return last
-    again: list[tuple[str, Work]] = [
-        ("once more: deploy", lambda tell: _deployed(on, tell)),
-        ("once more: destroy, and the inventory", lambda tell: teardown.destroyed(on, tell)),
-    ]
-    return last + again
+    return [*last, ("once more: deploy", lifecycle.deploy), ("once more: destroy, and the inventory", lifecycle.destroy)]
 
 
-def _prove(rehearsal: Rehearsal, on: Harness, changes: Changes) -> None:
-    """What can be proven of a deployment that stands."""
+def _check_deployment(rehearsal: Rehearsal, harness: Harness, changes: lifecycle.Changes) -> None:
     phase, moment = rehearsal.phase, exports.first_window().end
-    phase("trades flow into Iceberg tables", lambda _: flow.trades_flow(on, moment))
-    phase("readers", lambda _: [*readers.new_rows(on), *readers.same_rows(on, moment), *readers.named_queries(on)])
-    phase("doctor and watch", lambda _: [*health.all_well(on), *health.names_what_is_broken(on), *health.watched(on)])
-    phase("the export, its schedule and its mails", lambda _: _exported(on))
-    phase("rotation", lambda _: rotation.rotates(on))
-    phase("an update", lambda tell: updates.changes_only_that(on, changes, tell))
-    phase("an update that fails", lambda tell: updates.rolls_back(on, changes, tell))
+    phase("trades flow into Iceberg tables", lambda _: tables.trades_flow(harness, moment))
+    phase(
+        "readers",
+        lambda _: [*tables.new_rows(harness), *tables.same_rows(harness, moment), *tables.named_queries(harness)],
+    )
+    phase(
+        "doctor and monitoring",
+        lambda _: [*health.nothing_wrong(harness), *health.broken_trust_is_named(harness), *health.monitoring_measures(harness)],
+    )
+    phase(
+        "the export, its schedule and its mails",
+        lambda _: [
+            *exports.subscriptions(harness),
+            *exports.published(harness),
+            *exports.not_twice(harness),
+            *exports.failure_is_mailed(harness),
+        ],
+    )
+    phase("rotation", lambda _: rotation.secrets_rotate(harness))
+    phase("an update", partial(lifecycle.update, harness, changes))
+    phase("an update that fails", partial(lifecycle.rollback, harness, changes))
 
 
-def _prepared(on: Harness, tell: Reporter) -> list[Proof]:
-    environments.require_embedded(on.ctx)
-    environments.prepare(on.ctx, on.worlds)
-    on.cdk.synth(tell)
-    on.cdk.bootstrap(tell)
+def _prepare(harness: Harness, reporter: Reporter) -> list[Check]:
+    environments.require_embedded(harness.ctx)
+    environments.prepare(harness.ctx, harness.simulators)
+    harness.cdk.synth(reporter)
+    harness.cdk.bootstrap(reporter)
     return []
 
 
-def _deployed(on: Harness, tell: Reporter) -> list[Proof]:
-    on.cdk.deploy(tell)
-    made = {
-        stack.name: len(stack.resources)
-        for name in on.ctx.stacks
-        if (stack := stacks.describe(on.ctx, name, with_resources=True))
-    }
-    seen = f"{len(made)} stacks, {sum(made.values())} resources, IAM enforced"
-    return [Proof("the real command line deploys the unmodified templates", seen, made)]
-
-
-def _exported(on: Harness) -> list[Proof]:
-    return [*exports.subscriptions(on), *exports.published(on), *exports.not_twice(on), *exports.failure_told(on)]
-
-
-def _held(rehearsal: Rehearsal, opened: SimulatedEnvironment) -> None:
-    """Until the user stops it. What is said is no result: with --json it is wanted, too."""
+def _wait_for_interrupt(rehearsal: Rehearsal, simulators: SimulatedEnvironment) -> None:
+    """Show how to use the running deployment, and wait for Ctrl-C. Goes to stderr, so it is shown with --json too."""
     output, file = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh"
-    mine = {name: value for name, value in opened.environment.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
-    file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(mine.items())), encoding="utf-8")
-    for name, address in opened.addresses().items():
+    own = {name: value for name, value in simulators.variables.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
+    file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(own.items())), encoding="utf-8")
+    for name, address in simulators.addresses().items():
         output.info(f"{name:22}{address}")
-    output.info(f"{'mails':22}{opened.aws.url}/_lakeferry/mail.html")
-    stands = datetime.fromtimestamp(opened.confluent_now(), UTC)
-    output.info(f"Confluent's clock stands at {stands:%Y-%m-%d %H:%M} UTC, so that `status` calls tables as old as that.")
+    output.info(f"{'mails':22}{simulators.aws.url}/_lakeferry/mail.html")
+    now = datetime.fromtimestamp(simulators.confluent_now(), UTC)
+    output.info(f"Confluent's clock shows {now:%Y-%m-%d %H:%M} UTC, so `status` reports tables as that old.")
     output.info(
         f"Everything is running. In another terminal: source {target.relative(file)}, then for example {program_name()} inventory"
     )
-    ends = (
-        "ends it" if rehearsal.failed else "destroys everything and looks whether anything is left; a second one ends it at once"
-    )
-    output.info(f"Ctrl-C {ends}.")
+    if rehearsal.failed:
+        output.info("Press Ctrl-C to end the rehearsal.")
+    else:
+        output.info("Press Ctrl-C to destroy everything and check that nothing is left; press it again to end at once.")
     try:
         signal.pause()
     except KeyboardInterrupt:
         output.info("")
 
 
-def _ended(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
-    document = report.written(rehearsal.phases, seconds, rehearsal.out)
+def _finish(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
+    document = report.write(rehearsal.phases, seconds, rehearsal.out)
     output = rehearsal.output
     output.print("")
-    output.table(["proven", "seen"], [[proof.claim, proof.seen] for phase in rehearsal.phases for proof in phase.proofs])
-    output.print("\nWhat a rehearsal can't prove:")
-    for each in report.NOT_PROVEN:
-        output.print(f"  - {each}")
+    output.table(["check", "seen"], [[check.claim, check.seen] for phase in rehearsal.phases for check in phase.checks])
+    output.print("\nWhat a rehearsal doesn't cover:")
+    for gap in report.NOT_COVERED:
+        output.print(f"  - {gap}")
     page = target.relative(rehearsal.out / "rehearsal.html")
     if rehearsal.failed:
         last = rehearsal.phases[-1]
         hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
-        raise CommandFailed("NOT-PROVEN", f"{last.name}: {last.failure}", hint, document)
-    output.print(f"\n{seconds:.0f} s. Nothing is left of it but {page}, rehearsal.json and the logs beside them.")
+        raise CommandFailed("REHEARSAL-FAILED", f"{last.name}: {last.failure}", hint, document)
+    output.print(f"\n{seconds:.0f} s. Everything was destroyed; {page}, rehearsal.json and the logs remain.")
     output.print(
-        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} cost says what that costs."
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} cost estimates the costs."
     )
     return document

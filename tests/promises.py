@@ -6,7 +6,7 @@ import typer
 
 from lakeferry import output
 from lakeferry.__main__ import app
-from tools.docs.commands import leaves
+from tools.docs.command_line import leaves
 
 
 def leaf(words):

@@ -23,7 +23,7 @@ from glue_jobs.delivery import csv
 from lakeferry import errors
 from lakeferry.cli import app
 from lakeferry.deployment import context
-from lakeferry.local import iceberg_catalog, target
+from lakeferry.local import query, target
 from lakeferry.plan import cost, render
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
@@ -191,7 +191,7 @@ def test_codes_and_variables_on_pages_exist(page):
     assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
         *target.VARIABLES.values(),
-        iceberg_catalog.VARIABLE,
+        query.TABLEFLOW_SECRET,
         context.FUNCTIONS,
         app.STAGE_VARIABLE,
         *OF_LAMBDAS,

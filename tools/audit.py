@@ -1,6 +1,6 @@
-"""Looks up known weaknesses of all locked packages: `make audit`. It needs the network, and ends with 1 where it finds one.
+"""Look up known vulnerabilities of all locked packages: `make audit`. It needs the network, and ends with 1 if it finds one.
 
-pip-audit itself ends with 0 for a package that it could not look up; here that is a failure too.
+pip-audit ends with 0 for a package that it could not look up; this script reports that as a failure.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ def command(lock: str) -> list[str]:
 
 
 def findings(report: str) -> Iterator[str]:
-    """What is wrong, one line each: of pip-audit's JSON. Raises ValueError where it is none."""
+    """Yield one line for each problem in pip-audit's JSON. Raises ValueError for other text."""
     dependencies: list[dict[str, Any]] = json.loads(report)["dependencies"]
     if not dependencies:
         yield "no package was looked up"
     for one in dependencies:
         if "skip_reason" in one:
             yield f"{one['name']}: not looked up: {one['skip_reason']}"
-        for weakness in one.get("vulns", []):
-            fixed = ", ".join(weakness.get("fix_versions", [])) or "none"
-            yield f"{one['name']} {one['version']}: {weakness['id']} (fixed in {fixed})"
+        for vulnerability in one.get("vulns", []):
+            fixed = ", ".join(vulnerability.get("fix_versions", [])) or "none"
+            yield f"{one['name']} {one['version']}: {vulnerability['id']} (fixed in {fixed})"
 
 
 def main(locks: Sequence[str] = LOCKS) -> int:
-    wrong = 0
+    count = 0
     for lock in locks:
         done = subprocess.run(command(lock), cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_SECONDS)
         try:
-            found = list(findings(done.stdout))
+            lines = list(findings(done.stdout))
         except (ValueError, KeyError):
-            found = [f"pip-audit failed: {(done.stderr.strip().splitlines() or ['it gave no reason'])[-1]}"]
-        sys.stdout.write("".join(f"{lock}: {line}\n" for line in found) or f"{lock}: nothing known\n")
-        wrong += len(found)
-    return 1 if wrong else 0
+            lines = [f"pip-audit failed: {(done.stderr.strip().splitlines() or ['it gave no reason'])[-1]}"]
+        sys.stdout.write("".join(f"{lock}: {line}\n" for line in lines) or f"{lock}: no known vulnerability\n")
+        count += len(lines)
+    return 1 if count else 0
 
 
 if __name__ == "__main__":

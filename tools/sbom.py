@@ -1,6 +1,6 @@
-"""Software bills of materials of what is deployed: `make sbom` writes one CycloneDX document for each asset.
+"""Write software bills of materials: `make sbom` writes one CycloneDX document for each deployed asset.
 
-They are made of the lock files that the assets are installed from, so they list each package that ships, and no other.
+They list the packages of the lock files that the assets are installed from, so exactly those that ship.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINUX: Final = {"sys_platform": "linux", "platform_system": "Linux", "os_name":
 
 @attrs.frozen
 class Asset:
-    """`environment` is where it runs, in the words of dependency markers."""
+    """A deployed asset. `environment` has the values of dependency markers where it runs."""
 
     name: str
     lock: Path
@@ -34,7 +34,7 @@ class Asset:
 
 
 def functions(python: str) -> Asset:
-    """The functions' asset for a version of Python, such as 3.11."""
+    """Return the functions' asset for a version of Python, such as 3.11."""
     version = {"python_version": python, "python_full_version": f"{python}.0"}
     lock = assets.ROOT / "lambdas" / "requirements.txt"
     return Asset("lakeferry-lambda", lock, {**_LINUX, "platform_machine": "aarch64", **version})
@@ -48,7 +48,7 @@ GLUE: Final = Asset(
 
 
 def document(asset: Asset) -> str:
-    """CycloneDX 1.6, as JSON."""
+    """Return a CycloneDX 1.6 document as JSON."""
     bom = Bom()
     root = bom.metadata.component = Component(name=asset.name, type=ComponentType.APPLICATION, bom_ref=asset.name)
     parts = [_component(requirement) for requirement in requirements(asset)]
@@ -58,7 +58,7 @@ def document(asset: Asset) -> str:
 
 
 def requirements(asset: Asset) -> Iterator[Requirement]:
-    """What the lock installs where the asset runs."""
+    """Yield what the lock installs where the asset runs."""
     for line in asset.lock.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         text = line.partition(" --hash=")[0].strip()
         if text and not text.startswith("#"):
@@ -74,7 +74,7 @@ def _component(requirement: Requirement) -> Component:
 
 
 def main() -> None:
-    """The argument is the stage, because its deployment file names the functions' version of Python."""
+    """Write the documents. The argument is the stage, whose deployment file names the functions' version of Python."""
     deployment = check.load_stage(sys.argv[1]).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
     for asset in (functions(deployment.aws.lambda_python), GLUE):

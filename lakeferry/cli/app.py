@@ -1,4 +1,4 @@
-"""What all commands share: options that stand before or after the command, the document at its end, errors of usage."""
+"""What all commands share: options before or after the command, the document with `--json`, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Annotated, Any, Final, NoReturn
 
 import attrs
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, NoSuchOption, UsageError  # typer shows it nowhere else
 from typer.core import TyperCommand, TyperGroup
 
 from lakeferry import __version__
@@ -24,22 +24,22 @@ NAME: Final = "lakeferry"
 STAGE_VARIABLE: Final = "LAKEFERRY_STAGE"
 STAGE: Final = "dev"
 
-#: What every command can end with.
+#: Exit codes that every command can end with.
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
-#: Of commands that work in one AWS and know no deployment.
+#: The hint of commands that work in one AWS and have no deployment.
 WITHOUT_STAGE: Final = (
     "It works in the AWS that LAKEFERRY_BUCKET and LAKEFERRY_DATABASE name (a deployment's outputs LakeBucketName and "
     "KafkaClusterId), or with what the last demo left: docs/how-to/run-against-your-own-catalog.md"
 )
-#: What typer makes of Ctrl-C outside of a command's own work.
+#: typer's exit code for Ctrl-C outside of a command's own work.
 _INTERRUPTED: Final = 130
-#: A command's own work: from the call and its own options to what its document says.
+#: A command: from its context and its own options to the keys of its document.
 CommandFunction = Callable[..., Mapping[str, Any]]
 
 
 @attrs.frozen
 class CommandContext:
-    """What every command is given. `yes`: questions are answered with yes, or with their default."""
+    """What every command gets. `yes` answers questions with yes, or with their default."""
 
     output: Output
     stage: str
@@ -54,18 +54,20 @@ def _stages(incomplete: str) -> list[str]:
 _Stage = Annotated[
     str | None,
     typer.Option(
-        "--stage", help=f"Whose deployment file: deployments/STAGE.toml. Else {STAGE_VARIABLE}, else dev.", autocompletion=_stages
+        "--stage",
+        help=f"The deployment stage, of deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
+        autocompletion=_stages,
     ),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors.")]
-_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More of what happens, and where an error came from.")]
-_NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the variable NO_COLOR does the same.")]
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults, and yes where a command would ask.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
+_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show more of what happens, and where an error came from.")]
+_NoColor = Annotated[bool, typer.Option("--no-color", help="Show no colours; the variable NO_COLOR does the same.")]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")]
 
 
 def _flags_without_type(params: list[Any]) -> list[Any]:
-    """typer's help would call the value of a flag, which takes none, `<bool>`."""
+    """Remove the `<bool>` that typer's help shows for the value of a flag."""
     for one in params:
         if getattr(one, "is_flag", False):
             one.metavar = ""
@@ -83,15 +85,15 @@ class Group(TyperGroup):
 
 
 def command_group(name: str | None = None, about: str | None = None) -> typer.Typer:
-    """A module's commands: below `name`, or at the top where there is none."""
+    """Return the group of a module's commands: below `name`, or at the top without one."""
     return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @attrs.frozen
 class Declared:
-    """What users can rely on: keys of the document with their meanings, and exit codes.
+    """What users can rely on: the keys of the document with their meanings, and the exit codes.
 
-    `without_stage` is what to do instead of giving a stage to a command that takes none.
+    `without_stage` is the hint for a `--stage` that the command doesn't take.
     """
 
     json_keys: Mapping[str, str]
@@ -109,10 +111,10 @@ def command(
     yes: bool = False,
     without_stage: str = "",
 ) -> Callable[[CommandFunction], CommandFunction]:
-    """Makes a function a command: `def words(call: Call, …) -> Mapping`.
+    """Register a function `(call: CommandContext, …) -> Mapping` as a command.
 
-    `says` explains each key of what it returns; `exits` are exit codes beside those that every command can end with;
-    `stage` and `yes` are whether it takes these options; one that it does not take is refused, before it and after it.
+    `json_keys` explains each key of what it returns; `exits` are exit codes beside those that every command has; `stage` and
+    `yes` say whether it takes these options. An option that it does not take is refused, before it and after it.
     """
     declared = Declared(json_keys, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
 
@@ -122,7 +124,7 @@ def command(
 
         def run(**given: Any) -> None:
             context = given.pop("context")
-            call = _call(context, {one.name: given.pop(one.name) for one in shared})
+            call = _command_context(context, {one.name: given.pop(one.name) for one in shared})
             with report_errors(call.output):
                 _refuse_unused(context, {one.name for one in shared}, declared)
                 call.output.document(True, **work(call, **given))
@@ -139,7 +141,7 @@ def command(
 
 
 def shared_options() -> list[inspect.Parameter]:
-    """Those of `common` but for --version."""
+    """Return the options of `common`, without --version."""
     return [one for one in inspect.signature(common, eval_str=True).parameters.values() if one.name not in ("context", "version")]
 
 
@@ -160,28 +162,31 @@ def common(
     yes: _Yes = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
-    """Options before the command."""
+    """Take the options before the command."""
     context.obj = {"stage": stage, "as_json": as_json, "quiet": quiet, "verbose": verbose, "no_color": no_color, "yes": yes}
 
 
-def _call(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
-    """What stands after the command wins over what stands before it."""
+def _command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
+    """Merge the options; those after the command win over those before it."""
     before = context.find_root().obj or {}
-    said = {name: after.get(name) or before.get(name) for name in (*before, *after)}
+    given = {name: after.get(name) or before.get(name) for name in (*before, *after)}
     output = Output(
-        as_json=bool(said["as_json"]), quiet=bool(said["quiet"]), verbose=bool(said["verbose"]), color=not said["no_color"]
+        as_json=bool(given["as_json"]),
+        quiet=bool(given["quiet"]),
+        verbose=bool(given["verbose"]),
+        color=not given["no_color"],
     )
-    return CommandContext(output, said.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(said.get("yes")))
+    return CommandContext(output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(given.get("yes")))
 
 
 def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
-    """Raises CommandFailed for an option before the command that the command would ignore."""
+    """Raise CommandFailed for an option before the command that the command doesn't take."""
     before = context.find_root().obj or {}
     for name in ("stage", "yes"):
         if before.get(name) and name not in taken:
             path = context.command_path
-            hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` asks nothing"
-            raise CommandFailed("USAGE", f"`{path}` takes no --{name} before it", hint)
+            hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` never prompts"
+            raise CommandFailed("USAGE", f"`{path}` takes no --{name}", hint)
 
 
 def parse_time(option: str, text: str) -> datetime:
@@ -197,7 +202,7 @@ def parse_time(option: str, text: str) -> datetime:
 
 @contextmanager
 def report_errors(output: Output) -> Iterator[None]:
-    """Turn whatever ends a command into its message and exit code; a trace is shown only where it was asked for."""
+    """Turn every exception into a message and an exit code. A trace is shown with --verbose only."""
     try:
         yield
     except CommandFailed as failure:
@@ -205,7 +210,7 @@ def report_errors(output: Output) -> Iterator[None]:
     except (KeyboardInterrupt, typer.Abort):
         fail(output, CommandFailed("STOPPED", "stopped before the end", "Run the command again"))
     except (BrokenPipeError, typer.Exit):
-        raise  # typer ends quietly, also where whoever read our output has gone
+        raise  # typer exits quietly, also if nobody reads our output any more
     except Exception as error:
         from lakeferry import error_translation
 
@@ -226,7 +231,7 @@ def fail(output: Output, failure: CommandFailed) -> NoReturn:
 
 
 class Root(Group):
-    """All commands. Wrong arguments are reported like every other error."""
+    """The group of all commands. Reports errors of usage like every other error."""
 
     def main(
         self,
@@ -240,12 +245,10 @@ class Root(Group):
         argv = list(sys.argv[1:] if args is None else args)
         try:
             code = super().main(argv, NAME, complete_var, standalone_mode=False, **extra)
-        except NoArgsIsHelpError as wrong:
-            if wrong.message:  # empty where help was printed already, in boxes
-                wrong.show()
-            sys.exit(WRONG_INPUT)
-        except ClickException as wrong:
-            fail(_output_of(argv), _usage(wrong))
+        except typer.TyperException as error:
+            if not error.format_message():  # a group without a command, whose help typer has printed
+                sys.exit(WRONG_INPUT)
+            fail(_output_of(argv), _usage_error(error))
         except Exception:
             with report_errors(_output_of(argv)):
                 raise
@@ -255,24 +258,18 @@ class Root(Group):
         sys.exit(code if isinstance(code, int) else DONE)
 
 
-def _usage(wrong: ClickException) -> CommandFailed:
-    context = wrong.ctx if isinstance(wrong, UsageError) else None
+def _usage_error(error: typer.TyperException) -> CommandFailed:
+    context = getattr(error, "ctx", None)
     path = context.command_path if context else NAME
     details = {"usage": " ".join(context.get_usage().split())} if context else None
     declared = getattr(context.command.callback, "declared", None) if context else None
-    if declared and isinstance(wrong, NoSuchOption) and wrong.option_name == "--stage":
+    takes_stage = context and any(option.name == "stage" for option in context.command.params)
+    if declared and not takes_stage and getattr(error, "option_name", "") == "--stage":
         return CommandFailed("USAGE", f"`{path}` takes no --stage", declared.without_stage, details)
-    return CommandFailed("USAGE", wrong.format_message().rstrip("."), f"See `{path} --help`", details)
+    return CommandFailed("USAGE", error.format_message().rstrip("."), f"See `{path} --help`", details)
 
 
 def _output_of(argv: Sequence[str]) -> Output:
-    """From words that could not be understood."""
-    plain = list(_before_dashes(argv))
-    return Output(as_json="--json" in plain, color="--no-color" not in plain)
-
-
-def _before_dashes(argv: Sequence[str]) -> Iterator[str]:
-    for word in argv:
-        if word == "--":
-            return
-        yield word
+    """Return the output for arguments that could not be parsed."""
+    options = list(takewhile(lambda word: word != "--", argv))
+    return Output(as_json="--json" in options, color="--no-color" not in options)

@@ -22,10 +22,10 @@ app: Final = command_group()
 def demo(
     call: CommandContext,
     *,
-    events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, in the topic's shape.")] = None,
+    events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, with the topic's schema.")] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
-    export: Annotated[str | None, typer.Option(help="One export only: a shipped one's name, or the path of yours.")] = None,
+    export: Annotated[str | None, typer.Option(help="Only this export: a shipped one's name, or the path of yours.")] = None,
     as_of: Annotated[
         str | None, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")
     ] = None,
@@ -34,7 +34,7 @@ def demo(
         str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for executors of their own.")
     ] = "local[2]",
 ) -> Mapping[str, Any]:
-    """Try it without any account: events become Iceberg tables, and the tables become files."""
+    """Try Lakeferry without any account: write events to Iceberg tables and export them to files."""
     from lakeferry.local import demo as demos
 
     moment = parse_time("--as-of", as_of) if as_of is not None else None

@@ -30,10 +30,10 @@ def deploy(
     call: CommandContext,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Also create objects again that are missing at Confluent or Snowflake.")
+        bool, typer.Option("--repair", help="Also recreate objects that are missing at Confluent or Snowflake.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Make what the deployment file says: look whether all is there, show the plan, ask, deploy, and say what exists."""
+    """Deploy what the deployment file says: check the prerequisites, show the plan, ask, deploy, and list the outputs."""
     from lakeferry.deploy import run
 
     return run.run_deploy(call.output, call.stage, yes=call.yes, repair=repair)

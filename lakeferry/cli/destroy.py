@@ -30,27 +30,27 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "account": "The AWS account.",
         "region": "The AWS region.",
-        "goes": "With --plan: what would go, in order, as `inventory` tells it.",
+        "goes": "With --plan: what would be deleted, in order, with the keys of `inventory`.",
         "stays": "With --plan: what would stay, each with why.",
-        "stacks": "How many seconds each stack took that is gone.",
-        "removed": "What no stack removed, and was removed by itself.",
+        "stacks": "How many seconds the deletion of each stack took.",
+        "removed": "What was deleted outside of the stacks.",
         "items": "The inventory at the end.",
     },
 )
 def destroy(
     call: CommandContext,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only list what would go and what would stay, and why.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only list what would be deleted and what would stay, and why.")] = False,
     confirmed: Annotated[
         str | None,
         typer.Option(
             "--confirm",
             metavar="STAGE",
-            help="The stage's name once more, instead of typing it when asked. --yes doesn't confirm.",
+            help="The stage's name once more, instead of typing it at the prompt. --yes doesn't confirm.",
         ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Take a whole deployment down, in order, with what aborted deployments left, and look whether anything is left."""
+    """Delete a whole deployment in order, with leftovers of aborted deployments, and check that nothing is left."""
     from lakeferry.deployment.context import open_context
 
     if call.yes:
@@ -61,11 +61,11 @@ def destroy(
 
 
 def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_only: bool) -> dict[str, Any]:
-    """`confirmed` is the stage's name once more. Raises CommandFailed where nothing may be removed, or something is left."""
+    """Destroy a deployment. Raises CommandFailed if it may not be destroyed, or something is left."""
     from lakeferry.inventory import destroy as core
     from lakeferry.inventory import take
 
-    with output.step(f"Looking for what there is of {ctx.deployment.prefix}"):
+    with output.step(f"Listing {ctx.deployment.prefix}"):
         planned = core.plan(ctx, take(ctx))
     show(output, ctx, planned)
     about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
@@ -78,7 +78,7 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
         with output.step(f"Destroying {ctx.deployment.prefix}") as report:
             done = core.destroy(ctx, planned, say=output.info, report=report)
     except KeyboardInterrupt:
-        raise _stopped(ctx) from None
+        raise _interrupted(ctx) from None
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
@@ -127,17 +127,17 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | 
         raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
-def _stopped(ctx: DeploymentContext) -> CommandFailed:
-    """Describe what goes on: CloudFormation continues a deletion that it was asked for."""
+def _interrupted(ctx: DeploymentContext) -> CommandFailed:
+    """Return the error for Ctrl-C: CloudFormation continues the deletions that it has started."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from lakeferry.deployment.stacks import describe, names
 
     try:
-        under_way = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
-        going_on = f"CloudFormation goes on deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
+        in_progress = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
+        progress = f"CloudFormation continues to delete {', '.join(in_progress)}" if in_progress else "no stack is being deleted"
     except (ClientError, BotoCoreError):
-        under_way, going_on = [], "whether CloudFormation goes on deleting is not known: AWS did not answer"
-    hint = f"`lakeferry inventory --stage {ctx.stage}` lists what is there; `lakeferry destroy --stage {ctx.stage}` continues"
-    message = f"stopped watching; {going_on}. What was deleted so far is gone"
-    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})
+        in_progress, progress = [], "whether CloudFormation continues is not known: AWS did not answer"
+    hint = f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage {ctx.stage}` continues"
+    message = f"interrupted; {progress}. What was deleted so far stays deleted"
+    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": in_progress})

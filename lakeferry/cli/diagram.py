@@ -39,11 +39,11 @@ app: Final = command_group()
 def diagram(
     call: CommandContext,
     *,
-    write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md anew.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Fail where that page shows something else.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Fail if that page is out of date.")] = False,
     assembly: Annotated[Path, typer.Option(help="Where the templates are.")] = Path("cdk.out"),
 ) -> Mapping[str, Any]:
-    """The infrastructure as Mermaid, from the templates that `make synth` wrote."""
+    """Draw the infrastructure as Mermaid, from the templates that `make synth` wrote."""
     from lakeferry.deployment import diagram as core
     from lakeferry.deployment.context import load_deployment
 
@@ -54,7 +54,7 @@ def diagram(
         raise CommandFailed("NO-TEMPLATES", str(none), f"Run make synth STAGE={call.stage}") from None
     if check:
         require_fresh(templates)
-        call.output.print("docs/explanation/infrastructure.md is as the templates are.")
+        call.output.print("docs/explanation/infrastructure.md is up to date.")
     if write:
         PAGE.write_text(page(templates), encoding="utf-8")
         call.output.print("wrote docs/explanation/infrastructure.md")
@@ -74,6 +74,6 @@ def page(templates: Mapping[str, Template]) -> str:
 
 
 def require_fresh(templates: Mapping[str, Template], file: Path = PAGE) -> None:
-    """Raises CommandFailed where the page shows something other than the templates."""
+    """Raise CommandFailed if the page is out of date."""
     if not file.is_file() or file.read_text(encoding="utf-8") != page(templates):
-        raise CommandFailed("DIAGRAM-STALE", f"{file.name} shows another infrastructure than the templates")
+        raise CommandFailed("DIAGRAM-STALE", f"{file.name} doesn't show the infrastructure of the templates")

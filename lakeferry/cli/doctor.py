@@ -32,7 +32,7 @@ app: Final = command_group()
     },
 )
 def doctor(call: CommandContext) -> Mapping[str, Any]:
-    """Look at what stands in the way of a deployment, or broke in one: tools, keys, rights, and who trusts whom, hop by hop."""
+    """Check what a deployment needs, and the deployment itself: tools, keys, permissions, and each trust relationship."""
     checks = _checks(call.output, call.stage)
     show(call.output, checks)
     document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
@@ -57,19 +57,19 @@ def _checks(output: Output, stage: str) -> list[Check]:
 def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
     from lakeferry.health.runner import run
 
-    with output.step("Looking at") as report:
+    with output.step("Checking") as report:
         return run(probes, report)
 
 
 def show(output: Output, checks: Sequence[Check]) -> None:
-    """Show each check: in one line what is well, and what isn't with what was found, what is needed and how to correct it."""
+    """Show each check: one line if it passed, otherwise also what is needed and how to correct it."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
         for check in _short([each for each in checks if each.group == group]):
             for line in lines(check, marks=output.out.is_terminal):
                 output.print(line)
-    counted = Counter(str(check.result) for check in checks)
-    output.print(f"{counted['ok']} ok, {counted['warn']} to look at, {counted['fail']} wrong")
+    counts = Counter(str(check.result) for check in checks)
+    output.print(f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} wrong")
 
 
 def _short(checks: list[Check]) -> list[Check]:
@@ -90,7 +90,7 @@ def lines(check: Check, *, marks: bool) -> list[str]:
 
 
 def require_well(checks: Sequence[Check], document: Any) -> None:
-    """Raises CommandFailed with the checks to correct first."""
+    """Raise CommandFailed with the checks to correct first."""
     failed = [check for check in checks if check.result == "fail"]
     if not failed:
         return

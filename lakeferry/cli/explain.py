@@ -16,7 +16,7 @@ from lakeferry.output import Output, program_name
 app: Final = command_group()
 _CUTOFF: Final = 0.55
 _MOST_SIMILAR: Final = 4
-_MOST_NEAR: Final = 8
+_MOST_SHOWN: Final = 8
 
 
 def _codes(incomplete: str) -> list[str]:
@@ -29,7 +29,7 @@ def explain(
     *,
     code: Annotated[str | None, typer.Argument(help="An error's code; all of them without it.", autocompletion=_codes)] = None,
 ) -> Mapping[str, Any]:
-    """What an error is, why it comes, and what to do."""
+    """Explain an error: what it is, its cause, and what to do."""
     if code is None:
         return {"errors": _all(call.output)}
     entry = _find(code)
@@ -57,14 +57,14 @@ def _find(code: str) -> Entry:
         return errors.entry(asked)
     except errors.UnknownCode:
         near = ", ".join(_near(asked, errors.catalogue()))
-        hint = f"Near it: {near}" if near else f"`{program_name()} explain` lists all"
+        hint = f"Similar: {near}" if near else f"`{program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 
 def _near(asked: str, every: Iterable[str]) -> list[str]:
     codes = list(every)
     containing = [code for code in codes if asked and asked in code]
-    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MOST_SIMILAR, _CUTOFF), *containing]))[:_MOST_NEAR]
+    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MOST_SIMILAR, _CUTOFF), *containing]))[:_MOST_SHOWN]
 
 
 def _document(entry: Entry) -> dict[str, Any]:

@@ -18,17 +18,17 @@ from lakeferry.output import program_name
 
 #: Keys of the run's record, which docs/reference/run-record.md explains further.
 _RUN: Final = {
-    "source": "Which AWS it worked in.",
+    "source": "The AWS that it worked in.",
     "id": "The run's id.",
     "export": "The contract's name.",
     "as_of": "The instant up to which windows counted as closed.",
     "started_at": "When it began.",
     "expires_at": "After this moment a run that never ended counts as dead.",
     "state": "`done`, `blocked` or `failed`.",
-    "reason": "Why, where all is not well.",
+    "reason": "Why, if it didn't succeed.",
     "ended_at": "When it ended.",
-    "windows": "What became of each window.",
-    "working_on": "The window under way; null when it has ended.",
+    "windows": "The result of each window.",
+    "working_on": "The window in progress; null when the run has ended.",
     "windows_left": "Missing windows beyond what one run takes on.",
     "phases": "Seconds by phase.",
     "job_run_id": "The id of the Glue job run; null outside Glue.",
@@ -51,16 +51,16 @@ def run(
             "--accept-fewer-events", help="Publish a window again although the table lost events of its published file."
         ),
     ] = False,
-    table: Annotated[str, typer.Option(help="The table to read, where its name is not the topic's.")] = "",
+    table: Annotated[str, typer.Option(help="The table to read, if its name is not the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Copy the files here as well.")] = None,
     master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
 ) -> Mapping[str, Any]:
-    """Publish every closed window that needs it, in the AWS that the environment names (or the last demo's)."""
+    """Publish every closed window that needs it, in the AWS of the environment variables (or the last demo's)."""
     from lakeferry.local import export
     from lakeferry.local.target import relative, require_writable
 
     if dry_run and out:
-        raise CommandFailed("USAGE", "--dry-run publishes nothing that --out could copy", "Give one of them")
+        raise CommandFailed("USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them")
     arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
     output = call.output
@@ -71,7 +71,7 @@ def run(
         record = export.run(output, target, arguments, "export")
         files = export.download(target, record, out) if out else []
     if not record.windows:
-        output.print("No window needs anything: all that are closed are published, and none may still change.")
+        output.print("Nothing to do: every closed window is published and final.")
     output.table(["export", "window", "state", "rows", "totals"], export.summary(record))
     for line in export.left_out(record):
         output.print(line)
@@ -82,7 +82,7 @@ def run(
     for file in files:
         output.print(f"wrote {relative(file)}")
     output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
-    if failure := export.trouble(record):
+    if failure := export.failure(record):
         raise failure
     return {"source": target.source, **attrs.asdict(record)}
 
@@ -101,7 +101,7 @@ def check(
     file: Annotated[Path, typer.Argument(help="The contract.")],
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic; else the shipped one.")] = None,
 ) -> Mapping[str, Any]:
-    """Check a contract before anything runs: all mistakes at once, by key and line."""
+    """Check a contract: report all mistakes at once, by key and line."""
     from exports import check as checks
     from exports import contracts, topic_schema
     from exports.toml_model import BadFile
@@ -128,7 +128,7 @@ def check(
 
 @command(app, "list", json_keys={"exports": "Name, title and topic of each."})
 def listed(call: CommandContext) -> Mapping[str, Any]:
-    """The exports that ship with Lakeferry."""
+    """List the exports that ship with Lakeferry."""
     from exports import contracts
 
     shipped = [contracts.load(name) for name in contracts.shipped()]
@@ -138,7 +138,7 @@ def listed(call: CommandContext) -> Mapping[str, Any]:
 
 
 def _shipped_schema(topic: str) -> Path:
-    """Raises CommandFailed where none ships for this topic."""
+    """Return the shipped schema of a topic. Raises CommandFailed if there is none."""
     shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
     if topic not in shipped:
         hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"

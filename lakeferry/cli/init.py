@@ -18,8 +18,8 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "file": "The deployment file.",
         "written": "Whether it was written.",
-        "diff": "What differs between the file before and the answers.",
-        "not_stored": "Names of the secrets that hold what the file doesn't.",
+        "diff": "The difference between the previous file and the new one.",
+        "not_stored": "Names of the secrets that hold the keys.",
         "next": "Commands that come next.",
     },
     stage=True,
@@ -28,8 +28,8 @@ app: Final = command_group()
 def init(
     call: CommandContext,
     *,
-    name: Annotated[str | None, typer.Option(help="What the deployment is called.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Whom to ask: a team or a role.")] = None,
+    name: Annotated[str | None, typer.Option(help="The deployment's name.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The owner: a team or a role.")] = None,
     region: Annotated[str | None, typer.Option(help="The AWS region, also that of the Kafka cluster.")] = None,
     environment: Annotated[str | None, typer.Option(help="Confluent's environment: new, or the id of one that exists.")] = None,
     environment_name: Annotated[str | None, typer.Option(help="The name of that environment.")] = None,
@@ -40,7 +40,7 @@ def init(
     recipients: Annotated[str | None, typer.Option(help="Who gets the files by mail, with commas between them, or none.")] = None,
     engineers: Annotated[str | None, typer.Option(help="Who gets alarms, with commas between them.")] = None,
 ) -> Mapping[str, Any]:
-    """Write a stage's deployment file: a few questions with defaults, remembered for the next time."""
+    """Write a stage's deployment file from a few questions with defaults; the answers are remembered."""
     from lakeferry.init import run
 
     flags = {

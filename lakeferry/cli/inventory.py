@@ -32,13 +32,13 @@ app: Final = command_group()
     },
 )
 def inventory(call: CommandContext) -> Mapping[str, Any]:
-    """What of a deployment exists in AWS, Confluent Cloud and Snowflake. It fails where something is left over."""
+    """List everything of a deployment in AWS, Confluent Cloud and Snowflake. Fails if something is left over."""
     from lakeferry.deployment.context import open_context
     from lakeferry.inventory import take
 
     output = call.output
     with open_context(call.stage) as ctx:
-        with output.step(f"Looking for what there is of {ctx.deployment.prefix}"):
+        with output.step(f"Listing {ctx.deployment.prefix}"):
             items = take(ctx)
         show(output, ctx, items)
         document = {"stage": call.stage, "account": ctx.account, "region": ctx.region, "items": documents(items)}
@@ -52,9 +52,9 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
 
     listed = list(items)
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}:")
-    standing = [item for item in listed if item.verdict is Verdict.MANAGED]
-    if standing and not output.verbose:
-        counted = Counter((item.world, item.whose) for item in standing)
+    managed = [item for item in listed if item.verdict is Verdict.MANAGED]
+    if managed and not output.verbose:
+        counted = Counter((item.world, item.whose) for item in managed)
         output.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
     rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.MANAGED]
     if rows:
@@ -64,7 +64,7 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
 
 
 def require_nothing_left(items: Iterable[Item], details: Any) -> None:
-    """Raises CommandFailed where something is left over, or where a vendor could not be asked."""
+    """Raise CommandFailed if something is left over, or if a vendor could not be asked."""
     from lakeferry.inventory import Verdict, problems
 
     found = problems(list(items))

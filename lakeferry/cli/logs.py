@@ -27,8 +27,8 @@ app: Final = command_group()
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "name": "Of what the log is.",
-        "names": "Without a name: what writes a log.",
+        "name": "What the log is of.",
+        "names": "Without a name: what has a log.",
         "runs": "The newest first: id, state, began, place, lines (at in seconds since 1970, stream, text). Of functions there "
         "is one, without id.",
     },
@@ -38,13 +38,13 @@ def logs(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch; names without it."),
+        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch; lists the names without it."),
     ] = None,
     last: Annotated[
         int | None, typer.Option(min=1, help="How many runs of an export (1 without it), or lines of functions (100).")
     ] = None,
 ) -> Mapping[str, Any]:
-    """What the last run of an export wrote, or a function of the deployment. No secret is ever in it."""
+    """Show the log of the last runs of an export, or of a function of the deployment. It never contains a secret."""
     from lakeferry.deployment import logs as core
     from lakeferry.deployment.context import open_context
 
@@ -65,7 +65,7 @@ def logs(
 
 
 def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
-    output.print("What writes a log: exports by their names, and functions by what they do")
+    output.print("Logs: exports by their names, and functions by what they do")
     for name in names:
         output.print(f"  {program_name()} logs {name} --stage {stage}")
     return {"stage": stage, "name": "", "names": names, "runs": []}
@@ -76,11 +76,11 @@ def _show(output: Output, name: str, run: Run) -> None:
     for line in run.lines:
         output.print(f"  {line.moment}  {_text(line.text)}")
     if not run.lines:
-        output.print("  nothing was written")
+        output.print("  the log is empty")
 
 
 def _text(text: str) -> str:
-    """Lines of ours are JSON; people read the message first."""
+    """Return a JSON log line with its message first; other lines as they are."""
     try:
         fields = json.loads(text)
     except ValueError:

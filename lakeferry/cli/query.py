@@ -16,7 +16,7 @@ app: Final = command_group()
 
 
 class Catalog(StrEnum):
-    """`tableflow` is Confluent's own Iceberg REST catalog, entered with the key that LAKEFERRY_TABLEFLOW_SECRET names."""
+    """`tableflow` is Confluent's Iceberg REST catalog; LAKEFERRY_TABLEFLOW_SECRET names the secret with its key."""
 
     GLUE = "glue"
     TABLEFLOW = "tableflow"
@@ -25,7 +25,7 @@ class Catalog(StrEnum):
 @command(
     app,
     json_keys={
-        "source": "Which AWS or which of Tableflow's catalogs answered.",
+        "source": "The AWS or the Tableflow catalog that answered.",
         "columns": "Their names.",
         "rows": "A list of values each.",
     },
@@ -36,14 +36,13 @@ def query(
     call: CommandContext,
     *,
     sql: Annotated[str, typer.Argument(help="One SELECT.")],
-    catalog: Annotated[Catalog, typer.Option(help="Where the tables are looked up.")] = Catalog.GLUE,
+    catalog: Annotated[Catalog, typer.Option(help="The catalog of the tables.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
-    """Query the Iceberg tables with SQL (DuckDB), in the AWS that the environment names or in the last demo's."""
-    from lakeferry.local import iceberg_catalog
+    """Query the Iceberg tables with SQL (DuckDB), in the AWS of the environment variables or the last demo's."""
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:
-        key = iceberg_catalog.key()
+        key = core.tableflow_key()
         source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
         call.output.info(f"Asking {source}")
         answer = core.query_tableflow(sql, key)

@@ -21,9 +21,9 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "secrets": "With --check, each: secret, vendor, age_days, next_rotation (seconds since 1970), overdue_days, "
-        "pending_days, place of the live key, keys at the vendor (id, place, since), and trouble where the vendor was not asked.",
+        "pending_days, place of the live key, keys at the vendor (id, place, since), and trouble if the vendor was not asked.",
         "rotated": "With --now and --revoke, each secret with the version that is current now, and seconds.",
-        "revoked": "With --revoke, both times: secret, ids that were revoked, not_ours, and kept.",
+        "revoked": "With --revoke, both times: secret, the ids of revoked keys, not_ours, and kept.",
     },
 )
 def rotate(
@@ -32,17 +32,17 @@ def rotate(
     secret: Annotated[
         str | None, typer.Argument(help="A secret's name or its end, or confluent or snowflake; all without it.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only tell ages, live keys, next rotations: the default.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only show ages, live keys and next rotations: the default.")] = False,
     now: Annotated[bool, typer.Option("--now", help="Replace the key, and wait until the new one is current.")] = False,
     revoke: Annotated[
-        bool, typer.Option("--revoke", help="A key has leaked: replace it, and take all older ones away at once.")
+        bool, typer.Option("--revoke", help="A key has leaked: replace it, and revoke all older ones at once.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """The keys that are replaced on schedule: how old each is, and replacing or revoking one by hand."""
+    """Show the ages of the keys that rotate on schedule, or replace or revoke keys now."""
     from lakeferry.credentials import rotation
 
     if check + now + revoke > 1:
-        raise CommandFailed("USAGE", "--check, --now and --revoke are three different things", "Give one of them")
+        raise CommandFailed("USAGE", "--check, --now and --revoke exclude each other", "Give one of them")
     if now:
         return rotation.now(call.output, call.stage, secret, yes=call.yes)
     if revoke:

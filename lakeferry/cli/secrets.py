@@ -11,7 +11,7 @@ import typer
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import LATER, CommandFailed
 
-app: Final = command_group("secrets", "The two keys that you make: Confluent's Cloud key and Snowflake's key pair.")
+app: Final = command_group("secrets", "The two keys that you create: Confluent's Cloud key and Snowflake's key pair.")
 
 
 class Vendor(StrEnum):
@@ -25,13 +25,13 @@ class Vendor(StrEnum):
     json_keys={
         "stage": "The deployment stage.",
         "vendor": "`confluent` or `snowflake`.",
-        "key": "What may be told of it: id, scope, owner and roles, or fingerprint, user, account and state "
+        "key": "Its public facts: id, scope, owner and roles, or fingerprint, user, account and state "
         "(`current`, or `waiting` for an admin).",
         "secret": "Its name in Secrets Manager, from the deployment file.",
         "arn": "Its ARN.",
         "version": "The version that is current now.",
-        "changed": "Whether the current value is another one than before; that one is kept as AWSPREVIOUS.",
-        "sql": "What an admin of Snowflake runs, where somebody has to.",
+        "changed": "Whether the value changed; the previous one remains as AWSPREVIOUS.",
+        "sql": "The statement that a Snowflake admin has to run, if any.",
     },
     exits=(LATER,),
     stage=True,
@@ -39,27 +39,27 @@ class Vendor(StrEnum):
 def set_(
     call: CommandContext,
     *,
-    vendor: Annotated[Vendor, typer.Argument(help="Whose key it is.")],
-    key_id: Annotated[str | None, typer.Option(help="Confluent: the key's id, which is no secret.")] = None,
-    wait: Annotated[int, typer.Option(help="Confluent: seconds that a key which was made just now may take.")] = 0,
+    vendor: Annotated[Vendor, typer.Argument(help="The vendor of the key.")],
+    key_id: Annotated[str | None, typer.Option(help="Confluent: the key's id, which is not secret.")] = None,
+    wait: Annotated[int, typer.Option(help="Confluent: seconds to wait for a new key to become valid.")] = 0,
     generate: Annotated[
-        bool, typer.Option("--generate", help="Snowflake: make a new key pair; the next call proves it and makes it current.")
+        bool, typer.Option("--generate", help="Snowflake: generate a key pair; the next call verifies it and makes it current.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Read a key from hidden prompts or standard input, prove it at the vendor, and keep it in Secrets Manager."""
+    """Read a key from hidden prompts or standard input, verify it with the vendor, and store it in Secrets Manager."""
     from lakeferry.credentials import confluent, snowflake
     from lakeferry.deployment.context import open_context
 
-    _require_sense(vendor, of_confluent=bool(key_id or wait), of_snowflake=generate)
+    _require_options_of_vendor(vendor, of_confluent=bool(key_id or wait), of_snowflake=generate)
     with open_context(call.stage) as ctx:
         if vendor is Vendor.CONFLUENT:
             return confluent.store(call.output, ctx, key_id, wait)
         return snowflake.generate(call.output, ctx) if generate else snowflake.store(call.output, ctx)
 
 
-def _require_sense(vendor: Vendor, *, of_confluent: bool, of_snowflake: bool) -> None:
+def _require_options_of_vendor(vendor: Vendor, *, of_confluent: bool, of_snowflake: bool) -> None:
     if vendor is Vendor.CONFLUENT and of_snowflake:
-        hint = "Make the key in Confluent's console or with `confluent api-key create --resource cloud`"
-        raise CommandFailed("USAGE", "--generate is for snowflake: Confluent makes its keys itself", hint)
+        hint = "Create the key in Confluent's console or with `confluent api-key create --resource cloud`"
+        raise CommandFailed("USAGE", "--generate is for snowflake: Confluent creates its keys itself", hint)
     if vendor is Vendor.SNOWFLAKE and of_confluent:
         raise CommandFailed("USAGE", "--key-id and --wait are for confluent", "Leave them out")

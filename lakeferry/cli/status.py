@@ -29,7 +29,7 @@ class WaitFor(StrEnum):
         "stacks": "CloudFormation's status of each.",
         "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, not asked), value "
         "(its age in hours), told, code.",
-        "secrets": "As `rotate --check` tells them.",
+        "secrets": "As `rotate --check` reports them.",
         "exports": "Each: last (id, began, seconds, result, record, windows, reason), next_run, zone, published, "
         "seen (what is wrong).",
         "drift": "With --drift, each: world, what, name, how, told.",
@@ -39,16 +39,16 @@ def status(
     call: CommandContext,
     *,
     wait_for: Annotated[
-        WaitFor | None, typer.Option("--wait-for", help="First wait until a table can be read, or until an export has published.")
+        WaitFor | None, typer.Option("--wait-for", help="Wait until a table can be read, or until an export has published.")
     ] = None,
     minutes: Annotated[
         int | None, typer.Option(min=1, help=f"How long to wait with --wait-for; {_MINUTES} unless given.")
     ] = None,
     drift: Annotated[
-        bool, typer.Option("--drift", help="Look for what was changed or removed by hand, too; that takes minutes.")
+        bool, typer.Option("--drift", help="Also find what was changed or deleted by hand; that takes minutes.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """How fresh each table is at every hop, how old the keys are, what came of each export. It fails where something is wrong."""
+    """Show how fresh each table is at every hop, the age of keys, and each export's last run. Fails if something is wrong."""
     from lakeferry.health import status as flow
 
     if minutes is not None and wait_for is None:

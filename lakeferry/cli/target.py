@@ -1,4 +1,4 @@
-"""The AWS that `export run` and `query` work in: the one that the environment names, or else what the last demo left."""
+"""Choose the AWS that `export run` and `query` work in: that of the environment variables, or the last demo's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_target() -> Iterator[ExportTarget]:
-    """Raises CommandFailed where the environment names no AWS, and no demo was run."""
+    """Open it. Raises CommandFailed if no variable names a bucket and no demo was run."""
     from lakeferry.local.target import DEMO_STATE, VARIABLES, from_environment
 
     if os.environ.get(VARIABLES["bucket"]) or os.environ.get(VARIABLES["database"]):
@@ -28,6 +28,6 @@ def open_target() -> Iterator[ExportTarget]:
     else:
         raise CommandFailed(
             "NO-BUCKET",
-            "there is nothing to work on: no demo was run here, and the environment names no bucket",
+            "there is no data: no demo was run in this clone, and no variable names a bucket",
             f"Run `lakeferry demo`, or set {', '.join(VARIABLES.values())} and AWS credentials",
         )

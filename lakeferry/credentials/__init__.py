@@ -1,1 +1,1 @@
-"""The two keys that people make: read without showing them, proved at the vendor, kept in Secrets Manager."""
+"""The keys of a deployment: those that people create are verified at the vendor and stored; the others are rotated."""

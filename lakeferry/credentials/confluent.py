@@ -1,4 +1,4 @@
-"""`lakeferry secrets set confluent`: the Cloud key, proved by what Confluent itself says of it."""
+"""`lakeferry secrets set confluent`: verify the Cloud key with Confluent and store it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEYS: Final = "/iam/v2/api-keys"
 
 @attrs.frozen
 class Owner:
-    """Whose key it is. `roles` are those that the whole organization is the scope of."""
+    """The key's owner, with its roles whose scope is the whole organization."""
 
     id: str
     roles: tuple[str, ...]
@@ -41,73 +41,78 @@ class Owner:
 
 
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
-    """Raises CommandFailed, and then stores nothing."""
+    """Read, verify and store the Cloud key. Raises CommandFailed before it stores anything."""
     key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
-    _ = ctx.account
-    owner = prove(output, ctx, key, wait)
+    _ = ctx.account  # fails early if AWS can't be used
+    owner = verify(output, ctx, key, wait)
     before = secret_store.read_value(ctx, name)
-    kept = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
-    output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role is listed'})")
+    stored = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
+    output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role'})")
     if owner.is_person:
-        output.print("It is a person's key, which dies with the person's account; a service account's doesn't.")
-    output.print(kept.describe())
+        output.print("The owner is a person: the key ends with that account. A service account's key doesn't.")
+    output.print(stored.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
     public = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
-    return {"stage": ctx.stage, "vendor": "confluent", "key": public, **kept.document(), "sql": ""}
+    return {"stage": ctx.stage, "vendor": "confluent", "key": public, **stored.document(), "sql": ""}
 
 
-def prove(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
-    """By reading what Confluent knows of the key. A key that was made just now may take up to `wait` seconds to work."""
+def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
+    """Return the key's owner, as Confluent reports it. Waits up to `wait` seconds for a new key to become valid."""
     vendor = _client(ctx, key, wait)
     try:
-        found = _found(output, ctx, vendor, key, wait)
-        owner = Owner(text(found, "spec", "owner", "id"), _roles(vendor, text(found, "spec", "owner", "id")))
+        owner_id = text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
+        owner = Owner(owner_id, _roles(vendor, owner_id))
     except Denied as denied:
-        raise _scope("its owner may not read keys and roles", denied) if _may_not(denied) else _refused(ctx, key) from None
+        if _lacks_permission(denied):
+            raise _insufficient("its owner may not read keys and roles", denied) from None
+        raise _explain_refusal(ctx, key) from None
     except NotFound as missing:
-        raise _scope("it can't see itself", missing) from None
+        raise _insufficient("it may not read its own entry", missing) from None
     if not owner.is_person and _ADMIN not in owner.roles:
-        raise _scope(f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None)
+        raise _insufficient(f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None)
     return owner
 
 
-def _found(output: Output, ctx: DeploymentContext, vendor: Confluent, key: ApiKey, wait: float) -> Any:
+def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: ApiKey, wait: float) -> Any:
+    """Return Confluent's entry of the key, with the key itself."""
     end = ctx.clock.time() + wait
-    with output.step("asking Confluent about the key") as report:
+    with output.step("Verifying the key with Confluent") as report:
         while True:
             try:
                 return vendor.cloud.get(_KEYS + path(key.id))
             except Denied as denied:
-                if _may_not(denied) or ctx.clock.time() + _PAUSE > end:
+                if _lacks_permission(denied) or ctx.clock.time() + _PAUSE > end:
                     raise
-            report("not accepted yet; new keys take a while")
+            report("not accepted yet; Confluent takes a while to activate a new key")
             ctx.clock.sleep(_PAUSE)
 
 
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
-    whole = crn.organization(CrnScope(vendor.organization_id))
-    found = vendor.role_bindings(owner)
-    return tuple(sorted({text(one, "role_name") for one in found if crn.same(text(one, "crn_pattern"), whole)}))
+    scope = crn.organization(CrnScope(vendor.organization_id))
+    bindings = vendor.role_bindings(owner)
+    return tuple(sorted({text(one, "role_name") for one in bindings if crn.same(text(one, "crn_pattern"), scope)}))
 
 
-def _refused(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
-    """Confluent says the same of a wrong secret and of another service's key, so what else can tell is asked."""
+def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
+    """Return why Confluent refused the key. Its answer is the same for a wrong secret and a key of another service."""
     if _is_tableflow(ctx, key):
-        return _other_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
+        return _wrong_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
     message = f"Confluent doesn't accept API key {key.id}"
-    known = _known_to_the_stored_key(ctx, key)
-    if known is None:
-        why = "It is a key of a cluster or a region and not a Cloud key, its id or secret is wrong, or it was made moments ago."
-        hint = "Make one with `confluent api-key create --resource cloud`, or, if you just did, run this again with --wait 300"
+    scope = _scope_by_stored_key(ctx, key)
+    if scope is None:
+        why = "It is not a Cloud key but one of a cluster or region; or its id or secret is wrong; or it was created moments ago."
+        hint = "Create one with `confluent api-key create --resource cloud`. If you just did, run this again with --wait 300"
         return CommandFailed("SECRETS-REFUSED", message, hint, why=why)
-    if known == "":
-        hint = "Look for the id in Confluent's console, under API keys"
+    if scope == "":
+        hint = "Look up the id in Confluent's console, under API keys"
         return CommandFailed("SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
-    if known.lower() != "cloud":
-        return _other_scope(f"API key {key.id} is for {known}, not a Cloud key")
-    hint = "Copy the secret again; if the key was made just now, run this again with --wait 300"
-    return CommandFailed("SECRETS-REFUSED", f"{message}: it is a Cloud key, so its secret is wrong or it is too new", hint)
+    if scope.lower() != "cloud":
+        return _wrong_scope(f"API key {key.id} is for {scope}, not a Cloud key")
+    hint = "Copy the secret again. If the key was created just now, run this again with --wait 300"
+    return CommandFailed(
+        "SECRETS-REFUSED", f"{message}: it is a Cloud key, so its secret is wrong, or the key is not active yet", hint
+    )
 
 
 def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
@@ -119,18 +124,18 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
     return True
 
 
-def _known_to_the_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
-    """What the key is for, as the secret's present key sees it; "" where there is no such key; None where nobody can tell."""
+def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
+    """Return the key's scope as the stored key sees it; "" if there is no such key, None if the stored key can't be used."""
     value = secret_store.read_value(ctx, ctx.deployment.confluent.cloud_key_secret)
     if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])
     vendor = _client(ctx, stored, 0)
     try:
-        found = vendor.cloud.read(_KEYS + path(key.id))
+        entry = vendor.cloud.read(_KEYS + path(key.id))
     except LakeferryError:
         return None
-    return text(found, "spec", "resource", "id") or "cloud" if found else ""
+    return text(entry, "spec", "resource", "id") or "cloud" if entry else ""
 
 
 def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
@@ -138,22 +143,22 @@ def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
     return Confluent(Session(deadline), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE)
 
 
-def _may_not(denied: Denied) -> bool:
+def _lacks_permission(denied: Denied) -> bool:
     return denied.row is confluent_errors.AUTH_SCOPE
 
 
-def _scope(why: str, denied: LakeferryError | None) -> CommandFailed:
-    hint = f"Give the key's owner the role {_ADMIN}, wait some minutes, and run this again: docs/how-to/prepare-confluent.md"
-    message = f"the key is accepted and may do too little: {why}"
+def _insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
+    hint = f"Give the key's owner the role {_ADMIN}, wait some minutes and run this again: docs/how-to/prepare-confluent.md"
+    message = f"the key is valid but lacks permissions: {why}"
     return CommandFailed("SECRETS-SCOPE", message, hint, details={"confluent": denied.what} if denied else None)
 
 
-def _other_scope(message: str) -> CommandFailed:
-    hint = "Make a Cloud key: `confluent api-key create --resource cloud --service-account sa-…`"
+def _wrong_scope(message: str) -> CommandFailed:
+    hint = "Create a Cloud key: `confluent api-key create --resource cloud --service-account sa-…`"
     return CommandFailed("SECRETS-CLUSTER-KEY", message, hint)
 
 
 def _fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
-    """A Cloud key opens no single resource, so what another kind of key would say of one goes."""
-    rest = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
-    return {**rest, **secret_fields.fields("cloud", key, Connection(owner.id, ""))}
+    """Return the secret's fields. Other fields stay, except those of a key for a single resource."""
+    others = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
+    return {**others, **secret_fields.fields("cloud", key, Connection(owner.id, ""))}

@@ -1,4 +1,4 @@
-"""Reads a key from standard input or from somebody who types, and looks at its shape. Nothing of it is ever echoed."""
+"""Read a key from standard input or hidden prompts and check its form. Nothing of it is ever echoed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lambdas.snowflake.keypair import KeyPair, UnusableKey
 
 _KEY_ID: Final = re.compile(r"[A-Z0-9]{16}")
 _LEAST_SECRET: Final = 32
-#: What the vendor's own tools and our secrets call the two.
+#: Names of the fields in the vendor's tools and in our secrets.
 _IDS: Final = ("apiKey", "api_key", "key")
 _SECRETS: Final = ("apiSecret", "api_secret", "secret")
 _PRIVATE_KEYS: Final = ("privateKey", "private_key")
@@ -27,37 +27,35 @@ _PEM: Final = "-----BEGIN "
 
 
 def api_key(output: Output, key_id: str | None) -> ApiKey:
-    """From two lines or JSON on standard input, else from prompts. Raises CommandFailed."""
+    """Read an API key from prompts, or as two lines or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
-        found = (key_id or output.ask("API key's id"), _typed(output, "API secret (not shown): "))
-    else:
-        found = _api_key_of(_piped("id and secret of the API key, one a line"), key_id)
-    return _shaped(*found)
+        return _check_api_key(key_id or output.ask("API key's id"), _ask_hidden(output, "API secret (not shown): "))
+    return _check_api_key(*_split_api_key(_read_stdin("id and secret of the API key, each on its own line"), key_id))
 
 
 def private_key(output: Output) -> KeyPair:
-    """From PEM or JSON on standard input, else from prompts. Raises CommandFailed."""
+    """Read a private key from prompts, or as PEM or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
-        text = _typed(output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END)
-        passphrase = _typed(output, "Its passphrase (not shown): ") if "ENCRYPTED" in text.partition("\n")[0] else ""
+        text = _ask_hidden(output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END)
+        passphrase = _ask_hidden(output, "Its passphrase (not shown): ") if "ENCRYPTED" in text.partition("\n")[0] else ""
     else:
-        text, passphrase = _private_key_of(_piped("the private key, as PEM"))
+        text, passphrase = _split_private_key(_read_stdin("the private key, as PEM"))
     try:
         return keypair.load(Secret(text), Secret(passphrase) if passphrase else None)
     except UnusableKey as unusable:
-        raise _unreadable(text, passphrase, str(unusable)) from None
+        raise _explain_unreadable(text, passphrase, str(unusable)) from None
 
 
-def _piped(what: str) -> str:
-    """All of standard input. Raises CommandFailed where somebody sits before it who can't be asked, or it is empty."""
+def _read_stdin(what: str) -> str:
+    """Return all of standard input. Raises CommandFailed if it is a terminal that can't prompt, or empty."""
     text = "" if sys.stdin.isatty() else sys.stdin.read().strip()
     if not text:
-        hint = "Run it on a terminal without --json, or give the value on standard input: `… < FILE`"
+        hint = "Run it on a terminal without --json, or pass the value on standard input: `… < FILE`"
         raise CommandFailed("SECRETS-INPUT", f"nothing was given: {what}", hint)
     return text
 
 
-def _api_key_of(text: str, key_id: str | None) -> tuple[str, str]:
+def _split_api_key(text: str, key_id: str | None) -> tuple[str, str]:
     if fields := _json(text):
         return key_id or _first(fields, _IDS), _first(fields, _SECRETS)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -69,44 +67,46 @@ def _api_key_of(text: str, key_id: str | None) -> tuple[str, str]:
     return lines[0], lines[1]
 
 
-def _shaped(key_id: str, secret: str) -> ApiKey:
-    """Raises CommandFailed for what can't be an API key of Confluent."""
+def _check_api_key(key_id: str, secret: str) -> ApiKey:
+    """Return the key. Raises CommandFailed if it can't be an API key of Confluent."""
     if _KEY_ID.fullmatch(secret) and len(key_id) >= _LEAST_SECRET:
-        raise _misshapen("id and secret are the wrong way round", "Give the id first: it has 16 capitals and digits")
+        raise _malformed("id and secret are the wrong way round", "Give the id first: it has 16 capital letters and digits")
     if not _KEY_ID.fullmatch(key_id):
-        raise _misshapen(f"an API key's id has 16 capitals and digits, and this has {len(key_id)} signs", "Copy it again")
+        raise _malformed(
+            f"an API key's id has 16 capital letters and digits, and this one has {len(key_id)} characters", "Copy it again"
+        )
     if len(secret) < _LEAST_SECRET or re.search(r"\s|[\"']", secret):
-        hint = "Copy it again, without quotes; Confluent shows it once, when the key is made"
-        raise _misshapen(f"this is no API secret: it has {len(secret)} signs, or blanks or quotes in it", hint)
+        hint = "Copy it again, without quotes. Confluent shows it once, when the key is created"
+        raise _malformed(f"this is not an API secret: it has {len(secret)} characters, or contains blanks or quotes", hint)
     return ApiKey(key_id, Secret(secret))
 
 
-def _private_key_of(text: str) -> tuple[str, str]:
+def _split_private_key(text: str) -> tuple[str, str]:
     if fields := _json(text):
         return _first(fields, _PRIVATE_KEYS), fields.get("passphrase", "")
     return text, ""
 
 
-def _unreadable(text: str, passphrase: str, why: str) -> CommandFailed:
+def _explain_unreadable(text: str, passphrase: str, why: str) -> CommandFailed:
     head = text.strip().partition("\n")[0]
     if head.startswith("ssh-") or "PUBLIC KEY" in head:
-        return CommandFailed("SECRETS-PEM", "this is a public key", "Give the private one, as PKCS#8 in PEM")
+        return CommandFailed("SECRETS-PEM", "this is a public key", "Give the private key, as PKCS#8 in PEM")
     if "ENCRYPTED" in head and not passphrase:
         hint = 'Run it on a terminal, which asks for the passphrase, or give JSON: {"privateKey": …, "passphrase": …}'
         return CommandFailed("SECRETS-PEM", "the private key has a passphrase, and none was given", hint)
     if head.startswith(_PEM) and ("RSA PRIVATE" in head or "OPENSSH" in head):
-        hint = "Turn it into PKCS#8: `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`, or let us make one: --generate"
+        hint = "Convert it to PKCS#8 with `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`, or generate a new one: --generate"
         return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
-    hint = "Give it whole, with its BEGIN and END lines; `openssl genrsa 3072 | openssl pkcs8 -topk8 -nocrypt` makes one"
+    hint = "Give all of it, with its BEGIN and END lines. `openssl genrsa 3072 | openssl pkcs8 -topk8 -nocrypt` creates one"
     return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
 
 
-def _misshapen(message: str, hint: str) -> CommandFailed:
+def _malformed(message: str, hint: str) -> CommandFailed:
     return CommandFailed("SECRETS-SHAPE", message, hint)
 
 
 def _json(text: str) -> dict[str, str]:
-    """Empty where it is no JSON object."""
+    """Return the fields of a JSON object; none for other text."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -122,11 +122,11 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
     raise CommandFailed("SECRETS-INPUT", f"the JSON has no {names[0]}", hint)
 
 
-def _typed(output: Output, question: str, until: str = "") -> str:
-    """One line, or all lines to the one that holds `until`; what is pasted at once comes whole."""
+def _ask_hidden(output: Output, question: str, until: str = "") -> str:
+    """Read one line, or all lines up to the one with `until`, without echo. Pasted text is read completely."""
     lines = []
-    with _unseen():
-        output.err.print(question, markup=False, end="")  # after the echo is off: some type ahead
+    with _no_echo():
+        output.err.print(question, markup=False, end="")  # only with the echo off: some people type ahead
         for line in sys.stdin:
             lines.append(line)
             if not until or until in line or (len(lines) == 1 and _PEM not in line):
@@ -136,8 +136,8 @@ def _typed(output: Output, question: str, until: str = "") -> str:
 
 
 @contextmanager
-def _unseen() -> Iterator[None]:
-    """The terminal doesn't show what is typed. Not `getpass`, which throws away what was pasted before it asks again."""
+def _no_echo() -> Iterator[None]:
+    """Turn off the terminal's echo. `getpass` would discard the rest of a pasted text between two prompts."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]

@@ -1,4 +1,4 @@
-"""A deployment's rotating secrets, and what the function that rotates them says of each."""
+"""List a deployment's rotating secrets and the age of their keys, and call the function that rotates them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 4
 
 @attrs.frozen
 class RotatingSecret:
-    """`function` rotates it."""
+    """A secret and the function that rotates it."""
 
     arn: str
     vendor: str
@@ -41,9 +41,9 @@ class RotatingSecret:
 
 @attrs.frozen
 class Age:
-    """`place` is where the live key stands: a slot, or a version's label. `trouble` says why the vendor wasn't asked.
+    """The age of a key. `place` is the slot or version label of the live key; `trouble` says why its vendor wasn't asked.
 
-    A key that people made has no rotation, and its vendor isn't asked.
+    A key that people create, `by_hand`, has no rotation, and its vendor isn't asked.
     """
 
     secret: str
@@ -58,18 +58,18 @@ class Age:
     by_hand: bool = False
 
 
-def of(ctx: DeploymentContext, chosen: str | None = None) -> list[RotatingSecret]:
-    """All that stand, or those that `chosen` means: a vendor, a secret's name, or its end. Raises CommandFailed."""
-    standing = read_stacks(ctx)
-    stacks = {name: standing.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
-    found = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
-    if chosen is None:
-        return found
-    mine = [each for each in found if chosen in (each.vendor, each.name, each.arn) or each.name.endswith(f"/{chosen}")]
-    if not mine:
-        names = ", ".join(each.name for each in found) or f"none; `lakeferry deploy --stage {ctx.stage}` makes them"
-        raise CommandFailed("ROTATE-UNKNOWN", f"no secret that rotates is called {chosen!r}", f"There are: {names}")
-    return mine
+def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSecret]:
+    """Return all rotating secrets, or those of a vendor or with a name or the end of a name. Raises CommandFailed."""
+    deployed = read_stacks(ctx)
+    stacks = {name: deployed.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
+    secrets = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
+    if selector is None:
+        return secrets
+    selected = [one for one in secrets if selector in (one.vendor, one.name, one.arn) or one.name.endswith(f"/{selector}")]
+    if not selected:
+        names = ", ".join(each.name for each in secrets) or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
+        raise CommandFailed("ROTATE-UNKNOWN", f"no rotating secret matches {selector!r}", f"Rotating secrets: {names}")
+    return selected
 
 
 def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
@@ -79,18 +79,18 @@ def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
 
 
 def by_hand(ctx: DeploymentContext) -> list[Age]:
-    """Of the keys that people make and store."""
+    """Return the ages of the keys that people create and store."""
     deployment = ctx.deployment
     names = {"confluent": deployment.confluent.cloud_key_secret}
     if deployment.snowflake and deployment.uses_snowflake:
         names["snowflake"] = deployment.snowflake.key_secret
-    return [_made_by_hand(ctx, vendor, name) for vendor, name in names.items()]
+    return [_age_by_hand(ctx, vendor, name) for vendor, name in names.items()]
 
 
-def _made_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
+def _age_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     days, trouble = None, ""
     try:
-        with translate_aws_errors(f"looking at secret {name}"):
+        with translate_aws_errors(f"describing secret {name}"):
             days = round(SecretKeys(ctx.client("secretsmanager"), ctx.clock.time).age_days(name), 3)
     except CommandFailed as failure:
         trouble = f"{failure.code}  {failure.message}"
@@ -100,32 +100,34 @@ def _made_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
 
 
 def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
+    """Return the age by the rotation function, or by Secrets Manager alone if the function fails."""
     try:
         answer = ask(ctx, secret, "status")
     except CommandFailed as failure:
-        answer = failure.details or {}
-        return _dates(ctx, secret, f"{answer['code']}  {answer['what']}" if answer else f"{failure.code}  {failure.message}")
+        details = failure.details or {}
+        code, message = details.get("code", failure.code), details.get("what", failure.message)
+        return _age_without_vendor(ctx, secret, f"{code}  {message}")
     keys = tuple(answer["keys"])
     numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
     return Age(secret.name, secret.vendor, *numbers, answer["live_place"], keys)
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:
-    """The answer of the rotation's function to an operator. Raises CommandFailed with its reason."""
+    """Call an operation of the rotation function and return its answer. Raises CommandFailed with its reason."""
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
-    with translate_aws_errors(f"asking function {secret.function.name}"):
+    with translate_aws_errors(f"calling function {secret.function.name}"):
         answer = ctx.client("lambda").invoke(FunctionName=secret.function.name, Payload=payload)
-        said: dict[str, Any] = json.loads(answer["Payload"].read())
+        document: dict[str, Any] = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
-        raise refused(secret, str(said.get("errorMessage", "")))
-    return said
+        raise refused(secret, str(document.get("errorMessage", "")))
+    return document
 
 
 def refused(secret: RotatingSecret, message: str) -> CommandFailed:
-    """What the function said when it failed. The key that is current stays so."""
+    """Return the function's error as one of ours. The current key stays current."""
     reported = errors.read(message)
     if reported is None:
-        hint = "Look at `lakeferry logs rotation`, then run the command again"
+        hint = "Read `lakeferry logs rotation`, then run the command again"
         return CommandFailed("ROTATE-FAILED", f"{secret.name}: the function failed", hint)
     entry = reported.entry
     hint = f"{entry.remedy} More: `lakeferry explain {entry.code}`"
@@ -141,10 +143,10 @@ def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rot
             yield RotatingSecret(ids[secret], vendor, function)
 
 
-def _dates(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
-    """What Secrets Manager alone says."""
+def _age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
+    """Return what Secrets Manager alone knows: the age and the dates."""
     client = ctx.client("secretsmanager")
-    with translate_aws_errors(f"looking at secret {secret.name}"):
+    with translate_aws_errors(f"describing secret {secret.name}"):
         described = SecretVersions(client, secret.arn).describe()
         days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
     due = described.next_rotation

@@ -1,4 +1,4 @@
-"""The rotation of keys on request: how old they are, a new key now, and revoking keys that have leaked."""
+"""`lakeferry rotate`: show the ages of keys, replace a key now, revoke keys that have leaked."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from lambdas.shared.aws import error_code
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
 _YES: Final = ("y", "yes")
-#: Days by which a rotation may be late: Secrets Manager has a window of hours, and tries again what failed.
+#: Days by which a rotation may be late: Secrets Manager has a window of hours, and retries failed rotations.
 _LATE: Final = 1.0
-
-#: A new Kafka key takes Confluent some minutes, and Secrets Manager tries again what failed.
+#: Confluent takes some minutes for a new Kafka key, and Secrets Manager retries failed rotations.
 _PATIENCE: Final = 1800.0
 _POLL: Final = 3.0
-#: Clocks of AWS and of this machine.
+#: Difference between the clocks of AWS and of this machine.
 _SKEW: Final = 30.0
 
 
@@ -42,7 +41,7 @@ class RotationResult:
 
 @attrs.frozen
 class Revoked:
-    """Ids of keys: those that are gone, those that the secret knows nothing of, and the one that is left."""
+    """Ids of keys: the revoked ones, those that aren't in the secret's versions, and the one that remains."""
 
     secret: str
     revoked: tuple[str, ...]
@@ -50,117 +49,120 @@ class Revoked:
     kept: str
 
 
-def check(output: Output, stage: str, chosen: str | None) -> dict[str, Any]:
-    """Raises CommandFailed where a key is too old, or a rotation late or stuck."""
+def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
+    """Show the ages of keys. Raises CommandFailed if a key is too old, or a rotation late or stuck."""
     with open_context(stage) as ctx:
-        with output.step("Asking for the ages of keys"):
-            found = [
-                *rotating_secrets.ages(ctx, rotating_secrets.of(ctx, chosen)),
-                *([] if chosen else rotating_secrets.by_hand(ctx)),
+        with output.step("Reading the ages of keys"):
+            ages = [
+                *rotating_secrets.ages(ctx, rotating_secrets.load(ctx, selector)),
+                *([] if selector else rotating_secrets.by_hand(ctx)),
             ]
-        show(output, ctx.deployment, found)
-        document = {"stage": stage, "secrets": documents(found), "rotated": [], "revoked": []}
-        if wrong := [f"{one.secret}: {trouble}" for one in found for trouble in troubles(ctx.deployment, one)]:
-            raise CommandFailed("KEY-OVERDUE", "; ".join(wrong), details=document)
+        show(output, ctx.deployment, ages)
+        document = {"stage": stage, "secrets": documents(ages), "rotated": [], "revoked": []}
+        if problems := [f"{one.secret}: {trouble}" for one in ages for trouble in troubles(ctx.deployment, one)]:
+            raise CommandFailed("KEY-OVERDUE", "; ".join(problems), details=document)
         return document
 
 
-def now(output: Output, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
-    """One after the other. Raises CommandFailed with the first that fails; then its key of before stays."""
+def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
+    """Rotate secrets one after the other. Raises CommandFailed for the first that fails; its previous key stays current."""
     with open_context(stage) as ctx:
-        wanted = rotating_secrets.of(ctx, chosen)
-        names = ", ".join(one.name for one in wanted)
-        _require_agreed(output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
+        secrets = rotating_secrets.load(ctx, selector)
+        names = ", ".join(one.name for one in secrets)
+        _require_confirmation(output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
         done: list[RotationResult] = []
         try:
-            for one in wanted:
-                done.append(_turned(output, ctx, one))
+            for one in secrets:
+                done.append(_rotate(output, ctx, one))
         except KeyboardInterrupt:
-            raise _stopped(ctx, wanted[len(done)], "its previous key stays valid", f"rotate {wanted[len(done)].name}") from None
+            raise _interrupted(
+                ctx, secrets[len(done)], "its previous key stays valid", f"rotate {secrets[len(done)].name}"
+            ) from None
         return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(one) for one in done], "revoked": []}
 
 
-def revoke(output: Output, stage: str, chosen: str | None, *, yes: bool) -> dict[str, Any]:
-    """A key has leaked: what was replaced last goes, the current one is replaced, and goes too. Raises CommandFailed."""
+def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
+    """Revoke all keys of a secret that has leaked; a new key replaces the current one first. Raises CommandFailed."""
     with open_context(stage) as ctx:
-        wanted = rotating_secrets.of(ctx, chosen) if chosen else []
-        if len(wanted) != 1:
+        secrets = rotating_secrets.load(ctx, selector) if selector else []
+        if len(secrets) != 1:
             hint = "Name one secret: `lakeferry rotate` lists them"
-            raise CommandFailed("ROTATE-UNKNOWN", "--revoke takes the keys of one secret away", hint)
-        (secret,) = wanted
-        question = f"Readers of {secret.name} that hold an older key fail once, and read the secret again. Type yes to go on"
-        _require_agreed(output, question, yes=yes)
+            raise CommandFailed("ROTATE-UNKNOWN", "--revoke revokes the keys of a single secret", hint)
+        (secret,) = secrets
+        question = f"Readers of {secret.name} that use an older key fail once, and read the secret again. Type yes to continue"
+        _require_confirmation(output, question, yes=yes)
         try:
-            first = _revoked(output, ctx, secret)
-            turned = _turned(output, ctx, secret)
-            second = _revoked(output, ctx, secret)
+            first = _revoke(output, ctx, secret)
+            rotated = _rotate(output, ctx, secret)
+            second = _revoke(output, ctx, secret)
         except KeyboardInterrupt:
-            still = "an older key may still be valid, also one that has leaked"
-            raise _stopped(ctx, secret, still, f"rotate {secret.name} --revoke") from None
+            remaining = "an older key may still be valid, also one that has leaked"
+            raise _interrupted(ctx, secret, remaining, f"rotate {secret.name} --revoke") from None
         output.print(f"Now exactly one key is valid: {second.kept}")
         both = [attrs.asdict(one) for one in (first, second)]
-        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(turned)], "revoked": both}
+        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(rotated)], "revoked": both}
 
 
-def show(output: Output, deployment: Deployment, found: list[Age]) -> None:
-    rows = [_row(deployment, one) for one in found]
+def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
+    rows = [_row(deployment, one) for one in ages]
     output.table(_COLUMNS, rows)
-    for one in found:
+    for one in ages:
         if one.trouble:
             output.print(f"  ? {one.secret}: not asked: {one.trouble}")
 
 
 def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
-    """What is wrong with a key's age or its rotation."""
+    """Describe what is wrong with a key's age or its rotation."""
     alerts = deployment.alerts
     limit = alerts.deployer_key_age_days if age.by_hand else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
     if age.age_days is not None and age.age_days > limit:
-        yield f"its key is {age.age_days:.0f} days old, and {limit} are the limit"
+        yield f"its key is {age.age_days:.0f} days old; the limit is {limit}"
     if age.overdue_days > _LATE:
         yield f"a rotation is {age.overdue_days:.0f} days overdue"
     if age.pending_days > _LATE:
         yield f"a rotation has been under way for {age.pending_days:.0f} days"
 
 
-def documents(found: Iterable[Age]) -> list[dict[str, Any]]:
-    return [attrs.asdict(one) | {"keys": [dict(key) for key in one.keys]} for one in found]
+def documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
+    return [attrs.asdict(one) | {"keys": [dict(key) for key in one.keys]} for one in ages]
 
 
 def _row(deployment: Deployment, age: Age) -> list[str]:
     live = next((key["id"] for key in age.keys if key["place"] == age.place), "")
     others = ", ".join(f"{key['id']} ({key['place'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
-    hints = ["not asked ?"] if age.trouble else ["made by hand"] if age.by_hand else []
+    hints = ["not asked ?"] if age.trouble else ["created by hand"] if age.by_hand else []
     remarks = "; ".join([*troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
     return [age.secret, days, due, live, age.place, others, remarks]
 
 
-def _turned(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
+def _rotate(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
     with output.step(f"Rotating {secret.name}") as report:
         done = rotate_now(ctx, secret, report)
     output.print(f"{secret.name}: new key active after {format_duration(done.seconds)}; the previous key stays valid")
     return done
 
 
-def _revoked(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
+def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
     with output.step(f"Revoking older keys of {secret.name}"):
         done = revoke_now(ctx, secret)
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
     if done.not_ours:
-        output.warn(f"  not ours, and still valid: {', '.join(done.not_ours)}. Look whose they are, and UNSET them in Snowflake")
+        others = ", ".join(done.not_ours)
+        output.warn(f"  not created by Lakeferry, and still valid: {others}. Ask for their owners, and UNSET them in Snowflake")
     return done
 
 
-def _stopped(ctx: DeploymentContext, secret: RotatingSecret, still: str, words: str) -> CommandFailed:
-    """What Secrets Manager and its function have begun goes on, and we don't see how it ends."""
-    message = f"stopped watching {secret.name}; a rotation that has begun goes on in AWS, and {still}"
+def _interrupted(ctx: DeploymentContext, secret: RotatingSecret, remaining: str, command: str) -> CommandFailed:
+    """Return the error for Ctrl-C: a rotation that Secrets Manager has started continues, and nobody watches it."""
+    message = f"interrupted while watching {secret.name}; a rotation that has started continues in AWS, and {remaining}"
     call, stage = program_name(), ctx.stage
-    hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {words} --stage {stage}` finishes it"
+    hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {command} --stage {stage}` finishes it"
     return CommandFailed("ROTATE-STOPPED", message, hint, {"secret": secret.name})
 
 
-def _require_agreed(output: Output, question: str, *, yes: bool) -> None:
+def _require_confirmation(output: Output, question: str, *, yes: bool) -> None:
     if yes:
         return
     if not output.can_prompt:
@@ -172,53 +174,53 @@ def _require_agreed(output: Output, question: str, *, yes: bool) -> None:
 
 
 def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter) -> RotationResult:
-    """Returns once the new key is current. Raises CommandFailed where it fails, or takes longer than we wait."""
-    began = ctx.clock.time()
-    before = len(_lines(ctx, secret, began))
-    version = _begun(ctx, secret)
+    """Rotate a secret and wait until the new key is current. Raises CommandFailed if that fails or takes too long."""
+    started = ctx.clock.time()
+    before = len(_lines(ctx, secret, started))
+    version = _start_rotation(ctx, secret)
     while not _is_current(ctx, secret, version):
-        waited = ctx.clock.time() - began
-        for line in _lines(ctx, secret, began)[before:]:
+        waited = ctx.clock.time() - started
+        for line in _lines(ctx, secret, started)[before:]:
             report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
                 raise rotating_secrets.refused(secret, str(line.get("reason", "")))
         if waited > _PATIENCE:
-            message = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager goes on"
+            message = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager continues"
             raise CommandFailed("ROTATE-LATER", message)
         ctx.clock.sleep(_POLL)
-    return RotationResult(secret.name, version, ctx.clock.time() - began)
+    return RotationResult(secret.name, version, ctx.clock.time() - started)
 
 
 def revoke_now(ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
-    """Every key but the current one is gone at once. Raises CommandFailed."""
+    """Revoke every key but the current one. Raises CommandFailed."""
     answer = rotating_secrets.ask(ctx, secret, "revoke")
     return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["not_ours"]), answer["kept"])
 
 
-def _begun(ctx: DeploymentContext, secret: RotatingSecret) -> str:
-    """The version that shall become current. A rotation that failed is tried again instead of a new one beginning."""
+def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:
+    """Start a rotation and return the version that will become current. A failed rotation is retried instead."""
     with translate_aws_errors(f"rotating {secret.name}"):
         try:
             return str(ctx.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
         except ClientError as error:
-            if error_code(error) != "InvalidRequestException" or not (pending := _described(ctx, secret).labelled(PENDING)):
+            if error_code(error) != "InvalidRequestException" or not (pending := _describe(ctx, secret).labelled(PENDING)):
                 raise
             return pending
 
 
 def _is_current(ctx: DeploymentContext, secret: RotatingSecret, version: str) -> bool:
-    with translate_aws_errors(f"looking at secret {secret.name}"):
-        return _described(ctx, secret).labelled(CURRENT) == version
+    with translate_aws_errors(f"describing secret {secret.name}"):
+        return _describe(ctx, secret).labelled(CURRENT) == version
 
 
-def _described(ctx: DeploymentContext, secret: RotatingSecret) -> Described:
+def _describe(ctx: DeploymentContext, secret: RotatingSecret) -> Described:
     return SecretVersions(ctx.client("secretsmanager"), secret.arn).describe()
 
 
-def _lines(ctx: DeploymentContext, secret: RotatingSecret, began: float) -> list[dict[str, Any]]:
-    """What the function has said of the secret since, as far as its log can be read."""
+def _lines(ctx: DeploymentContext, secret: RotatingSecret, since: float) -> list[dict[str, Any]]:
+    """Return the function's log lines about the secret; none if the log can't be read."""
     try:
-        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, began - _SKEW)]
+        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _SKEW)]
     except (ClientError, BotoCoreError):
         return []
     return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]
@@ -226,7 +228,7 @@ def _lines(ctx: DeploymentContext, secret: RotatingSecret, began: float) -> list
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        fields = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}

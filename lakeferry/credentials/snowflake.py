@@ -1,4 +1,4 @@
-"""`lakeferry secrets set snowflake`: the deployer's key pair, proved by a login; or a new pair, for an admin to set."""
+"""`lakeferry secrets set snowflake`: verify the deployer's key pair by a login and store it; or generate a new pair."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from deployments.model import Snowflake as Wanted
+from deployments.model import Snowflake as SnowflakeSettings
 from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
@@ -25,36 +25,35 @@ from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 _SECONDS: Final = 60.0
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _DESC: Final = "DESC USER {name}"
-#: The user's two places for a public key, with what DESC USER calls their fingerprints.
+#: The user's two properties for a public key, with the names of their fingerprints in DESC USER.
 _SLOTS: Final = {"RSA_PUBLIC_KEY": "RSA_PUBLIC_KEY_FP", "RSA_PUBLIC_KEY_2": "RSA_PUBLIC_KEY_2_FP"}
 _SET: Final = {
     "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
     "RSA_PUBLIC_KEY_2": "ALTER USER {name} SET RSA_PUBLIC_KEY_2={key}",
 }
 _EMPTY: Final = ("", "null")
-_ADMIN: Final = "An admin of Snowflake runs this once"
 
 
 @attrs.frozen
 class Deployer:
-    """The deployment's user in Snowflake, and where its key is kept."""
+    """The user that deploys to Snowflake."""
 
     ctx: DeploymentContext
-    given: Wanted
+    settings: SnowflakeSettings
 
     @property
     def name(self) -> str:
-        return sql.named(self.given.user)
+        return sql.named(self.settings.user)
 
     def client(self, pair: KeyPair) -> Snowflake:
         deadline = Deadline(self.ctx.clock, self.ctx.clock.time() + _SECONDS)
-        login = Login(self.given.account, self.given.user, sql.named(self.given.role))
+        login = Login(self.settings.account, self.settings.user, sql.named(self.settings.role))
         return Snowflake(Session(deadline), self.ctx.clock, login, pair, self.ctx.addresses.snowflake)
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
-        host = urlsplit(self.ctx.addresses.snowflake or account_url(self.given.account)).hostname or ""
-        role, warehouse = sql.named(self.given.role), sql.named(self.given.deployer_warehouse)
-        return secret_fields.fields(pair, Connection(self.given.account, self.name, host, role, warehouse))
+        host = urlsplit(self.ctx.addresses.snowflake or account_url(self.settings.account)).hostname or ""
+        role, warehouse = sql.named(self.settings.role), sql.named(self.settings.deployer_warehouse)
+        return secret_fields.fields(pair, Connection(self.settings.account, self.name, host, role, warehouse))
 
     def statement(self, pair: KeyPair, slot: str) -> str:
         name, key = sql.identifier(self.name), sql.literal(pair.public)
@@ -62,38 +61,39 @@ class Deployer:
 
 
 def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
-    """With a private key that somebody gives. Raises CommandFailed, and then stores nothing."""
+    """Read, verify and store a private key. Raises CommandFailed before it stores anything."""
     deployer = _deployer(ctx)
     pair = prompt.private_key(output)
-    _ = ctx.account
-    before = secret_store.read_value(ctx, deployer.given.key_secret)
-    prove(output, deployer, pair, before)
-    rest = {name: value for name, value in (secret_store.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
-    kept = secret_store.put_current(ctx, deployer.given.key_secret, {**rest, **deployer.fields(pair)})
-    return _done(output, deployer, pair, kept)
+    _ = ctx.account  # fails early if AWS can't be used
+    before = secret_store.read_value(ctx, deployer.settings.key_secret)
+    verify(output, deployer, pair, before)
+    others = {name: value for name, value in (secret_store.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
+    stored = secret_store.put_current(ctx, deployer.settings.key_secret, {**others, **deployer.fields(pair)})
+    return _report(output, deployer, pair, stored)
 
 
 def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
-    """Makes a pair that waits for an admin; on the next call proves it and makes it the current one. Raises CommandFailed."""
-    deployer, name = _deployer(ctx), _deployer(ctx).given.key_secret
-    _ = ctx.account
-    waiting = secret_store.read_value(ctx, name, secret_store.GENERATED)
-    pair = _pair(waiting) if waiting else None
-    if waiting is None or pair is None:
-        return _proposed(output, deployer, keypair.make())
+    """Generate a pair that waits for an admin; the next call verifies it and makes it current. Raises CommandFailed."""
+    deployer = _deployer(ctx)
+    name = deployer.settings.key_secret
+    _ = ctx.account  # fails early if AWS can't be used
+    pending = secret_store.read_value(ctx, name, secret_store.GENERATED)
+    pair = _load_pair(pending)
+    if pending is None or pair is None:
+        return _stage_new_pair(output, deployer, keypair.make())
     try:
-        prove(output, deployer, pair, secret_store.read_value(ctx, name))
+        verify(output, deployer, pair, secret_store.read_value(ctx, name))
     except CommandFailed as failure:
         if failure.code != "SECRETS-PUBLIC-KEY":
             raise
         raise CommandFailed("SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
-    return _done(output, deployer, pair, secret_store.promote(ctx, name, waiting))
+    return _report(output, deployer, pair, secret_store.promote(ctx, name, pending))
 
 
-def prove(output: Output, deployer: Deployer, pair: KeyPair, before: secret_store.Value | None) -> None:
-    """By a login. Raises CommandFailed where the user doesn't have the public key, LakeferryError for all else."""
+def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_store.Value | None) -> None:
+    """Log in with the key. Raises CommandFailed if the user doesn't have its public key, LakeferryError for other failures."""
     try:
-        with output.step("logging in to Snowflake"):
+        with output.step("Logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
     except Denied as denied:
         if denied.row is not snowflake_errors.AUTH:
@@ -102,24 +102,24 @@ def prove(output: Output, deployer: Deployer, pair: KeyPair, before: secret_stor
 
 
 def _unknown_key(deployer: Deployer, pair: KeyPair, before: secret_store.Value | None, denied: Denied) -> CommandFailed:
-    slot, sure = _free_slot(deployer, _pair(before) if before else None)
+    slot, current_works = _free_slot(deployer, _load_pair(before))
     statement = deployer.statement(pair, slot)
-    who = f"user {deployer.name} of account {deployer.given.account}"
-    if sure:
+    user = f"user {deployer.name} of account {deployer.settings.account}"
+    if current_works:
         message, why = (
-            f"{who} doesn't have this key's public half",
+            f"{user} doesn't have this key's public key",
             "The key that is stored now logs in, so user and account are right.",
         )
     else:
-        message = f"Snowflake doesn't let {who} in with this key"
-        why = "The user doesn't have its public half; or there is no such user, or account or user are misspelt in the file."
-    hint = f"{_ADMIN}, then you this command again: {statement}"
+        message = f"Snowflake refused the login of {user} with this key"
+        why = "The user doesn't have its public key; or there is no such user; or account or user are misspelt in the file."
+    hint = f"Ask a Snowflake admin to run this, then run the command again: {statement}"
     details = {"sql": statement, "fingerprint": pair.fingerprint, "snowflake": denied.what}
     return CommandFailed("SECRETS-PUBLIC-KEY", message, hint, details, why=why)
 
 
 def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
-    """Where a new public key can go without locking out the current one, and whether the current one was seen to log in."""
+    """Return the property that a new public key can be set to without replacing the current one, and whether that one works."""
     first, second = _SLOTS
     if current is None:
         return first, False
@@ -138,32 +138,31 @@ def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
     return (free or other or [second])[0], True
 
 
-def _proposed(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
-    name = deployer.given.key_secret
-    slot, _ = _free_slot(deployer, _pair(secret_store.read_value(deployer.ctx, name)))
+def _stage_new_pair(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
+    name = deployer.settings.key_secret
+    slot, _ = _free_slot(deployer, _load_pair(secret_store.read_value(deployer.ctx, name)))
     arn, statement = secret_store.stage_pending(deployer.ctx, name, deployer.fields(pair)), deployer.statement(pair, slot)
-    output.print(f"A new key pair waits in {name}, {arn}. Its public half is {pair.fingerprint}.")
-    output.print(f"{_ADMIN}:\n\n{statement}\n")
-    output.print(
-        "Where the user isn't there yet: docs/how-to/prepare-snowflake.md has the script that takes the same public key."
-    )
-    output.print(f"Next: {program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}, which proves it")
-    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "waiting"}
-    kept = {"secret": name, "arn": arn, "version": "", "changed": False}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept, "sql": statement}
+    output.print(f"Generated a key pair and stored it in {name}, {arn}; it is not current yet. Fingerprint: {pair.fingerprint}")
+    output.print(f"Ask a Snowflake admin to run:\n\n{statement}\n")
+    output.print("If the user doesn't exist yet, use the script in docs/how-to/prepare-snowflake.md with the same public key.")
+    command = f"{program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}"
+    output.print(f"Next: {command}, which verifies the key pair and makes it current")
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.settings.account, "state": "waiting"}
+    secret = {"secret": name, "arn": arn, "version": "", "changed": False}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **secret, "sql": statement}
 
 
-def _done(output: Output, deployer: Deployer, pair: KeyPair, kept: secret_store.StoredSecret) -> dict[str, Any]:
-    role = sql.named(deployer.given.role)
-    output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.given.account}, in role {role}")
-    output.print(kept.describe())
+def _report(output: Output, deployer: Deployer, pair: KeyPair, stored: secret_store.StoredSecret) -> dict[str, Any]:
+    role = sql.named(deployer.settings.role)
+    output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.settings.account}, in role {role}")
+    output.print(stored.describe())
     output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
-    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.given.account, "state": "current"}
-    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **kept.document(), "sql": ""}
+    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.settings.account, "state": "current"}
+    return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **stored.document(), "sql": ""}
 
 
-def _pair(value: secret_store.Value | None) -> KeyPair | None:
-    """None where there is none that can be read."""
+def _load_pair(value: secret_store.Value | None) -> KeyPair | None:
+    """Return the key pair of a secret, or None if it has none that can be read."""
     if value is None or PRIVATE_KEY not in value.fields:
         return None
     try:
@@ -173,7 +172,7 @@ def _pair(value: secret_store.Value | None) -> KeyPair | None:
 
 
 def _deployer(ctx: DeploymentContext) -> Deployer:
-    given = ctx.deployment.snowflake
-    if given is None:
+    settings = ctx.deployment.snowflake
+    if settings is None:
         raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {ctx.stage} has no [snowflake]")
-    return Deployer(ctx, given)
+    return Deployer(ctx, settings)

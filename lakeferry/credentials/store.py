@@ -1,4 +1,4 @@
-"""The secrets of people's keys in Secrets Manager: the current value, the one of before, and one that waits for an admin."""
+"""Read and write keys in Secrets Manager: the current version, and a pending one that waits for an admin."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import Secret
 
 CURRENT: Final = "AWSCURRENT"
-#: Of a key pair that was made here and that the vendor doesn't know yet.
+#: The label of a generated key pair that the vendor doesn't have yet.
 GENERATED: Final = "LAKEFERRY_GENERATED"
 _ABSENT: Final = "ResourceNotFoundException"
 
 
 @attrs.frozen
 class StoredSecret:
-    """`changed` is false where the secret held the same already; `previous` tells whether a value of before is kept."""
+    """`changed` is false if the secret already had this value; `previous` says whether an older version remains."""
 
     name: str
     arn: str
@@ -33,9 +33,9 @@ class StoredSecret:
 
     def describe(self) -> str:
         if not self.changed:
-            return f"{self.name} holds it already ({self.arn})"
-        kept = "; the value of before stays there as AWSPREVIOUS" if self.previous else ""
-        return f"stored in {self.name}, {self.arn}{kept}"
+            return f"{self.name} already has this value ({self.arn})"
+        previous = "; the previous value remains as AWSPREVIOUS" if self.previous else ""
+        return f"Stored in {self.name}, {self.arn}{previous}"
 
     def document(self) -> dict[str, Any]:
         return {"secret": self.name, "arn": self.arn, "version": self.version, "changed": self.changed}
@@ -43,14 +43,14 @@ class StoredSecret:
 
 @attrs.frozen
 class Value:
-    """One version of a secret: the fields of its JSON, {} where it is none."""
+    """One version of a secret, with the fields of its JSON object; none for other text."""
 
     version: str
     fields: Mapping[str, Secret]
 
 
 def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
-    """The version with this label; None where there is no such version or secret. Raises CommandFailed."""
+    """Return the version with this label, or None if it or the secret doesn't exist. Raises CommandFailed."""
     client = ctx.client("secretsmanager")
     with translate_aws_errors(f"reading secret {name}"):
         try:
@@ -65,8 +65,8 @@ def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value
 
 
 def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> StoredSecret:
-    """`fields` become the current value; the one of before becomes AWSPREVIOUS. Raises CommandFailed."""
-    secret = _described(ctx, name) or _create(ctx, name)
+    """Make `fields` the current version; the current one becomes AWSPREVIOUS. Raises CommandFailed."""
+    secret = _describe(ctx, name) or _create(ctx, name)
     before = read_value(ctx, name)
     if before and {field: value.reveal() for field, value in before.fields.items()} == dict(fields):
         return StoredSecret(name, secret["ARN"], before.version, changed=False, previous=False)
@@ -75,23 +75,23 @@ def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) ->
 
 
 def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
-    """Keeps `fields` beside the current value. Where there is none AWS makes them current at once, which harms nobody."""
-    secret = _described(ctx, name) or _create(ctx, name)
+    """Store `fields` beside the current version and return the ARN. In a new secret, AWS makes them current."""
+    secret = _describe(ctx, name) or _create(ctx, name)
     _put(ctx, name, fields, [GENERATED])
     return str(secret["ARN"])
 
 
 def promote(ctx: DeploymentContext, name: str, value: Value) -> StoredSecret:
-    """What was proposed becomes the current value. Raises CommandFailed."""
+    """Make a pending version current. Raises CommandFailed."""
     client, before = ctx.client("secretsmanager"), read_value(ctx, name)
-    arn = str((_described(ctx, name) or {})["ARN"])
-    stays = before is not None and before.version != value.version
+    arn = str((_describe(ctx, name) or {})["ARN"])
+    replaces = before is not None and before.version != value.version
     with translate_aws_errors(f"writing secret {name}"):
-        if before is None or stays:
+        if before is None or replaces:
             source = {"RemoveFromVersionId": before.version} if before else {}
             client.update_secret_version_stage(SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source)
         client.update_secret_version_stage(SecretId=name, VersionStage=GENERATED, RemoveFromVersionId=value.version)
-    return StoredSecret(name, arn, value.version, changed=True, previous=stays)
+    return StoredSecret(name, arn, value.version, changed=True, previous=replaces)
 
 
 def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
@@ -106,16 +106,16 @@ def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: l
 
 
 def _create(ctx: DeploymentContext, name: str) -> dict[str, Any]:
-    with translate_aws_errors(f"making secret {name}"):
+    with translate_aws_errors(f"creating secret {name}"):
         created: dict[str, Any] = ctx.client("secretsmanager").create_secret(
-            Name=name, Description="A key that Lakeferry deploys with. Set by `lakeferry secrets set`"
+            Name=name, Description="A key that Lakeferry deploys with, stored by `lakeferry secrets set`"
         )
     return created
 
 
-def _described(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
-    """None where there is no such secret."""
-    with translate_aws_errors(f"looking at secret {name}"):
+def _describe(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
+    """Return the secret's description, or None if it doesn't exist."""
+    with translate_aws_errors(f"describing secret {name}"):
         try:
             secret: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
@@ -128,8 +128,8 @@ def _described(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
 
 
 def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
-    hint = f"Take it back: `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, then run this again"
-    return CommandFailed("SECRETS-DELETED", f"secret {name} is about to be deleted", hint)
+    hint = f"Restore it with `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, then run this again"
+    return CommandFailed("SECRETS-DELETED", f"secret {name} is scheduled for deletion", hint)
 
 
 def _fields(text: str) -> dict[str, Secret]:

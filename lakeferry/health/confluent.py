@@ -37,7 +37,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not asked: there is no key")]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
-        owner = credentials.prove(Output(quiet=True), ctx, vendor.cloud.key, 0)
+        owner = credentials.verify(Output(quiet=True), ctx, vendor.cloud.key, 0)
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":

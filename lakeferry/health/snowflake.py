@@ -47,10 +47,11 @@ def look(ctx: DeploymentContext) -> list[Check]:
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)
-        credentials.prove(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
+        credentials.verify(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
-        fix = failure.hint.replace("then you this command again: ", "in this account: ")
+        statement = (failure.details or {}).get("sql")
+        fix = f"Ask a Snowflake admin to run in this account: {statement}" if statement else failure.hint
         return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not asked: there is no login")]
     login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
     try:

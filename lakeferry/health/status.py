@@ -93,7 +93,7 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
     """In parallel: most of the time is spent waiting for others."""
     with ThreadPoolExecutor(3) as pool:
         tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
-        secrets = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.of(ctx)), *rotating_secrets.by_hand(ctx)])
+        secrets = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.load(ctx)), *rotating_secrets.by_hand(ctx)])
         exports = pool.submit(read_exports, readers)
         deployed = list(stacks.read(ctx).values())
         drifted = drift.detect(ctx) if with_drift else None

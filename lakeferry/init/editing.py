@@ -1,106 +1,155 @@
-"""What changed answers change in a deployment file that exists. All else in it stays as it is."""
+"""Change single values of an existing deployment file; everything else in it, comments included, stays as it is.
+
+Only for text that tomllib has accepted. Tables are named as in messages about files: `confluent`, `topics[0].tableflow`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import tomllib
 from typing import Final
 
 from deployments.model import Deployment
 from exports import contracts
-from lakeferry.init import template, toml_edit
-from lakeferry.init.questions import KEEP, NEW, NONE, Answers, names
+from exports.toml_lines import key_lines
+from lakeferry.init import template
+from lakeferry.init.questions import KEEP, NEW, NONE, Answers, split_names
+from lakeferry.init.template import TomlValue, to_toml
+
+_HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 
 
-def edited(text: str, before: Deployment, defaults: Answers, answers: Answers) -> str:
-    """`defaults` are the answers that the file gives itself; only those that differ from them change anything."""
+def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -> str:
+    """Return the file's text with the answers that differ from `defaults`, which are the answers that the file gives itself."""
     changed = {key for key, answer in answers.items() if answer != defaults[key]}
-    if "environment_name" in changed:
-        changed.add("environment")
-    for key, change in _CHANGES.items():
+    for table, key in (("deployment", "name"), ("deployment", "owner"), ("aws", "region")):
         if key in changed:
-            text = change(text, before, answers)
+            text = set_value(text, table, key, answers[key])
+    if changed & {"environment", "environment_name"}:
+        if answers["environment"] == NEW:
+            text = remove_key(remove_key(text, "confluent", "environment_id"), "confluent", "environment_name")
+        else:
+            text = set_value(text, "confluent", "environment_name", answers["environment_name"])
+            text = set_value(text, "confluent", "environment_id", answers["environment"])
+    if "snowflake" in changed:
+        text = _update_snowflake(text, before, answers)
+    if answers["topics"] == KEEP:
+        text = _update_exports(text, before, answers, changed)
+    if "engineers" in changed:
+        text = set_value(text, "alerts", "engineers", split_names(answers["engineers"]))
+    if "topics" in changed:  # other topics come with their own statements and exports
+        for name in ("topics", "statements", "exports"):
+            text = remove_tables(text, name)
+        text = "\n".join(part for part in (text, template.topics(answers), template.exports(answers)) if part)
     return text
 
 
-def _set(table: str, key: str, answer: str) -> Callable[[str, Deployment, Answers], str]:
-    return lambda text, before, answers: toml_edit.set_value(text, table, key, answers[answer])
+def _update_exports(text: str, before: Deployment, answers: Answers, changed: set[str]) -> str:
+    for index, export in enumerate(before.exports):
+        table = f"exports[{index}]"
+        if "schedule" in changed:
+            cron = template.schedule(answers, contracts.load(export.contract).window.every)
+            text = set_value(text, table, "cron", cron)
+        if "zone" in changed:
+            text = set_value(text, table, "zone", answers["zone"])
+        if "recipients" in changed:
+            text = set_value(text, table, "recipients", template.recipients(answers))
+    return text
 
 
-def _environment(text: str, before: Deployment, answers: Answers) -> str:
-    if answers["environment"] == NEW:
-        for key in ("environment_id", "environment_name"):
-            text = toml_edit.without(text, "confluent", key)
-        return text
-    text = toml_edit.set_value(text, "confluent", "environment_name", answers["environment_name"])
-    return toml_edit.set_value(text, "confluent", "environment_id", answers["environment"])
-
-
-def _snowflake(text: str, before: Deployment, answers: Answers) -> str:
-    """Without an account nothing is shown there; with one for the first time, every table that can be."""
+def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
+    """Remove every table from Snowflake, or set the account; a file that gets its first account shows every table there."""
     if answers["snowflake"] == NONE:
-        for index, _ in enumerate(before.topics):
-            text = toml_edit.without(text, f"topics[{index}].tableflow", "snowflake_table")
-        return toml_edit.set_value(text, "snowflake", "enabled", False)
+        for index in range(len(before.topics)):
+            text = remove_key(text, f"topics[{index}].tableflow", "snowflake_table")
+        return set_value(text, "snowflake", "enabled", False)
     if before.snowflake is None:
-        text = toml_edit.set_value(text, "snowflake", "key_secret", template.DEPLOYER)
+        text = set_value(text, "snowflake", "key_secret", template.DEPLOYER)
     elif not before.snowflake.enabled:
-        text = toml_edit.set_value(text, "snowflake", "enabled", True)
-    text = toml_edit.set_value(text, "snowflake", "account", answers["snowflake"])
-    return text if before.uses_snowflake or answers["topics"] != KEEP else _shown(text, before)
-
-
-def _shown(text: str, before: Deployment) -> str:
+        text = set_value(text, "snowflake", "enabled", True)
+    text = set_value(text, "snowflake", "account", answers["snowflake"])
+    if before.uses_snowflake or answers["topics"] != KEEP:
+        return text
     for index, topic in enumerate(before.topics):
-        shown = topic.tableflow and topic.tableflow.in_glue and topic.tableflow.write_mode == "APPEND"
-        if shown and toml_edit.has_table(text, place := f"topics[{index}].tableflow"):
-            text = toml_edit.set_value(text, place, "snowflake_table", template.snowflake_name(topic.name))
+        table = f"topics[{index}].tableflow"
+        readable = topic.tableflow and topic.tableflow.in_glue and topic.tableflow.write_mode == "APPEND"
+        if readable and has_table(text, table):
+            text = set_value(text, table, "snowflake_table", template.snowflake_name(topic.name))
     return text
 
 
-def _topics(text: str, before: Deployment, answers: Answers) -> str:
-    """Other topics come with their own statements and exports."""
-    for name in ("topics", "statements", "exports"):
-        text = toml_edit.without_tables(text, name)
-    return "\n".join(part for part in (text, template.topics(answers), template.exports(answers)) if part)
+def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
+    """Replace a value and keep the comment beside it. A new key becomes the first of its table."""
+    lines, numbers = text.splitlines(), key_lines(text)
+    if (line := numbers.get(f"{table}.{key}")) is not None:
+        start, end = _span(lines, line - 1)
+        lines[start:end] = [f"{key} = {to_toml(value)}{_comment(lines[start]) if end == start + 1 else ''}"]
+    elif has_table(text, table):
+        lines.insert(numbers[table], f"{key} = {to_toml(value)}")
+    else:
+        lines += ["", f"[{table}]", f"{key} = {to_toml(value)}"]
+    return _join(lines)
 
 
-def _schedule(text: str, before: Deployment, answers: Answers) -> str:
-    for index, export in _exports(before, answers):
-        cron = template.schedule(answers, contracts.load(export).window.every)
-        text = toml_edit.set_value(text, f"exports[{index}]", "cron", cron)
-    return text
+def has_table(text: str, table: str) -> bool:
+    """Return whether the table has a header of its own, below which a key can be inserted."""
+    line = key_lines(text).get(table)
+    return line is not None and _HEADER.match(text.splitlines()[line - 1]) is not None
 
 
-def _zone(text: str, before: Deployment, answers: Answers) -> str:
-    for index, _ in _exports(before, answers):
-        text = toml_edit.set_value(text, f"exports[{index}]", "zone", answers["zone"])
-    return text
+def remove_key(text: str, table: str, key: str) -> str:
+    lines, line = text.splitlines(), key_lines(text).get(f"{table}.{key}")
+    if line is not None:
+        start, end = _span(lines, line - 1)
+        del lines[start:end]
+    return _join(lines)
 
 
-def _recipients(text: str, before: Deployment, answers: Answers) -> str:
-    for index, _ in _exports(before, answers):
-        text = toml_edit.set_value(text, f"exports[{index}]", "recipients", template.recipients(answers))
-    return text
+def remove_tables(text: str, name: str) -> str:
+    """Remove every `[[name]]` with the tables below it. Comments between two tables stay."""
+    remaining: list[str] = []
+    lines, inside = text.splitlines(), False
+    for number, line in enumerate(lines):
+        if header := _HEADER.match(line):
+            inside = header[1] == name or header[1].startswith(f"{name}.")
+        if not inside or not _table_continues(lines, number):
+            remaining.append(line)
+    return re.sub(r"\n{3,}", "\n\n", _join(remaining))
 
 
-def _engineers(text: str, before: Deployment, answers: Answers) -> str:
-    return toml_edit.set_value(text, "alerts", "engineers", names(answers["engineers"]))
+def _table_continues(lines: list[str], number: int) -> bool:
+    """Return whether this line or a later one still belongs to the table; comments after its last key are about the next one."""
+    for line in lines[number:]:
+        if _HEADER.match(line) and line is not lines[number]:
+            return False
+        if line.strip() and not line.lstrip().startswith("#"):
+            return True
+    return False
 
 
-def _exports(before: Deployment, answers: Answers) -> list[tuple[int, str]]:
-    """Those that stay; new ones are made with the answers already."""
-    return [(index, export.contract) for index, export in enumerate(before.exports)] if answers["topics"] == KEEP else []
+def _span(lines: list[str], start: int) -> tuple[int, int]:
+    """Return the lines from the key to the end of its value, which may be a list over several lines."""
+    for end in range(start + 1, len(lines) + 1):
+        if _is_toml("\n".join(lines[start:end])):
+            return start, end
+    raise ValueError(f"no value begins at line {start + 1}")
 
 
-_CHANGES: Final[dict[str, Callable[[str, Deployment, Answers], str]]] = {
-    "name": _set("deployment", "name", "name"),
-    "owner": _set("deployment", "owner", "owner"),
-    "region": _set("aws", "region", "region"),
-    "environment": _environment,
-    "snowflake": _snowflake,
-    "schedule": _schedule,
-    "zone": _zone,
-    "recipients": _recipients,
-    "engineers": _engineers,
-    "topics": _topics,
-}
+def _comment(line: str) -> str:
+    """Return the comment after the value, with the blanks before it."""
+    for at, char in enumerate(line):
+        if char == "#" and _is_toml(line[:at]):
+            return line[len(line[:at].rstrip()) :]
+    return ""
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _join(lines: list[str]) -> str:
+    return "\n".join(lines).strip("\n") + "\n"

@@ -1,10 +1,10 @@
-"""How `lakeferry init` goes: answers, the text that they make, its check, the difference, and the file."""
+"""Run `lakeferry init`: collect the answers, render and check the file, show the difference, write it."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +19,14 @@ from lakeferry.init.questions import QUESTIONS, Answers
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output, program_name
 
-#: What a clone has, and nothing else.
-_SIGNS: Final = ("app.py", "cdk.json", "deployments/model.py")
+#: Files that identify a clone.
+_MARKERS: Final = ("app.py", "cdk.json", "deployments/model.py")
 _TRIES: Final = 5
 
 
 @attrs.frozen
 class Clone:
-    """A clone, and the stage whose file is made in it."""
+    """A clone of the repository, and the stage whose deployment file is written there."""
 
     root: Path
     stage: str
@@ -45,36 +45,40 @@ class Clone:
 
 
 def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bool, root: Path = ROOT) -> dict[str, Any]:
-    """Raises CommandFailed, and then has written nothing."""
+    """Write the deployment file and return the command's document. Raises CommandFailed before it writes anything."""
     clone = _clone(stage, root)
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
     before = _deployment(clone, text) if text is not None else None
-    defaults = questions.defaults(questions.remembered(clone.answers_file), before)
+    defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
     answers = _answers(output, clone, defaults, flags, yes=yes)
-    now = editing.edited(text, before, defaults, answers) if text is not None and before else template.render_file(stage, answers)
-    made = _deployment(clone, now)
-    difference = _difference(clone, text or "", now)
-    written = now != text and _may_write(output, clone, text, difference, yes=yes)
+    if text is not None and before:
+        new_text = editing.update(text, before, defaults, answers)
+    else:
+        new_text = template.render_file(stage, answers)
+    deployment = _deployment(clone, new_text)
+    lines = (text or "").splitlines(), new_text.splitlines()
+    difference = "\n".join(difflib.unified_diff(*lines, f"{clone.name} now", f"{clone.name} then", lineterm=""))
+    written = new_text != text and (text is None or _confirm(output, clone, difference, yes=yes))
     if written:
-        clone.file.write_text(now, encoding="utf-8")
-    questions.remember(clone.answers_file, answers)
-    return _report(output, clone, made, written=written, difference=difference)
+        clone.file.write_text(new_text, encoding="utf-8")
+    questions.save_answers(clone.answers_file, answers)
+    return _report(output, clone, deployment, written=written, difference=difference)
 
 
 def _clone(stage: str, root: Path) -> Clone:
-    """Raises CommandFailed outside of a clone, and for what can't be a stage."""
-    if not all((root / sign).is_file() for sign in _SIGNS) or not Path.cwd().is_relative_to(root):
-        message = f"{Path.cwd()} is not in a clone of Lakeferry, and a deployment file lives in one"
-        hint = f"Clone the project, or go to the clone of this command: {root}"
+    """Return the clone. Raises CommandFailed outside of one, and for an invalid stage."""
+    if not all((root / marker).is_file() for marker in _MARKERS) or not Path.cwd().is_relative_to(root):
+        message = f"{Path.cwd()} is not in a clone of Lakeferry, where deployment files are stored"
+        hint = f"Clone the project, or change to the clone that this command belongs to: {root}"
         raise CommandFailed("NO-CLONE", message, hint)
     if not forms.is_stage(stage):
-        message = f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12"
+        message = f"{stage[:40]!r} is not a valid stage: use 2 to 12 lower-case letters and digits"
         raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
     return Clone(root, stage)
 
 
 def _deployment(clone: Clone, text: str) -> Deployment:
-    """Raises CommandFailed with every mistake."""
+    """Parse the text of the file. Raises CommandFailed with every mistake."""
     try:
         return check.parse(text, name=clone.name, root=clone.root).deployment
     except BadFile as bad:
@@ -84,36 +88,34 @@ def _deployment(clone: Clone, text: str) -> Deployment:
 
 
 def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
-    """Options first, then what somebody types, then defaults. Raises CommandFailed with every one that can't be."""
+    """Collect the answers from options, then prompts, then defaults. Raises CommandFailed with every invalid one."""
     given = {key: text for key, text in flags.items() if text is not None}
     answers = dict(defaults) | given
     if output.can_prompt and not yes:
-        output.info(f"{clone.name}: press Enter to take what stands in brackets.")
+        output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
-            if question.key not in given and questions.is_asked(question, answers):
-                answers[question.key] = _asked(output, question, answers[question.key])
-    if found := questions.wrong(answers):
-        problems = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in found)
-        details = [{"key": key, "message": why} for key, why in found]
+            if question.key not in given and questions.applies(question, answers):
+                answers[question.key] = _ask(output, question, answers[question.key])
+    if invalid := questions.problems(answers):
+        lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
+        details = [{"key": key, "message": why} for key, why in invalid]
         hint = "Correct these; nothing was written"
-        raise CommandFailed("INIT-ANSWER", f"answers that can't be used:\n{problems}", hint, details=details)
+        raise CommandFailed("INIT-ANSWER", f"invalid answers:\n{lines}", hint, details=details)
     return answers
 
 
-def _asked(output: Output, question: questions.Question, default: str) -> str:
+def _ask(output: Output, question: questions.Question, default: str) -> str:
     answer = default
     for _ in range(_TRIES):
-        answer = output.ask(question.asks, default)
-        if not (problems := question.wrong(answer)):
+        answer = output.ask(question.text, default)
+        if not (problem := question.check(answer)):
             break
-        output.warn(f"  {problems}")
+        output.warn(f"  {problem}")
     return answer
 
 
-def _may_write(output: Output, clone: Clone, text: str | None, difference: str, *, yes: bool) -> bool:
-    """Nothing is written over without a word, with --yes neither. Raises CommandFailed where nobody can be asked."""
-    if text is None:
-        return True
+def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> bool:
+    """Show the difference, with --yes too, and ask whether to write it. Raises CommandFailed if prompting is not possible."""
     output.print(difference)
     if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
         output.warn(f"! {comments} lines of comments would be removed from {clone.name}")
@@ -127,20 +129,21 @@ def _may_write(output: Output, clone: Clone, text: str | None, difference: str, 
     raise CommandFailed("INIT-EXISTS", message, details={"diff": difference})
 
 
-def _difference(clone: Clone, text: str, now: str) -> str:
-    lines = difflib.unified_diff(text.splitlines(), now.splitlines(), f"{clone.name} now", f"{clone.name} then", lineterm="")
-    return "\n".join(lines)
-
-
-def _report(output: Output, clone: Clone, made: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
-    state = "written" if written else "as it was" if not difference else "left as it was"
+def _report(output: Output, clone: Clone, deployment: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
+    state = "written" if written else "unchanged" if not difference else "not written"
     output.print(f"{clone.name}: {state}")
-    for address in _examples(made):
-        output.warn(f"! {address} is an example: mails to it go nowhere")
-    secrets = [made.confluent.cloud_key_secret, *([made.snowflake.key_secret] if made.snowflake and made.uses_snowflake else [])]
-    output.print(f"Not stored in it: the keys themselves. They go into Secrets Manager as {' and '.join(secrets)}.")
-    following = list(_following(clone, made))
-    output.print("Next: " + "\n      ".join(f"{program_name()} {words}" for words in following))
+    addresses = {*deployment.alerts.engineers, *(address for export in deployment.exports for address in export.recipients)}
+    for address in sorted(addresses):
+        if address.endswith("@example.com"):
+            output.warn(f"! {address} is an example: mails to it are not delivered")
+    vendors, secrets = ["confluent"], [deployment.confluent.cloud_key_secret]
+    if deployment.snowflake and deployment.uses_snowflake:
+        vendors.append("snowflake")
+        secrets.append(deployment.snowflake.key_secret)
+    output.print(f"The keys themselves are not in this file. Store them in Secrets Manager as {' and '.join(secrets)}.")
+    commands = [*(f"secrets set {vendor}" for vendor in vendors), "doctor", "plan", "deploy"]
+    following = [f"{command} --stage {clone.stage}" for command in commands]
+    output.print("Next: " + "\n      ".join(f"{program_name()} {command}" for command in following))
     return {
         "stage": clone.stage,
         "file": clone.name,
@@ -149,14 +152,3 @@ def _report(output: Output, clone: Clone, made: Deployment, *, written: bool, di
         "not_stored": secrets,
         "next": following,
     }
-
-
-def _examples(made: Deployment) -> list[str]:
-    every = [*made.alerts.engineers, *(address for export in made.exports for address in export.recipients)]
-    return sorted({address for address in every if address.endswith("@example.com")})
-
-
-def _following(clone: Clone, made: Deployment) -> Iterator[str]:
-    vendors = ["confluent", *(["snowflake"] if made.uses_snowflake else [])]
-    yield from (f"secrets set {vendor} --stage {clone.stage}" for vendor in vendors)
-    yield from (f"{words} --stage {clone.stage}" for words in ("doctor", "plan", "deploy"))

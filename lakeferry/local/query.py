@@ -1,14 +1,16 @@
-"""`lakeferry query`: DuckDB over the Iceberg tables, read only. Its extensions come from PyPI, so nothing is downloaded.
+"""`lakeferry query`: query Iceberg tables with DuckDB, read only. Its extensions come from PyPI, so nothing is downloaded.
 
-The tables are those of the Glue catalog, or those that Tableflow's own Iceberg REST catalog shows to an API key.
+The tables are those of the Glue catalog, or those of Tableflow's Iceberg REST catalog, which an API key of a secret opens. Tables
+in the customer's bucket are read with the caller's AWS credentials, those in Confluent's storage with credentials of the catalog.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import boto3
@@ -16,16 +18,19 @@ import duckdb
 import duckdb_extension_avro
 import duckdb_extension_httpfs
 import duckdb_extension_iceberg
+from botocore.exceptions import BotoCoreError, ClientError
 
 from glue_jobs.errors import ExportError
 from glue_jobs.store import aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.local import iceberg_catalog
-from lakeferry.local.iceberg_catalog import TableflowKey
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output, format_answer
 
-_EXTENSIONS = {
+#: Names the secret that an api_key resource for Tableflow has filled.
+TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105 - a name
+_KEY_FIELDS: Final = ("apiKey", "apiSecret", "catalog.uri", "kafka.cluster.id")
+_SESSION_ENDED: Final = ("unauthorized", "401", "notauthorized")
+_EXTENSIONS: Final = {
     "avro": duckdb_extension_avro,
     "httpfs": duckdb_extension_httpfs,
     "iceberg": duckdb_extension_iceberg,
@@ -38,12 +43,23 @@ class Answer:
     rows: list[tuple[Any, ...]]
 
 
+@attrs.frozen
+class TableflowKey:
+    id: str
+    secret: str = attrs.field(repr=False)
+    catalog_uri: str
+    cluster_id: str
+
+    def without_secret(self, text: str) -> str:
+        return text.replace(self.secret, "‹secret›")
+
+
 def query(target: ExportTarget, sql: str) -> Answer:
-    """Raises CommandFailed for anything but one SELECT, and for what DuckDB refuses."""
+    """Query the tables of the Glue catalog. Raises CommandFailed for anything but one SELECT, and for errors of DuckDB."""
     with _connection() as connection:
         require_select(connection, sql)
         load(connection)
-        tables = _listed(target)
+        tables = _list_tables(target)
         try:
             for database, name, location in tables:
                 _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
@@ -51,28 +67,63 @@ def query(target: ExportTarget, sql: str) -> Answer:
             return Answer([column[0] for column in answer.description or []], answer.fetchall())
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
-            raise CommandFailed("QUERY", str(error).strip(), f"Tables here: {known}") from None
+            raise CommandFailed("QUERY", str(error).strip(), f"Known tables: {known}") from None
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:
-    """The same over Tableflow's catalog. Raises CommandFailed."""
-
-    def ask() -> Answer:
-        with _connection() as connection:
-            require_select(connection, sql)
-            load(connection)
-            iceberg_catalog.attach(connection, key)
-            answer = connection.execute(sql)
-            return Answer([column[0] for column in answer.description or []], answer.fetchall())
-
+    """Query the tables of Tableflow's catalog; once more if the catalog's session has ended. Raises CommandFailed."""
     try:
-        return iceberg_catalog.asked(ask)
+        try:
+            return _ask_tableflow(sql, key)
+        except duckdb.Error as error:
+            if not any(sign in str(error).lower() for sign in _SESSION_ENDED):
+                raise
+            return _ask_tableflow(sql, key)
     except duckdb.Error as error:
         message = key.without_secret(str(error).strip())
-        hint = (
-            f"Tables are those of {key.cluster_id} that the key's owner may read; a topic shows up once Tableflow has written it"
-        )
+        hint = f"Tables are those of {key.cluster_id} that the key's owner may read; topics appear when Tableflow writes them"
         raise CommandFailed("QUERY", message, hint) from None
+
+
+def _ask_tableflow(sql: str, key: TableflowKey) -> Answer:
+    with _connection() as connection:
+        require_select(connection, sql)
+        load(connection)
+        _attach_tableflow(connection, key)
+        answer = connection.execute(sql)
+        return Answer([column[0] for column in answer.description or []], answer.fetchall())
+
+
+def tableflow_key(secret_id: str = "") -> TableflowKey:
+    """Read the key from the secret, by default the one that the environment names. Raises CommandFailed."""
+    name = secret_id or os.environ.get(TABLEFLOW_SECRET, "")
+    if not name:
+        raise CommandFailed("QUERY-TABLEFLOW-SECRET", f"{TABLEFLOW_SECRET} is not set")
+    try:
+        fields = json.loads(boto3.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
+        return TableflowKey(*(str(fields[field]) for field in _KEY_FIELDS))
+    except (BotoCoreError, ClientError) as error:
+        code = getattr(error, "response", {}).get("Error", {}).get("Code") or type(error).__name__
+        raise _unusable_key(name, f"can't be read ({code})") from None
+    except (ValueError, KeyError, TypeError):
+        raise _unusable_key(name, f"lacks a field: it needs {', '.join(_KEY_FIELDS)}") from None
+
+
+def _unusable_key(name: str, why: str) -> CommandFailed:
+    return CommandFailed("QUERY-TABLEFLOW-KEY", f"secret {name} {why}")
+
+
+def _attach_tableflow(connection: duckdb.DuckDBPyConnection, key: TableflowKey) -> None:
+    """Log in to the catalog, and look up bare table names in the Kafka cluster. Raises duckdb.Error."""
+    tokens = f"{key.catalog_uri}/v1/oauth/tokens"
+    connection.execute(
+        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID {_literal(key.id)}, CLIENT_SECRET {_literal(key.secret)}, "
+        f"OAUTH2_SCOPE 'catalog', OAUTH2_SERVER_URI {_literal(tokens)})"
+    )
+    options = f"TYPE iceberg, SECRET tableflow, ENDPOINT {_literal(key.catalog_uri)}"
+    connection.execute(f"ATTACH 'any' AS tableflow ({options}, ACCESS_DELEGATION_MODE 'vended_credentials')")
+    cluster = key.cluster_id.replace('"', '""')
+    connection.execute(f'USE tableflow."{cluster}"')
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -89,7 +140,7 @@ def require_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def load(connection: duckdb.DuckDBPyConnection) -> None:
-    """Gives a connection what it needs to read Iceberg tables of the AWS that the environment names."""
+    """Load the extensions and the AWS credentials that reading Iceberg tables needs."""
     for name, package in _EXTENSIONS.items():
         folder = Path(str(package.__file__)).parent / "extensions"
         connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
@@ -106,7 +157,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     }
     if endpoint:
         options |= {"ENDPOINT": endpoint.split("://")[1], "URL_STYLE": "path"}
-    listed = ", ".join(f"{name} '{_quoted(value)}'" for name, value in options.items() if value)
+    listed = ", ".join(f"{name} {_literal(value)}" for name, value in options.items() if value)
     plain = ", USE_SSL false" if endpoint.startswith("http://") else ""
     try:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
@@ -116,16 +167,16 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         raise CommandFailed("QUERY-CREDENTIALS", message, hint) from None
 
 
-def _listed(target: ExportTarget) -> list[tuple[str, str, str]]:
+def _list_tables(target: ExportTarget) -> list[tuple[str, str, str]]:
     try:
-        with aws_errors("asking Glue for the tables"):
+        with aws_errors("listing Glue's tables"):
             return list(_tables(target))
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
 def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
-    """(database, table, metadata file) of the Iceberg tables that an export reads or keeps."""
+    """Yield database, table and metadata file of the Iceberg tables that an export reads or writes."""
     glue = boto3.client("glue")
     for database in (target.database, target.aggregates_database):
         try:
@@ -143,11 +194,11 @@ def _view(connection: duckdb.DuckDBPyConnection, database: str, name: str, locat
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
     names = [f'"{schema}"."{table}"'] + ([f'"{table}"'] if bare else [])
     for one in names:
-        connection.execute(f"CREATE VIEW {one} AS SELECT * FROM iceberg_scan('{_quoted(location)}')")  # noqa: S608
+        connection.execute(f"CREATE VIEW {one} AS SELECT * FROM iceberg_scan({_literal(location)})")  # noqa: S608
 
 
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def show(output: Output, answer: Answer) -> None:

@@ -1,7 +1,12 @@
-"""The environment in which a command runs the job that Glue runs: master, jars and memory. The job itself knows none of it."""
+"""Set up Spark for the job on this machine: master, jars, memory, and an archive of the JVM's classes.
+
+The first run writes the archive of loaded classes and later runs map it, which saves seconds at each start. A JVM that can't use
+it loads classes as usual. (JDK 17, "Dynamic AppCDS archive", JEP 350.)
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -16,8 +21,7 @@ from typing import Any, Final
 import pyspark
 from pyspark import SparkContext
 
-from glue_jobs.contract import JARS, SPARK_SETTINGS
-from lakeferry.local import class_archive
+from glue_jobs.contract import JARS, SPARK_SETTINGS, SPARK_VERSION
 from lakeferry.local.bootstrap import JAR_DIR
 from lakeferry.local.java import use_java
 
@@ -32,22 +36,23 @@ _JAVA_OPTIONS: Final = (
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 )
+# Otherwise a JVM that can't use the archive says so on every start.
+_QUIET: Final = ("-Xlog:disable", "-Xlog:all=off")
 _HOME_PREFIX: Final = "lakeferry-spark-"
 
 
 class NotSetUp(Exception):
-    """Something that `make setup` brings is missing."""
+    """Something that `make setup` installs is missing."""
 
 
 class BadMaster(Exception):
-    """Not a master that Spark knows."""
+    """Spark knows no such master."""
 
 
 def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path] | None = None) -> Path:
-    """Sets what pyspark reads when it starts its JVM, and returns the Java's home. Raises NotSetUp or BadMaster.
+    """Set what pyspark reads when it starts its JVM, and return the Java home. Raises NotSetUp or BadMaster.
 
-    `code` builds the zip that ships with the Glue job. Executors outside of this process import the job from it and from
-    nowhere else; a master without such executors needs none.
+    `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job.
     """
     if not _MASTER.fullmatch(master):
         raise BadMaster(f"{master} is not a Spark master")
@@ -63,7 +68,7 @@ def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path]
     settings = {**SPARK_SETTINGS, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     java_options = [*_JAVA_OPTIONS]
     if not is_cluster(master):
-        java_options += class_archive.options(java_home)
+        java_options += _archive_options(java_home)
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -112,7 +117,7 @@ def _use_own_home() -> dict[str, str]:
 
 
 def end(java_home: Path) -> None:
-    """Ends the JVM, if one was started. The first one on a machine takes some seconds, in which it writes its archive."""
+    """End the JVM, if one was started. The first one on a machine takes some seconds longer to write its archive."""
     gateway = SparkContext._gateway
     if gateway is None:
         return
@@ -120,14 +125,39 @@ def end(java_home: Path) -> None:
         SparkContext._active_spark_context.stop()
     gateway.shutdown()
     jvm: Any = gateway.proc
-    jvm.stdin.close()  # what tells it to end
+    unfinished = _unfinished(_archive(java_home))
+    jvm.stdin.close()  # makes it exit
     try:
         jvm.wait()
-        class_archive.keep(java_home)
+        if unfinished.exists():
+            unfinished.replace(_archive(java_home))
     finally:
         jvm.kill()
-        class_archive.drop(java_home)
+        unfinished.unlink(missing_ok=True)  # what a killed JVM left half written
         SparkContext._gateway = SparkContext._jvm = None
         home = Path(os.environ["SPARK_HOME"])
         if home.name.startswith(_HOME_PREFIX):
             shutil.rmtree(home, ignore_errors=True)
+
+
+def _archive_options(java_home: Path) -> list[str]:
+    """Return the options that make the JVM use the archive, or write it when it exits."""
+    archive = _archive(java_home)
+    if archive.exists():
+        return [*_QUIET, f"-XX:SharedArchiveFile={archive}"]
+    return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"] if os.access(JAR_DIR, os.W_OK) else []
+
+
+def archive_exists(java_home: Path) -> bool:
+    return _archive(java_home).exists()
+
+
+def _archive(java_home: Path) -> Path:
+    """Return the archive of this Java and these jars."""
+    release = java_home / "release"
+    marks = [release.read_text() if release.exists() else str(java_home), SPARK_VERSION, *(jar.sha512 for jar in JARS)]
+    return JAR_DIR / f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa"
+
+
+def _unfinished(archive: Path) -> Path:
+    return archive.with_suffix(f".{os.getpid()}.unfinished")

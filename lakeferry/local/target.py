@@ -1,4 +1,4 @@
-"""Where exports and queries work: in the AWS that the environment names, or in what the last demo left."""
+"""The bucket and database that exports and queries work with, from environment variables; and the environment itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VARIABLES = {
 
 @attrs.frozen
 class ExportTarget:
-    """Names of what an export works with. `embedded_url` is that of the running embedded AWS, "" for a real one."""
+    """The names that an export needs. `embedded_url` is the address of the embedded AWS, "" for the real one."""
 
     bucket: str
     database: str
@@ -38,7 +38,7 @@ class ExportTarget:
 
     @property
     def source(self) -> str:
-        """Which AWS answers, in words for users."""
+        """Describe for users which AWS this is."""
         if self.embedded_url:
             return "the last demo in this clone (embedded AWS)"
         region = boto3.session.Session().region_name or "no region"
@@ -48,11 +48,11 @@ class ExportTarget:
 
     @property
     def warehouse(self) -> str:
-        """Where tables of ours go."""
+        """Return the location of tables that exports write."""
         return f"s3://{self.bucket}/warehouse"
 
     def arguments(self) -> list[str]:
-        """As the job takes them."""
+        """Return the arguments of the job."""
         return [
             *("--bucket", self.bucket),
             *("--database", self.database),
@@ -64,7 +64,7 @@ class ExportTarget:
 
 
 def from_environment(environment: Mapping[str, str]) -> ExportTarget:
-    """Raises CommandFailed with all variables that are missing."""
+    """Read the variables. Raises CommandFailed with all that are missing."""
     missing = [VARIABLES[name] for name in ("bucket", "database") if not environment.get(VARIABLES[name])]
     if missing:
         raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
@@ -80,7 +80,7 @@ def replace_environment(values: Mapping[str, str]) -> None:
 
 @contextmanager
 def in_environment(values: Mapping[str, str]) -> Iterator[None]:
-    """`values` are the whole environment of this process meanwhile."""
+    """Replace this process's environment with `values` for the block."""
     before = dict(os.environ)
     replace_environment(values)
     try:
@@ -90,7 +90,7 @@ def in_environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def require_writable(out: Path) -> None:
-    """Raises CommandFailed where files can't be written to `out`. Leaves nothing behind."""
+    """Raise CommandFailed if files can't be written to `out`. Leaves nothing behind."""
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def require_writable(out: Path) -> None:
 
 
 def relative(path: Path) -> str:
-    """As a user in this folder would write it."""
+    """Return the path relative to the current folder, if it is below it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

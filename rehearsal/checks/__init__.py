@@ -1,1 +1,1 @@
-"""What is proven of a deployment, one module a claim or two."""
+"""The checks of a deployment, one module for each subject."""

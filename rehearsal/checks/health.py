@@ -1,4 +1,4 @@
-"""`lakeferry doctor` finds everything well, and names what was broken by hand; the watch measures."""
+"""Check health: `lakeferry doctor` finds nothing wrong, and names what was broken by hand; the monitoring function measures."""
 
 from __future__ import annotations
 
@@ -9,73 +9,73 @@ from contextlib import contextmanager
 from typing import Any
 
 from lakeferry.deployment import stacks
-from lakeferry.health import doctor, runner
-from lakeferry.health.model import Check, Result
+from lakeferry.health import doctor, model, runner
+from lakeferry.health.model import Result
 from lambdas import contract
-from rehearsal.check import Proof, require
-from rehearsal.harness import Harness, until
+from rehearsal.harness import Check, Harness, require, until
 
 
-def all_well(stage: Harness) -> list[Proof]:
-    checks = _look(stage)
+def nothing_wrong(harness: Harness) -> list[Check]:
+    checks = _run_doctor(harness)
     wrong = [check for check in checks if check.result is Result.FAIL]
-    require(not wrong, f"doctor finds {_named(wrong)}")
+    require(not wrong, f"doctor finds {_describe(wrong)}")
     ok = sum(check.result is Result.OK for check in checks)
-    return [Proof("doctor finds nothing wrong", f"{ok} checks ok, among them every hop of both handshakes", {"ok": ok})]
+    return [Check("doctor finds nothing wrong", f"{ok} checks ok, among them every hop of both handshakes", {"ok": ok})]
 
 
-def names_what_is_broken(stage: Harness) -> list[Proof]:
-    """The external ids in both roles' trust are changed, as if somebody had done it in the console."""
-    told = []
+def broken_trust_is_named(harness: Harness) -> list[Check]:
+    """Change the external ids in both roles' trust policies, as somebody could in the console."""
+    reported = []
     for vendor, group in (("tableflow", "Confluent → AWS"), ("snowflake", "Snowflake → AWS")):
-        role = f"{stage.ctx.deployment.regional_prefix}-{vendor}"
-        with _broken(stage, role):
-            roots = [check for check in _look(stage) if check.is_root]
+        role = f"{harness.ctx.deployment.regional_prefix}-{vendor}"
+        with _broken(harness, role):
+            roots = [check for check in _run_doctor(harness) if check.is_root]
         named = all(root.group == group and "trust" in root.name for root in roots)
-        require(roots and named, f"with the trust of {role} broken, doctor names {_named(roots) or 'nothing'}")
-        told.append(f"{group}: {', '.join(root.name for root in roots)}")
-    wrong = [check for check in _look(stage) if check.result is Result.FAIL]
-    require(not wrong, f"once mended, doctor still finds {_named(wrong)}")
-    return [Proof("doctor names a broken handshake", "; ".join(told), {"broken": len(told)})]
+        require(roots and named, f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}")
+        reported.append(f"{group}: {', '.join(root.name for root in roots)}")
+    wrong = [check for check in _run_doctor(harness) if check.result is Result.FAIL]
+    require(not wrong, f"after the repair, doctor still finds {_describe(wrong)}")
+    return [Check("doctor names a broken handshake", "; ".join(reported), {"broken": len(reported)})]
 
 
-def _look(stage: Harness) -> list[Check]:
-    return runner.run(doctor.probes(stage.ctx))
+def _run_doctor(harness: Harness) -> list[model.Check]:
+    return runner.run(doctor.probes(harness.ctx))
 
 
 @contextmanager
-def _broken(stage: Harness, role: str) -> Iterator[None]:
-    iam = stage.ctx.client("iam")
-    right: dict[str, Any] = iam.get_role(RoleName=role)["Role"]["AssumeRolePolicyDocument"]
-    wrong = json.loads(json.dumps(right))
-    for statement in wrong["Statement"]:
+def _broken(harness: Harness, role: str) -> Iterator[None]:
+    iam = harness.ctx.client("iam")
+    original: dict[str, Any] = iam.get_role(RoleName=role)["Role"]["AssumeRolePolicyDocument"]
+    changed = json.loads(json.dumps(original))
+    for statement in changed["Statement"]:
         for condition in statement.get("Condition", {}).values():
             condition.update({name: "changed-by-hand" for name in condition})
-    iam.update_assume_role_policy(RoleName=role, PolicyDocument=json.dumps(wrong))
+    iam.update_assume_role_policy(RoleName=role, PolicyDocument=json.dumps(changed))
     try:
         yield
     finally:
-        iam.update_assume_role_policy(RoleName=role, PolicyDocument=json.dumps(right))
+        iam.update_assume_role_policy(RoleName=role, PolicyDocument=json.dumps(original))
 
 
-def _named(checks: list[Check]) -> str:
+def _describe(checks: list[model.Check]) -> str:
     return "; ".join(f"{check.group}, {check.name}: {check.found}" for check in checks)
 
 
-def watched(stage: Harness) -> list[Proof]:
-    """The watch runs when its schedule says so, under its own role, and CloudWatch has a figure for each thing it looks at."""
-    stack = stacks.describe(stage.ctx, f"{stage.ctx.deployment.prefix}-operations", with_resources=True)
+def monitoring_measures(harness: Harness) -> list[Check]:
+    """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every metric."""
+    stack = stacks.describe(harness.ctx, f"{harness.ctx.deployment.prefix}-operations", with_resources=True)
     names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
     require(names, "no stack of operations has a schedule")
     for name in names:
-        stage.worlds.ask_aws("POST", "/schedules/fire", {"name": name})
-    wanted = set(contract.METRIC_DIMENSIONS)
-    seen = until(lambda: found if (found := _metrics(stage)).keys() >= wanted else None, "the watch wrote not all metrics")
-    told = f"{sum(seen.values())} figures of {len(seen)} metrics, among them the age of each hop and of each key"
-    return [Proof("the watch measures every hop", told, dict(seen))]
+        harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
+    expected = set(contract.METRIC_DIMENSIONS)
+    message = "the monitoring function didn't write all metrics"
+    metrics = until(lambda: now if (now := _metrics(harness)).keys() >= expected else None, message)
+    seen = f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of each key"
+    return [Check("monitoring measures every hop", seen, dict(metrics))]
 
 
-def _metrics(stage: Harness) -> Counter[str]:
-    """How many of each there are, those of the whole deployment left out."""
-    pages = stage.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
+def _metrics(harness: Harness) -> Counter[str]:
+    """Count the metrics by name, without those of the whole deployment."""
+    pages = harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
     return Counter(each["MetricName"] for page in pages for each in page["Metrics"] if len(each["Dimensions"]) > 1)

@@ -35,7 +35,7 @@ class Operator:
     ctx: DeploymentContext
 
     def call(self, *words, code=0) -> Said:
-        said = self.clone.run(*words, "--stage", self.ctx.stage, "--json", changes=self.environment.environment, patience=1500)
+        said = self.clone.run(*words, "--stage", self.ctx.stage, "--json", changes=self.environment.variables, patience=1500)
         assert said.code == code, f"{words}\n{said.err[-4000:]}{said.out}"
         return said
 

@@ -98,8 +98,8 @@ def test_a_folder_that_is_missing_can_be_written_and_is_not_made_yet(files):
     assert not (files / "one").exists()
 
 
-def test_a_deployment_that_the_rehearsal_has_no_proofs_for_is_refused_before_anything_is_started(files):
-    for more in ((), ("--keep",), ("--nemesis", "7")):
+def test_a_deployment_that_the_rehearsal_has_no_checks_for_is_refused_before_anything_is_started(files):
+    for more in ((), ("--keep",), ("--faults", "7")):
         answer = lakeferry("rehearse", "--stage", "prod", *more, "--json")
         document = json.loads(answer.stdout)
         assert (answer.exit_code, document["code"]) == (2, "REHEARSAL-FILE")

@@ -18,9 +18,9 @@ from lakeferry import errors, output
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
-from lakeferry.local import iceberg_catalog, query, target
-from lakeferry.local.iceberg_catalog import TableflowKey
-from tools.docs.commands import leaves
+from lakeferry.local import query, target
+from lakeferry.local.query import TableflowKey
+from tools.docs.command_line import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")
@@ -139,8 +139,8 @@ IGNORED = {
     "--stage prod export check mine.toml": "every stage",
     "--yes destroy": "lakeferry destroy --confirm STAGE",
     "destroy --yes": "lakeferry destroy --confirm STAGE",
-    "--yes query 'SELECT 1'": "asks nothing",
-    "rehearse --keep --nemesis 7": "--keep",
+    "--yes query 'SELECT 1'": "never prompts",
+    "rehearse --keep --faults 7": "--keep",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",
@@ -158,7 +158,7 @@ def test_an_option_that_would_be_ignored_is_refused(words):
 
 @pytest.mark.usefixtures("place")
 def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
-    monkeypatch.delenv(iceberg_catalog.VARIABLE, raising=False)
+    monkeypatch.delenv(query.TABLEFLOW_SECRET, raising=False)
     answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
     assert json.loads(answer.stdout)["code"] == "QUERY-TABLEFLOW-SECRET"
 

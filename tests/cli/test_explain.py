@@ -49,8 +49,8 @@ def test_lower_case_works():
 @pytest.mark.parametrize(
     ("asked", "near"),
     [
-        ("EXP-LAT", "EXP-SOURCE-INCOMPLETE"),
-        ("exp late", "EXP-SOURCE-INCOMPLETE"),
+        ("EXP-SOURCE-INCOMP", "EXP-SOURCE-INCOMPLETE"),
+        ("exp source incomplete", "EXP-SOURCE-INCOMPLETE"),
         ("CFL-RATES", "CFL-RATE"),
         ("TRUST", "SNF-TRUST-ROLE"),
         ("CASTT", "EXP-CAST"),

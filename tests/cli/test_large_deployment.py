@@ -26,9 +26,9 @@ def operator(deployable):
     account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
-        target.in_environment(opened.environment),
+        target.in_environment(opened.variables),
     ):
-        ctx = DeploymentContext(plan, Addresses.read(opened.environment))
+        ctx = DeploymentContext(plan, Addresses.read(opened.variables))
         environments.prepare(ctx, opened)
         # The bootstrap is the same for every stage of an account and region, and dev.toml takes least time to synthesise.
         with context.open_context("dev") as dev:

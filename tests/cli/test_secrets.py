@@ -214,8 +214,8 @@ MISSHAPEN = {
     "one line": (f"{ID}\n", "SECRETS-INPUT", "1 lines"),
     "JSON of something else": ('{"user": "x"}', "SECRETS-INPUT", "apiKey"),
     "the wrong way round": (f"{SECRET}\n{ID}\n", "SECRETS-SHAPE", "wrong way round"),
-    "an id cut short": (f"{ID[:9]}\n{SECRET}\n", "SECRETS-SHAPE", "9 signs"),
-    "a secret cut short": (f"{ID}\n{SECRET[:20]}\n", "SECRETS-SHAPE", "20 signs"),
+    "an id cut short": (f"{ID[:9]}\n{SECRET}\n", "SECRETS-SHAPE", "9 characters"),
+    "a secret cut short": (f"{ID}\n{SECRET[:20]}\n", "SECRETS-SHAPE", "20 characters"),
     "quotes": (f'{ID}\n"{SECRET}"\n', "SECRETS-SHAPE", "quotes"),
 }
 
@@ -313,7 +313,7 @@ def test_a_key_that_was_made_just_now_is_waited_for(confluent_world, secrets, vo
     key = confluent_world.key(owner, old=False)
     url = confluent_world.cloud.url
     here = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
-    assert confluent.prove(voice, here, key, wait=1200).id == owner
+    assert confluent.verify(voice, here, key, wait=1200).id == owner
     assert here.clock.ahead > 0
 
 

@@ -37,9 +37,9 @@ def operator(request, deployable):
         account, region = file.deployment.snowflake.account, file.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
-        target.in_environment(opened.environment),
+        target.in_environment(opened.variables),
     ):
-        ctx = DeploymentContext(file.plan, Addresses.read(opened.environment))
+        ctx = DeploymentContext(file.plan, Addresses.read(opened.variables))
         yield Operator(deployable, opened, ctx)
 
 
@@ -60,7 +60,7 @@ def test_nobody_deploys_without_being_asked(operator):
 def test_who_stops_watching_stops_nothing_that_is_under_way(operator):
     stack = f"{operator.ctx.deployment.prefix}-confluent"
     process = operator.clone.start(
-        "deploy", "--yes", "--stage", operator.ctx.stage, "--json", changes=operator.environment.environment
+        "deploy", "--yes", "--stage", operator.ctx.stage, "--json", changes=operator.environment.variables
     )
     until(lambda: operator.stacks().get(stack) == "CREATE_IN_PROGRESS" or process.poll() is not None, PATIENCE)
     process.send_signal(signal.SIGINT)

@@ -95,7 +95,7 @@ def steady(text: str) -> str:
 def day(deployable):
     """What each command said, in the order in which the README has them."""
     begins = exports.first_window().end.timestamp() - 900
-    with environments.open_environment("myorganization-myaccount", begins) as three, target.in_environment(three.environment):
+    with environments.open_environment("myorganization-myaccount", begins) as three, target.in_environment(three.variables):
         yield Day(deployable.root, three).lived()
 
 
@@ -120,7 +120,7 @@ class Day:
         for seconds in (1300.0, 40.0, 310.0):
             self.three.advance_confluent(seconds)
         self.three.advance_snowflake(120.0)
-        self.stage = Harness(ctx, self.three, cdk, self.root)
+        self.harness = Harness(ctx, self.three, cdk, self.root)
         self.lakeferry("status")
         return self
 
@@ -178,8 +178,8 @@ def test_six_commands_lead_to_a_deployment(day):
 
 
 def test_and_to_a_file(day):
-    proofs = exports.published(day.stage) if exports.subscriptions(day.stage) else []
-    assert proofs[0].numbers["rows"] > 0
+    checks = exports.published(day.harness) if exports.subscriptions(day.harness) else []
+    assert checks[0].numbers["rows"] > 0
 
 
 def test_the_tutorial_shows_what_they_say(day):
@@ -231,7 +231,7 @@ def test_permissions_that_grow_are_shown_whole_and_a_refusal_leaves_everything_a
 def updated(day):
     """Of each stack, its status and when it was changed last."""
     client = boto3.client("cloudformation")
-    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.stage.ctx.stacks]
+    stacks = [client.describe_stacks(StackName=name)["Stacks"][0] for name in day.harness.ctx.stacks]
     return {one["StackName"]: (one["StackStatus"], one.get("LastUpdatedTime")) for one in stacks}
 
 
@@ -275,7 +275,7 @@ def test_who_stops_watching_a_rotation_is_not_told_how_it_ends(day):
     before = labels()
     said = day.interrupted(f"rotate {name} --now --yes", lambda: labels().keys() != before.keys())
     assert (said.code, said.document["code"]) == (6, "ROTATE-STOPPED"), said.err
-    assert said.document["message"].startswith(f"stopped watching {name}; a rotation that has begun goes on in AWS")
+    assert said.document["message"].startswith(f"interrupted while watching {name}; a rotation that has started continues in AWS")
     assert f"rotate {name}" in said.document["hint"]
     (new,) = labels().keys() - before.keys()
     until(lambda: "AWSCURRENT" in labels()[new], PATIENCE)
@@ -292,7 +292,7 @@ def test_logs_are_listed_by_what_wrote_them(day):
 
 
 def test_what_somebody_deleted_at_confluent_is_created_again(day):
-    here = day.stage.ctx
+    here = day.harness.ctx
     outputs = deployed.require_part(here, "confluent").outputs
     tableflow = here.confluent().tableflow(here.secrets.read_key("lakeferry-dev/confluent/tableflow"))
     of_cluster = {"environment": outputs["EnvironmentId"], "spec.kafka_cluster": outputs["KafkaClusterId"]}
@@ -317,7 +317,7 @@ def test_what_somebody_deleted_at_confluent_is_created_again(day):
 
 def test_the_day_ends_with_nothing_left(day):
     done = day.document("destroy --confirm dev")
-    assert sorted(done["stacks"]) == sorted(day.stage.ctx.stacks)
+    assert sorted(done["stacks"]) == sorted(day.harness.ctx.stacks)
     assert done["removed"] == []
     assert day.document("status", code=2)["code"] == "NOT-DEPLOYED"
 

@@ -165,7 +165,7 @@ def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(worlds, he
         told(attrs.evolve(here, clock=Interrupted(worlds.pass_time)))
     assert (stopped.value.exit_code, stopped.value.code) == (STOPPED, "DESTROY-STOPPED")
     assert stopped.value.details == {"under_way": [stack]}
-    assert f"CloudFormation goes on deleting {stack}" in stopped.value.message
+    assert f"CloudFormation continues to delete {stack}" in stopped.value.message
     assert stacks.client.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "DELETE_IN_PROGRESS"
 
 

@@ -236,7 +236,7 @@ def test_a_key_whose_owner_may_too_little_is_told_with_what_it_lacks(here, organ
     checks = of(confluent.look(here))
     assert checks[confluent.KEY][0] is Result.OK
     result, found, fix = checks[confluent.SCOPE]
-    assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
+    assert (result, "lacks permissions" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
     assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not asked: the key may do too little")
 
 

@@ -299,7 +299,7 @@ def age(**more):
         (age(), []),
         (age(age_days=46.0), ["46 days old"]),
         (age(age_days=100.0, by_hand=True), []),
-        (age(age_days=400.0, by_hand=True), ["400 days old, and 180 are the limit"]),
+        (age(age_days=400.0, by_hand=True), ["400 days old; the limit is 180"]),
         (age(overdue_days=2.0), ["2 days overdue"]),
         (age(overdue_days=0.2), []),
         (age(pending_days=3.0), ["under way for 3 days"]),

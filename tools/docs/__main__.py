@@ -1,4 +1,4 @@
-"""Writes the pages: `python -m tools.docs`."""
+"""Write the pages: `python -m tools.docs`."""
 
 from __future__ import annotations
 

@@ -9,9 +9,7 @@ from typing import Any, Final
 from tools.docs import markdown, samples
 from tools.docs.markdown import code
 
-MANIFEST_TITLE = "Manifest"
-RUN_TITLE = "Run record"
-#: Objects whose keys are names of the data's own.
+#: Objects whose keys come from the data.
 _MAPS: Final = {
     "source.offsets": "<partition>",
     "totals": "<column>",
@@ -22,14 +20,14 @@ _MAPS: Final = {
 _LONGEST = 70
 
 _MANIFEST: Final = {
-    "format": "Version of this document's form. It counts up when a key changes its meaning or goes.",
+    "format": "Version of this document's format. It increases when a key changes its meaning or is removed.",
     "export": "The contract's name.",
     "title": "The contract's title.",
     "status": "`complete`; `empty`: no rows; `incomplete`: published before the table held data up to the window's end.",
     "run_id": "The run that published what is visible.",
     "contract.version": "The contract's version.",
     "contract.sha256": "SHA-256 of the contract's text.",
-    "code_version": "Version, and a hash of the sources that made the file.",
+    "code_version": "Version, and a hash of the sources that wrote the file.",
     "generation": "1 for the first publication of the window, one more for each restatement.",
     "generations[].generation": "Every publication of this window, oldest first.",
     "generations[].run_id": "Its run. The files of former generations stay in the bucket under this id.",
@@ -42,7 +40,7 @@ _MANIFEST: Final = {
     "window.end": "First instant after the window, in UTC.",
     "source.topic": "The Kafka topic.",
     "source.table": "Glue database and Iceberg table.",
-    "source.table_uuid": "Iceberg's identity of the table; another one means that the table was created again.",
+    "source.table_uuid": "Iceberg's identity of the table; another one means that the table was recreated.",
     "source.snapshot_id": "The one snapshot that everything was read from.",
     "source.committed_at": "When that snapshot was committed.",
     "source.offsets.<partition>.min": "Least offset among the events that were read for this window, by Kafka partition.",
@@ -52,18 +50,18 @@ _MANIFEST: Final = {
     "rows.events.outside_window": "Events of other windows.",
     "rows.events.filtered": "Events that a filter on events left out.",
     "rows.events.kept": "Events that the file is made of.",
-    "rows.events.invalid_event_time": "Events whose time is missing or can't be right; set aside.",
+    "rows.events.invalid_event_time": "Events whose time is missing or invalid; set aside.",
     "rows.events.null_key": "Events in which a part of the deduplication key is missing or blank; set aside.",
     "rows.lines.of_kept_events": "Items of the kept events' arrays; without an array, the kept events.",
     "rows.lines.filtered": "Lines that a filter on lines left out.",
     "rows.lines.suppressed": "Lines in groups too small to be shown.",
     "rows.lines.delivered": "Lines in the file, or in the groups of the file.",
     "rows.groups.shown": "In an aggregate, groups in the file. `groups` is null otherwise.",
-    "rows.groups.suppressed": "Groups left out because too few people stand behind them.",
+    "rows.groups.suppressed": "Groups left out because they are about too few people.",
     "rows.rows": "Rows in the file, counted in the finished file.",
     "rows.withheld": "Why `rows.events` and `rows.lines` are null: they would tell the size of a group too small to be shown.",
     "files[].role": "`data`, `datapackage` or `report`.",
-    "files[].key": "The object's whole key in the bucket.",
+    "files[].key": "The object's key in the bucket.",
     "files[].size": "Bytes as stored.",
     "files[].sha256": "SHA-256 of the bytes as stored.",
     "files[].rows": "Rows of a data file; null for others.",
@@ -76,7 +74,7 @@ _MANIFEST: Final = {
     "headline[].title": "The column's title.",
     "headline[].per": "The column that holds the unit, where it varies: there is then a number for each unit. Null otherwise.",
     "headline[].unit": "Its unit, or null.",
-    "headline[].total": "Its sum. Numbers stand as text, because JSON has no decimals.",
+    "headline[].total": "Its sum. Numbers are text, because JSON has no decimals.",
     "totals.<column>.sum": "Sum of a numeric column over the rows of the file; where the unit varies, by column and unit, as in "
     "`sales EUR`.",
     "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
@@ -84,11 +82,11 @@ _MANIFEST: Final = {
     "checks[].id": "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves.",
     "checks[].severity": "`warn` or `block`.",
     "checks[].message": "What is wrong when it fails.",
-    "checks[].failed": "Rows that break it; 0 or 1 for a check of the file as a whole.",
-    "checks[].of": "`rows`: `failed` counts rows; `file`: the check speaks of the file.",
+    "checks[].failed": "Rows that violate it; 0 or 1 for a check of the file as a whole.",
+    "checks[].of": "`rows`: `failed` counts rows; `file`: the check is about the file.",
     "checks[].passed": "Whether none did. In a manifest only a check of severity `warn` can have failed.",
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
-    "pseudonyms.key_version": "Version of the secret that made the pseudonyms; those of two versions can't be compared. "
+    "pseudonyms.key_version": "Version of the secret that the pseudonyms come from; those of two versions can't be compared. "
     "`pseudonyms` is null without hashed columns.",
     "previous_window.window": "The latest window before this one that was published when this one was, which the report "
     "compares with; null where there was none.",
@@ -102,27 +100,27 @@ _MANIFEST: Final = {
     "previous_window.last_with_rows.rows": "Its rows.",
     "previous_window.last_with_rows.totals.<column>": "Its sums.",
     "aggregate_table": "The Iceberg table that keeps the aggregate, or null.",
-    "fence[]": "What decides between two runs: when the snapshot became current, when the run began, its id. The later one wins.",
+    "fence[]": "Decides between two runs: when the snapshot became current, when the run started, its id. The later one wins.",
 }
 _RUN: Final = {
     "id": "The run's id; it sorts by time and is part of the keys of the run's files.",
     "export": "The contract's name.",
     "as_of": "The instant up to which windows counted as closed.",
-    "started_at": "When it began.",
+    "started_at": "When it started.",
     "expires_at": "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts as "
     "dead, and the next run removes what it left.",
     "job_run_id": "The id of the Glue job run; null for a run outside Glue. The mail about a job run finds the record by it.",
-    "state": "`running`; `done`; `blocked` or `failed`, after the first window that was, or because nothing could be begun.",
-    "reason": "Code, what happened and what to do; null where all is well.",
+    "state": "`running`; `done`; `blocked` or `failed`: after the first such window, or because the run could not start.",
+    "reason": "Code, what happened and what to do; null if the run succeeded.",
     "ended_at": "When it ended; null while it runs, or if it died.",
     "windows[].window": "The window's label.",
-    "windows[].state": "`published`; `unchanged`: what is visible is right; `superseded`: a run with a later view was faster; "
+    "windows[].state": "`published`; `unchanged`: what is visible is right; `superseded`: by a run with a later snapshot; "
     "`skipped`: empty; `dry_run`; `incomplete`: waits for data; `blocked`; `failed`.",
     "windows[].reason": "Why it waits, was blocked or failed; null otherwise.",
     "windows[].status": "As in the [manifest](manifest.md) that is visible (or would be), with the keys down to `notes`.",
     "windows[].generation": "See above.",
     "windows[].run_id": "The run whose files are visible.",
-    "windows[].rows": "Rows by fate.",
+    "windows[].rows": "Rows by what became of them, as in the manifest.",
     "windows[].headline": "Headline numbers.",
     "windows[].files": "The files.",
     "windows[].checks": "Results of the checks.",
@@ -130,62 +128,62 @@ _RUN: Final = {
     "windows[].code": "Of a window that was blocked or failed: the [error code](errors.md).",
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",
-    "windows[].stops": "Whether the trouble made the run leave further windows alone.",
-    "working_on": "The window under way; null between windows and at the end. If a run dies, this is where.",
+    "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
+    "working_on": "The window in progress; null between windows and at the end. If a run dies, it was working on this one.",
     "windows_left": "Missing windows beyond what one run takes on (`window.max_backfill`).",
     "phases.<phase>": "Seconds over all windows in `clean up`, `compute`, `verify`, `publish` and `keep aggregate`.",
-    "host": "Machine and its boot, by which a dead process is known.",
+    "host": "The machine and its boot, which identify a dead process.",
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",
 }
 _ABOUT_MANIFEST = """\
-`<prefix>/<export>/manifests/<window>.json` says what is visible of a window. It is written last, by a conditional write. A file
-that no manifest names is not published. `make demo` copies each as `out/<export>/<window>/manifest.json`."""
+`<prefix>/<export>/manifests/<window>.json` describes the published file of a window. It is written last, by a conditional write.
+A file that no manifest names is not published. `make demo` copies each as `out/<export>/<window>/manifest.json`."""
 _ABOUT_RUN = """\
 `<prefix>/<export>/runs/<id>.json` is written before anything else, again after each window and at the end: also of runs that
 were blocked or failed. It is for operators; readers of files need the [manifest](manifest.md) only."""
 
 
-def manifest_text() -> str:
-    return _page(MANIFEST_TITLE, _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
+def manifest_page() -> str:
+    return _page("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
 
 
-def run_text() -> str:
-    return _page(RUN_TITLE, _ABOUT_RUN, [samples.run_record()], _RUN, whole=("rows", "headline", "files", "checks", "notes"))
+def run_page() -> str:
+    return _page("Run record", _ABOUT_RUN, [samples.run_record()], _RUN, opaque=("rows", "headline", "files", "checks", "notes"))
 
 
-def _page(title: str, about: str, documents: list[dict[str, Any]], meanings: dict[str, str], whole: tuple[str, ...] = ()) -> str:
-    """`whole` names keys of windows that another page takes apart. Raises LookupError for a key without a meaning."""
-    examples = _examples(documents, {f"windows[].{name}" for name in whole})
+def _page(title: str, about: str, documents: list[dict[str, Any]], meanings: dict[str, str], opaque: tuple[str, ...] = ()) -> str:
+    """`opaque` names keys of windows that another page explains. Raises LookupError for a key without a meaning."""
+    examples = _examples(documents, {f"windows[].{name}" for name in opaque})
     if differing := examples.keys() ^ meanings.keys():
         raise LookupError(f"keys of the {title.lower()} and keys described differ: {', '.join(sorted(differing))}")
-    rows = [(code(path), meaning, code(_shown(examples[path]))) for path, meaning in meanings.items()]
+    rows = [(code(path), meaning, code(_json(examples[path]))) for path, meaning in meanings.items()]
     return markdown.page(title, about, markdown.table(["key", "meaning", "example"], rows))
 
 
-def _examples(documents: list[dict[str, Any]], whole: set[str]) -> dict[str, Any]:
-    """For each key the first value that isn't null; keys that hold others in one document don't count where they are null."""
-    found: dict[str, Any] = {}
+def _examples(documents: list[dict[str, Any]], opaque: set[str]) -> dict[str, Any]:
+    """Return the first value of each key that isn't null. A null that is an object in another document is left out."""
+    examples: dict[str, Any] = {}
     for document in documents:
-        for path, value in _leaves(document, "", whole):
-            found[path] = value if found.get(path) is None else found[path]
-    return {path: value for path, value in found.items() if not any(other.startswith(f"{path}.") for other in found)}
+        for path, value in _leaves(document, "", opaque):
+            examples[path] = value if examples.get(path) is None else examples[path]
+    return {path: value for path, value in examples.items() if not any(other.startswith(f"{path}.") for other in examples)}
 
 
-def _leaves(value: Any, path: str, whole: set[str]) -> Iterator[tuple[str, Any]]:
-    if path in whole:
+def _leaves(value: Any, path: str, opaque: set[str]) -> Iterator[tuple[str, Any]]:
+    if path in opaque:
         yield path, "…"
     elif isinstance(value, dict):
         for name, below in value.items():
             key = _MAPS.get(path, str(name))
-            yield from _leaves(below, f"{path}.{key}" if path else key, whole)
+            yield from _leaves(below, f"{path}.{key}" if path else key, opaque)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item, f"{path}[]", whole)
+            yield from _leaves(item, f"{path}[]", opaque)
     else:
         yield path, value
 
 
-def _shown(value: Any) -> str:
+def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=lambda one: one.isoformat()) if value != "…" else value
     return text if len(text) <= _LONGEST else f'{text[: _LONGEST - 2]}…"'

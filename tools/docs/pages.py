@@ -1,4 +1,4 @@
-"""Which pages are made, and whether those on disk still say what the code says."""
+"""The generated pages: write them, and report those on disk that are out of date."""
 
 from __future__ import annotations
 
@@ -7,52 +7,38 @@ from pathlib import Path
 from typing import Final
 
 from lakeferry.local.bootstrap import ROOT
-from tools.docs import (
-    commands,
-    contract,
-    deployment,
-    documents,
-    errors,
-    expressions,
-    permissions,
-    resources,
-)
+from tools.docs import command_line, documents, permissions, resources, toml_files
 
 FOLDER: Final = ROOT / "docs" / "reference"
-#: The one page there that is written by hand; tests/test_docs.py compares its fields with the code.
-WRITTEN: Final = ("secrets.md",)
+#: Written by hand; tests/test_docs.py compares its fields with the code.
+BY_HAND: Final = ("secrets.md",)
 
 
 def pages() -> dict[str, str]:
-    """Text by file name. Raises LookupError where the code has something that no page explains."""
+    """Return text by file name. Raises LookupError for anything in the code that no page explains."""
     return {
-        "command-line.md": commands.text(),
-        "deployment-file.md": deployment.text(),
-        "deployment.schema.json": json.dumps(deployment.schema(), indent=2, ensure_ascii=False) + "\n",
-        "errors.md": errors.text(),
-        "export-contract.md": contract.text(),
-        "export.schema.json": json.dumps(contract.schema(), indent=2, ensure_ascii=False) + "\n",
-        "expressions.md": expressions.text(),
-        "iam.md": permissions.text(),
-        "job-arguments.md": commands.job_text(),
-        "manifest.md": documents.manifest_text(),
-        "resources.md": resources.text(),
-        "run-record.md": documents.run_text(),
+        "command-line.md": command_line.commands_page(),
+        "deployment-file.md": toml_files.deployment_page(),
+        "deployment.schema.json": json.dumps(toml_files.deployment_schema(), indent=2, ensure_ascii=False) + "\n",
+        "errors.md": command_line.errors_page(),
+        "export-contract.md": toml_files.contract_page(),
+        "export.schema.json": json.dumps(toml_files.contract_schema(), indent=2, ensure_ascii=False) + "\n",
+        "expressions.md": toml_files.expressions_page(),
+        "iam.md": permissions.page(),
+        "job-arguments.md": command_line.job_page(),
+        "manifest.md": documents.manifest_page(),
+        "resources.md": resources.page(),
+        "run-record.md": documents.run_page(),
     }
 
 
 def write(folder: Path = FOLDER) -> None:
-    made = pages()
-    for name, text in made.items():
+    for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
-    """Names of pages in `folder` that differ from what would be made now, are missing, or are not made any more."""
-    made, found = pages(), _found(folder)
-    return sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))
-
-
-def _found(folder: Path) -> dict[str, str]:
-    files = (file for file in folder.iterdir() if file.name not in WRITTEN)
-    return {file.name: file.read_text(encoding="utf-8") for file in files}
+    """Return the names of pages in `folder` that are out of date, missing, or no longer generated."""
+    current = pages()
+    on_disk = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name not in BY_HAND}
+    return sorted(name for name in current.keys() | on_disk.keys() if current.get(name) != on_disk.get(name))

@@ -1,4 +1,4 @@
-"""iam.md: the least that the job's role needs, as data, with the call that needs it."""
+"""iam.md: the least privileges of the job's role, with the call that needs each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import attrs
 
 from tools.docs import markdown
 from tools.docs.markdown import code
-
-TITLE = "IAM permissions"
 
 _TABLES: Final = (
     "arn:aws:glue:<region>:<account>:catalog",
@@ -31,7 +29,7 @@ _SECRET: Final = ("arn:aws:secretsmanager:<region>:<account>:secret:<pseudonym s
 
 @attrs.frozen
 class Grant:
-    """One action on resources, and which call of the job needs it. `purpose` groups the statements of the policy."""
+    """An action on resources, and the call of the job that needs it. `purpose` groups the statements of the policy."""
 
     purpose: str
     action: str
@@ -44,25 +42,25 @@ class Grant:
 
 
 GRANTS: Final = (
-    Grant("ReadTables", "glue:GetTable", _TABLES, "finding the table's metadata, before Spark and by Iceberg"),
+    Grant("ReadTables", "glue:GetTable", _TABLES, "reading the table's metadata, before Spark and by Iceberg"),
     Grant("ReadTables", "s3:GetObject", _TABLEFLOW, "metadata, manifests and data files of the pinned snapshot"),
     Grant(
         "ListFiles",
         "s3:ListBucket",
         _BUCKET,
-        "finding published windows and what dead runs left; without it S3 answers a missing object with 403 instead of 404, "
+        "finding published windows and leftovers of dead runs; without it S3 answers a missing object with 403 instead of 404, "
         "which is also why it must have no condition on the prefix",
     ),
-    Grant("ListFiles", "s3:ListBucketMultipartUploads", _BUCKET, "finding uploads that dead runs left"),
+    Grant("ListFiles", "s3:ListBucketMultipartUploads", _BUCKET, "finding uploads of dead runs"),
     Grant("WriteFiles", "s3:GetObject", _FILES, "manifests, records, and reading the finished file back"),
     Grant("WriteFiles", "s3:PutObject", _FILES, "files (also by multipart upload), manifests, records"),
     Grant("WriteFiles", "s3:DeleteObject", _FILES, "removing what a failed or dead run wrote; nothing that a manifest names"),
     Grant("WriteFiles", "s3:AbortMultipartUpload", _FILES, "ending uploads of failed or dead runs"),
     Grant("ReadKey", "secretsmanager:GetSecretValue", _SECRET, "the pseudonymisation key"),
-    Grant("KeepAggregates", "glue:GetDatabase", _AGGREGATES, "whether the database is there, and where its tables go"),
-    Grant("KeepAggregates", "glue:CreateDatabase", _AGGREGATES, "making it on first use; not needed where it exists"),
-    Grant("KeepAggregates", "glue:GetTable", _AGGREGATES, "whether the table is there, and its state"),
-    Grant("KeepAggregates", "glue:CreateTable", _AGGREGATES, "making it on first use"),
+    Grant("KeepAggregates", "glue:GetDatabase", _AGGREGATES, "whether the database exists, and the location of its tables"),
+    Grant("KeepAggregates", "glue:CreateDatabase", _AGGREGATES, "creating it on first use; not needed if it exists"),
+    Grant("KeepAggregates", "glue:GetTable", _AGGREGATES, "whether the table exists, and its state"),
+    Grant("KeepAggregates", "glue:CreateTable", _AGGREGATES, "creating it on first use"),
     Grant("KeepAggregates", "glue:UpdateTable", _AGGREGATES, "committing to it"),
     Grant("KeepAggregates", "s3:GetObject", _WAREHOUSE, "its metadata and data"),
     Grant("KeepAggregates", "s3:PutObject", _WAREHOUSE, "its metadata and data"),
@@ -77,7 +75,7 @@ _PURPOSES: Final = {
 }
 _INTRO = """\
 What the role of an export needs, and nothing more. A test runs exports under exactly this policy in the embedded AWS, with IAM
-enforced, and shows that they fail without any one action but those that only clean up. It has not been tried against a live
+enforced, and shows that they fail without any one action but those that only clean up. It was not tested in a live
 account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another one."""
 _BESIDE = """\
 - **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
@@ -85,23 +83,23 @@ _BESIDE = """\
 - **Glue.** A Glue job's role also writes logs and reads the job's script. The role that `cdk deploy` makes has these rights and
   no others.
 - **Lake Formation.** Where it governs the Tableflow database, grant SELECT and DESCRIBE there too.
-- **The Tableflow bucket is read only.** Nothing here may write to it: Tableflow loses tables whose files others change.
+- **The Tableflow bucket is read only.** The role must not write to it: Tableflow loses tables whose files others change.
 - **Readers of the files** need `s3:GetObject` on the objects that manifests name, and on `<prefix>/<export>/manifests/*`.
 - **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
 
 
-def text() -> str:
+def page() -> str:
     return markdown.page(
-        TITLE,
+        "IAM permissions",
         _INTRO,
         *[_section(purpose, when) for purpose, when in _PURPOSES.items()],
         f"## The policy\n\n{markdown.block('json', json.dumps(policy(), indent=2))}",
-        f"## Beside it\n\n{_BESIDE}",
+        f"## Further permissions\n\n{_BESIDE}",
     )
 
 
 def policy() -> dict[str, Any]:
-    """An IAM policy with placeholders in its resources."""
+    """Return an IAM policy with placeholders in its resources."""
     statements = [
         {
             "Sid": _sid(purpose, grants),
@@ -109,28 +107,28 @@ def policy() -> dict[str, Any]:
             "Action": [grant.action for grant in grants],
             "Resource": list(resources),
         }
-        for (purpose, resources), grants in _together().items()
+        for (purpose, resources), grants in _grouped().items()
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def _together() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
-    """Grants of one purpose on the same resources."""
-    found: dict[tuple[str, tuple[str, ...]], list[Grant]] = {}
+def _grouped() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
+    """Return the grants by purpose and resources."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Grant]] = {}
     for grant in GRANTS:
-        found.setdefault((grant.purpose, grant.resources), []).append(grant)
-    return found
+        groups.setdefault((grant.purpose, grant.resources), []).append(grant)
+    return groups
 
 
 def _sid(purpose: str, grants: list[Grant]) -> str:
-    """Like ReadTablesS3: a purpose that spans services has a statement for each."""
+    """Return the statement's id; one of several services has the service in it, like ReadTablesS3."""
     services = {grant.service for grant in GRANTS if grant.purpose == purpose}
     return purpose + (grants[0].service.capitalize() if len(services) > 1 else "")
 
 
 def _section(purpose: str, when: str) -> str:
     parts = [f"## {purpose}", when]
-    for (of, resources), grants in _together().items():
+    for (of, resources), grants in _grouped().items():
         if of == purpose:
             parts.append("On " + ", ".join(map(code, resources)) + ":")
             parts.append(markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants]))

@@ -1,4 +1,4 @@
-"""resources.md: every kind of custom resource, with its properties, what makes another object of it, and its outputs."""
+"""resources.md: every type of custom resource with its properties, its outputs, and what replaces it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from lambdas.shared.resource import ResourceHandler
 from tools.docs import markdown
 from tools.docs.markdown import code
 
-TITLE = "Resources"
 _INTRO = """\
-The kinds of custom resources that a stack may hold, each an object of Confluent Cloud or Snowflake. All of them go through one
-lifecycle: a request may come twice, late or after its own undoing; names are made of project, stage, region, account, stack and
-logical id; what was lost on the way is found again; nothing is written where nothing differs. Secrets are never properties or
-outputs: a property names the secret of Secrets Manager that holds or gets them.
+The types of custom resources of a stack; each is an object of Confluent Cloud or Snowflake. They share one lifecycle: requests
+may come twice, late or after their rollback; names consist of project, stage, region, account, stack and logical id; an object
+whose id was lost is found again by its name; nothing is written if nothing differs. Secrets are never properties or outputs: a
+property names the secret in Secrets Manager.
 
 Every resource also has the property `kind`."""
 
 
-def text() -> str:
-    return markdown.page(TITLE, _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
+def page() -> str:
+    return markdown.page("Resources", _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:
@@ -33,21 +32,21 @@ def _kind(name: str, kind: ResourceHandler) -> str:
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
         markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
-        f"A change of these replaces the object: {replace}." if replace else "It is never replaced.",
+        f"Replaced if one of these changes: {replace}." if replace else "Never replaced.",
         f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
     ]
     return "\n\n".join(parts)
 
 
 def _doc(kind: ResourceHandler) -> str:
-    """The module's docstring says what the kind is."""
+    """Return the handler's docstring, which says what the type is."""
     return " ".join(str(kind.__doc__).split())
 
 
 def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
     choices = [code(str(each)) for each in field.metadata["one_of"] if each != ""]
-    said = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
-    return code(field.name), _need(field), said
+    text = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
+    return code(field.name), _need(field), text
 
 
 def _need(field: attrs.Attribute[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Delivered windows and a run, made by the code that makes real ones, so that their keys are the real keys."""
+"""Build sample manifests and a run record with the code of the job, so that their keys are the real ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FOLDER = f"exports/weekly_sales/data/2026-W46/{_RUN}/"
 
 
 def manifests() -> list[dict[str, Any]]:
-    """One of an export of lines after a window with rows, and one of an aggregate after a window without."""
+    """Return one of an export of lines after a window with rows, and one of an aggregate after an empty window."""
     sales, regions = _contract("weekly_sales"), _contract("weekly_sales_by_region")
     full = _manifest(sales, date(2026, 11, 2), 14972, None)
     shown = _manifest(regions, date(2026, 10, 26), 25, None)
@@ -40,7 +40,7 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def run_record() -> dict[str, Any]:
-    """A run with a window of each kind, as `windows` holds them: published, waiting, failed."""
+    """Return a run with a published, a waiting and a failed window."""
     record = RunRecord(
         _RUN, "weekly_sales", _STARTED, _STARTED, _STARTED + timedelta(hours=1), _JOB_RUN, host="ip-10-0-0-1/9f2c", pid=417
     )
@@ -73,12 +73,12 @@ def _contract(name: str) -> Contract:
 
 
 def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] | None) -> dict[str, Any]:
-    made = manifest.first_generation(
+    document = manifest.first_generation(
         _result(contract, day, rows, manifest.previous_document(before) if before else None),
         Fence(_COMMITTED, _STARTED, _RUN),
         _STARTED + timedelta(seconds=55),
     )
-    return dict(json.loads(json.dumps(made | {"code_version": _CODE})))
+    return dict(json.loads(json.dumps(document | {"code_version": _CODE})))
 
 
 def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from lakeferry.init import toml_edit
+from lakeferry.init import editing
 
 TEXT = """\
 # Of the team.
@@ -49,7 +49,7 @@ on = true
     ],
 )
 def test_a_value_is_set_and_nothing_else_changes(table, key, value, line):
-    after = toml_edit.set_value(TEXT, table, key, value)
+    after = editing.set_value(TEXT, table, key, value)
     assert line in after.splitlines()
     assert reached(tomllib.loads(after), f"{table}.{key}") == value
     assert without(tomllib.loads(after), table, key) == without(tomllib.loads(TEXT), table, key)
@@ -57,14 +57,14 @@ def test_a_value_is_set_and_nothing_else_changes(table, key, value, line):
 
 
 def test_a_key_is_taken_out_with_its_whole_value():
-    after = toml_edit.without(TEXT, "aws", "zones")
+    after = editing.remove_key(TEXT, "aws", "zones")
     assert "first" not in after
     assert tomllib.loads(after)["aws"] == {"region": "eu-west-1", "odd": "a # b"}
-    assert toml_edit.without(TEXT, "aws", "nosuch") == TEXT
+    assert editing.remove_key(TEXT, "aws", "nosuch") == TEXT
 
 
 def test_tables_are_taken_out_with_what_is_below_them_and_comments_between_stay():
-    after = toml_edit.without_tables(TEXT, "topics")
+    after = editing.remove_tables(TEXT, "topics")
     assert tomllib.loads(after).keys() == {"aws", "alerts"}
     assert "# About topics." in after
     assert "# Between the two." in after
@@ -72,13 +72,13 @@ def test_tables_are_taken_out_with_what_is_below_them_and_comments_between_stay(
 
 def test_tables_that_only_begin_with_the_name_stay():
     text = '[[topics]]\nname = "a"\n\n[topics_of_ours]\nx = 1\n'
-    assert tomllib.loads(toml_edit.without_tables(text, "topics")) == {"topics_of_ours": {"x": 1}}
+    assert tomllib.loads(editing.remove_tables(text, "topics")) == {"topics_of_ours": {"x": 1}}
 
 
 def test_a_table_written_in_one_line_has_no_header():
-    assert toml_edit.has_table(TEXT, "topics[0].tableflow")
-    assert not toml_edit.has_table(TEXT, "topics[1].tableflow")
-    assert not toml_edit.has_table(TEXT, "nosuch")
+    assert editing.has_table(TEXT, "topics[0].tableflow")
+    assert not editing.has_table(TEXT, "topics[1].tableflow")
+    assert not editing.has_table(TEXT, "nosuch")
 
 
 def reached(data, path):

@@ -1,4 +1,4 @@
-"""Lives under faults: which ones a seed gives, and (deep) that thirty of them come through and leave nothing."""
+"""Fault runs: which faults a seed gives, and (deep) that thirty runs come through and leave nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks import nemesis
+from benchmarks import faults as benchmark
 from lakeferry.output import Output
 from rehearsal import faults, run
 from simulators.nemesis import read_rules
@@ -19,21 +19,21 @@ def test_a_seed_always_gives_the_same_faults():
     assert faults.plan(7, "deploy", CALLS) != faults.plan(7, "update", CALLS)
 
 
-def test_every_fault_is_one_that_the_nemesis_knows():
+def test_the_simulators_accept_every_fault():
     for seed in range(50):
         for rules in faults.plan(seed, "deploy", CALLS).rules.values():
             assert len(read_rules(json.dumps({"rules": rules}).encode())) == len(rules)
 
 
-def test_each_vendor_is_down_in_some_lives():
+def test_each_vendor_is_down_in_some_runs():
     down = {faults.plan(seed, step, CALLS).outage for seed in range(30) for step in ("deploy", "update", "destroy")}
     assert down == {"AWS", "Confluent", "Snowflake", ""}
 
 
 @pytest.mark.deep
 @pytest.mark.timeout(4 * 3600)
-def test_thirty_lives_come_through_and_leave_nothing(tmp_path):
-    document = run.under_faults(Output(), "dev", range(30), out=tmp_path)
-    assert len(document["lives"]) == 30
+def test_thirty_runs_come_through_and_leave_nothing(tmp_path):
+    document = run.run_fault_campaign(Output(), "dev", range(30), out=tmp_path)
+    assert len(document["runs"]) == 30
     assert all(count > 30 for count in document["hits"].values())
-    assert "0 orphans" in nemesis.page(document)
+    assert "0 orphans" in benchmark.page(document)
