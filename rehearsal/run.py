@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
@@ -121,7 +121,7 @@ def _lived(output: Output, life: Life) -> Life:
     return life
 
 
-def _rehearsable(stage: str) -> Plan:
+def _rehearsable(stage: str) -> LoadedDeployment:
     """Raises CommandFailed for another deployment than the one that the proofs are about, before anything is started."""
     plan = load_deployment(stage)
     deployment = plan.deployment
@@ -138,7 +138,7 @@ def _rehearsable(stage: str) -> Plan:
 
 
 @contextmanager
-def opened(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
+def opened(plan: LoadedDeployment, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
     """Three empty worlds, and this process in them."""
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""

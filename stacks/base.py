@@ -6,7 +6,7 @@ import attrs
 from aws_cdk import CfnOutput, Environment, Stack, Tags
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Deployment
 
 
@@ -46,8 +46,8 @@ class LakeferryStack(Stack):
     deployed after this one, which until then may not stop exporting it.
     """
 
-    def __init__(self, scope: Construct, part: str, *, plan: Plan, purpose: str) -> None:
-        deployment = plan.deployment
+    def __init__(self, scope: Construct, part: str, *, loaded: LoadedDeployment, purpose: str) -> None:
+        deployment = loaded.deployment
         super().__init__(
             scope,
             f"{deployment.prefix}-{part}",
@@ -55,8 +55,8 @@ class LakeferryStack(Stack):
             env=Environment(account=deployment.aws.account, region=deployment.aws.region),
             termination_protection=deployment.keeps_data,
         )
-        self.plan = plan
-        identity = deployment.deployment
+        self.loaded = loaded
+        identity = deployment.identity
         for name, value in {
             "project": identity.name,
             "stage": identity.stage,
@@ -67,7 +67,7 @@ class LakeferryStack(Stack):
 
     @property
     def deployment(self) -> Deployment:
-        return self.plan.deployment
+        return self.loaded.deployment
 
     def output(self, name: str, value: str, description: str) -> None:
         """Show an id or address that users need."""

@@ -10,7 +10,7 @@ from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, pascal_case
 from stacks.constructs.buckets import bucket, expire
@@ -29,8 +29,8 @@ _RECORD_DAYS: Final = 400
 class DataStack(LakeferryStack):
     """Depends on nothing."""
 
-    def __init__(self, scope: Construct, *, plan: Plan) -> None:
-        super().__init__(scope, "data", plan=plan, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment) -> None:
+        super().__init__(scope, "data", loaded=loaded, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
         self.tableflow_bucket = self._tableflow_bucket()
         self.lake_bucket = self._lake_bucket()
         self._aggregates()

@@ -15,7 +15,7 @@ from aws_cdk import aws_scheduler_targets as schedule_targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, own_arn, pascal_case
 from stacks.confluent.stack import ConfluentStack
@@ -37,15 +37,15 @@ _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 class ExportsStack(LakeferryStack):
     """Needs the tables' names and the buckets."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "exports", plan=plan, purpose="scheduled exports and the mails about them")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "exports", loaded=loaded, purpose="scheduled exports and the mails about them")
         self.add_stack_dependency(confluent)
         self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
         self.dead_letters = self._dead_letters()
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
-            jobs = ExportJobs(self, "Jobs", plan=plan, lake=self.lake, glue_database=self.glue_database)
+            jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
             self.jobs = jobs.jobs
             self._topics()
             self._schedules()
@@ -71,7 +71,7 @@ class ExportsStack(LakeferryStack):
             mail_topic(
                 self,
                 f"{pascal_case(export.contract)}Topic",
-                title=self.plan.sources.contract(export.contract, None).title,
+                title=self.loaded.sources.contract(export.contract, None).title,
                 recipients=export.recipients,
                 key=key,
                 topic_name=topic_name(self.deployment, export.contract),
@@ -138,8 +138,8 @@ class ExportsStack(LakeferryStack):
             handler=contract.NOTIFY,
             purpose="Tells the recipients of an export what came of a run",
             environment={
-                contract.PROJECT: self.deployment.deployment.name,
-                contract.STAGE: self.deployment.deployment.stage,
+                contract.PROJECT: self.deployment.identity.name,
+                contract.STAGE: self.deployment.identity.stage,
                 contract.LAKE_BUCKET: self.lake.bucket,
                 contract.LAKE_PREFIX: EXPORTS,
                 contract.ALARM_TOPIC: self.alarms.topic.topic_arn,

@@ -10,7 +10,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
@@ -49,13 +49,13 @@ class OperationsStack(LakeferryStack):
         self,
         scope: Construct,
         *,
-        plan: Plan,
+        loaded: LoadedDeployment,
         data: DataStack,
         confluent: ConfluentStack,
         snowflake: SnowflakeStack | None,
         exports: ExportsStack,
     ) -> None:
-        super().__init__(scope, "operations", plan=plan, purpose="watch, alarms, dashboard, budget, queries")
+        super().__init__(scope, "operations", loaded=loaded, purpose="watch, alarms, dashboard, budget, queries")
         self.data, self.confluent, self.snowflake, self.exports = data, confluent, snowflake, exports
         for needed in filter(None, (data, confluent, snowflake, exports)):  # an exported value alone orders no stacks
             self.add_stack_dependency(needed)
@@ -78,8 +78,8 @@ class OperationsStack(LakeferryStack):
         settings = PublishedSettings(self, "Settings", deployment=self.deployment, secrets=self._secret_names())
         options = SynthOptions.of(self)
         environment = {
-            contract.PROJECT: self.deployment.deployment.name,
-            contract.STAGE: self.deployment.deployment.stage,
+            contract.PROJECT: self.deployment.identity.name,
+            contract.STAGE: self.deployment.identity.stage,
             contract.LAKE_BUCKET: self.data.lake.bucket,
             contract.LAKE_PREFIX: EXPORTS,
             contract.SETTINGS: settings.url,
@@ -278,7 +278,7 @@ class OperationsStack(LakeferryStack):
 
     def _budget(self) -> None:
         """Counts what carries the deployment's tags, once the account's billing knows them as cost allocation tags."""
-        identity = self.deployment.deployment
+        identity = self.deployment.identity
         subscribers = [
             budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address)
             for address in self.deployment.alerts.engineers[:10]

@@ -8,7 +8,7 @@ import attrs
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Snowflake
 from lambdas import contract
 from lambdas.shared.properties import Properties
@@ -56,8 +56,8 @@ class Reader:
 class SnowflakeStack(LakeferryStack):
     """Needs the tables of the Confluent stack. Volume and integration come before the role that trusts them by value."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "snowflake", plan=plan, purpose="tables, reader and their keys in Snowflake")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake")
         assert self.deployment.snowflake is not None
         self.wanted: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments import check, forms
+from deployments import check, validation
 from deployments.check import BadFile
 from deployments.model import Deployment
 from lakeferry.errors import CommandFailed
@@ -67,7 +67,7 @@ def _clone(stage: str, root: Path) -> Clone:
         message = f"{Path.cwd()} is not in a clone of Lakeferry, and a deployment file lives in one"
         hint = f"Clone the project, or go to the clone of this command: {root}"
         raise CommandFailed("NO-CLONE", message, hint)
-    if not forms.is_stage(stage):
+    if not validation.is_stage(stage):
         message = f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12"
         raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
     return Clone(root, stage)

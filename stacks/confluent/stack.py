@@ -6,7 +6,7 @@ import attrs
 from aws_cdk import Fn
 from constructs import Construct, IDependable
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, SynthOptions
@@ -49,10 +49,10 @@ class Cluster:
 class ConfluentStack(LakeferryStack):
     """Needs the bucket of the data stack. The order within: who may do what, streams, the handshake with AWS, tables."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack) -> None:
-        super().__init__(scope, "confluent", plan=plan, purpose="Kafka, Flink and Tableflow, with their keys")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack) -> None:
+        super().__init__(scope, "confluent", loaded=loaded, purpose="Kafka, Flink and Tableflow, with their keys")
         self.add_stack_dependency(data)
-        deployment, region = plan.deployment, plan.deployment.aws.region
+        deployment, region = loaded.deployment, loaded.deployment.aws.region
         self.secrets = StackSecrets(self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud")
         secret_of = key_secrets(self.secrets)
         self.provider = self._provider()
@@ -83,7 +83,7 @@ class ConfluentStack(LakeferryStack):
         self.streams = Streams(
             self,
             "Streams",
-            plan=plan,
+            loaded=loaded,
             provider=self.provider,
             cluster=self.kafka,
             accounts=self.accounts,

@@ -6,7 +6,7 @@ import json
 
 from constructs import Construct, IDependable
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Topic
 from lambdas import contract
 from lambdas.confluent.properties import (
@@ -43,7 +43,7 @@ class Streams(Construct):
         scope: Construct,
         id: str,
         *,
-        plan: Plan,
+        loaded: LoadedDeployment,
         provider: VendorProvider,
         cluster: KafkaCluster,
         accounts: Accounts,
@@ -51,8 +51,8 @@ class Streams(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._plan, self._provider, self._cluster, self._accounts, self._keys = plan, provider, cluster, accounts, keys
-        topics = plan.deployment.topics
+        self._plan, self._provider, self._cluster, self._accounts, self._keys = loaded, provider, cluster, accounts, keys
+        topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
         self._acls()
         for topic in (one for one in topics if one.datagen):
@@ -60,7 +60,7 @@ class Streams(Construct):
             ready.append(self._connector(topic).after(*ready))
         sources = [one for ready in self.ready.values() for one in ready]
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
-        for statement in plan.deployment.statements:
+        for statement in loaded.deployment.statements:
             assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
             statements[statement.name] = self._statement(statement.name, pool).after(*before)

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Export
 from exports.contract import Contract
 from glue_jobs.contract import spark_settings
@@ -37,9 +37,9 @@ _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable"
 class ExportJobs(Construct):
     """`jobs` by the export's contract."""
 
-    def __init__(self, scope: Construct, id: str, *, plan: Plan, lake: Lake, glue_database: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str) -> None:
         super().__init__(scope, id)
-        self._plan, self._deployment = plan, plan.deployment
+        self._plan, self._deployment = loaded, loaded.deployment
         self._lake, self._database = lake, glue_database
         self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))

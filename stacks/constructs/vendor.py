@@ -53,8 +53,8 @@ class VendorProvider(Construct):
             handler=contract.CUSTOM_RESOURCE,
             purpose=f"{id}: names, creates, changes and removes objects, step by step",
             environment={
-                contract.PROJECT: deployment.deployment.name,
-                contract.STAGE: deployment.deployment.stage,
+                contract.PROJECT: deployment.identity.name,
+                contract.STAGE: deployment.identity.stage,
                 contract.LEDGER_TABLE: states.table_name,
                 **environment,
             },

@@ -22,7 +22,7 @@ SUFFIX = "1A2B3C4D5E6F7"
 
 
 def tagged(here):
-    return [{"Key": "project", "Value": here.deployment.deployment.name}, {"Key": "stage", "Value": "test"}]
+    return [{"Key": "project", "Value": here.deployment.identity.name}, {"Key": "stage", "Value": "test"}]
 
 
 def plant_in_aws(here):

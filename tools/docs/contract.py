@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from deployments import forms
+from deployments import validation
 from exports import contract
 from exports.contract import Contract
 from exports.contract_rules import RULES
@@ -24,10 +24,10 @@ _PATTERNS = {
     contract.NAME: "a name: lower case, digits and underscores",
     contract.PATH: "a field, inside records with dots",
     contract.TYPE: "see meaning",
-    forms.NAME: "2 to 20 small letters, digits and hyphens",
-    forms.STAGE: "2 to 12 small letters and digits",
-    forms.SECRET_NAME: "a secret's name",
-    forms.SNOWFLAKE_NAME: "a name in Snowflake",
+    validation.NAME: "2 to 20 small letters, digits and hyphens",
+    validation.STAGE: "2 to 12 small letters and digits",
+    validation.SECRET_NAME: "a secret's name",
+    validation.SNOWFLAKE_NAME: "a name in Snowflake",
 }
 #: What each rule beyond single keys asks for.
 _RULES = {
