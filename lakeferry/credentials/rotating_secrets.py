@@ -41,7 +41,7 @@ class RotatingSecret:
 
 @attrs.frozen
 class Age:
-    """`place` is where the live key stands: a slot, or a version's label. `trouble` says why the vendor wasn't asked.
+    """`label` is the live key's slot, or its version's label. `trouble` says why the vendor wasn't asked.
 
     A key that people made has no rotation, and its vendor isn't asked.
     """
@@ -52,7 +52,7 @@ class Age:
     next_rotation: float | None
     overdue_days: float
     pending_days: float
-    place: str
+    label: str
     keys: tuple[Mapping[str, str], ...]
     trouble: str = ""
     by_hand: bool = False
@@ -107,7 +107,7 @@ def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
         return _dates(ctx, secret, f"{answer['code']}  {answer['what']}" if answer else f"{failure.code}  {failure.message}")
     keys = tuple(answer["keys"])
     numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
-    return Age(secret.name, secret.vendor, *numbers, answer["live_place"], keys)
+    return Age(secret.name, secret.vendor, *numbers, answer["current_label"], keys)
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:

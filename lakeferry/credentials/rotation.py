@@ -46,7 +46,7 @@ class Revoked:
 
     secret: str
     revoked: tuple[str, ...]
-    not_ours: tuple[str, ...]
+    unmanaged: tuple[str, ...]
     kept: str
 
 
@@ -127,13 +127,13 @@ def documents(found: Iterable[Age]) -> list[dict[str, Any]]:
 
 
 def _row(deployment: Deployment, age: Age) -> list[str]:
-    live = next((key["id"] for key in age.keys if key["place"] == age.place), "")
-    others = ", ".join(f"{key['id']} ({key['place'] or 'no label'})" for key in age.keys if key["id"] != live)
+    live = next((key["id"] for key in age.keys if key["label"] == age.label), "")
+    others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
     hints = ["not asked ?"] if age.trouble else ["made by hand"] if age.by_hand else []
     remarks = "; ".join([*troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
-    return [age.secret, days, due, live, age.place, others, remarks]
+    return [age.secret, days, due, live, age.label, others, remarks]
 
 
 def _turned(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
@@ -147,8 +147,8 @@ def _revoked(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> 
     with output.step(f"Revoking older keys of {secret.name}"):
         done = revoke_now(ctx, secret)
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
-    if done.not_ours:
-        output.warn(f"  not ours, and still valid: {', '.join(done.not_ours)}. Look whose they are, and UNSET them in Snowflake")
+    if done.unmanaged:
+        output.warn(f"  not ours, and still valid: {', '.join(done.unmanaged)}. Look whose they are, and UNSET them in Snowflake")
     return done
 
 
@@ -192,7 +192,7 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
 def revoke_now(ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
     """Every key but the current one is gone at once. Raises CommandFailed."""
     answer = rotating_secrets.ask(ctx, secret, "revoke")
-    return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["not_ours"]), answer["kept"])
+    return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["unmanaged"]), answer["kept"])
 
 
 def _begun(ctx: DeploymentContext, secret: RotatingSecret) -> str:

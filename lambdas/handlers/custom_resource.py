@@ -1,4 +1,4 @@
-"""Custom resources, behind CDK's provider framework. CloudFormation gets what is returned or raised."""
+"""Custom resources, behind CDK's provider framework. CloudFormation gets the returned value or the exception's message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: Of the 4 KB of JSON that CloudFormation takes as an answer, the outputs' share.
+#: The outputs' share of the 4 KB of JSON that CloudFormation accepts as an answer.
 DATA_BYTES: Final = 2500
 
 
@@ -39,7 +39,7 @@ class Settings:
 
     project: str
     stage: str
-    ledger_table: str
+    state_table: str
     cloud_key_secret: str
     confluent_url: str
     catalog_url: str
@@ -81,7 +81,7 @@ def build(settings: Settings, deadline: Deadline, log: Log) -> Lifecycle:
     store = SecretStore(client("secretsmanager"))
     return Lifecycle(
         deployment=Deployment(settings.project, settings.stage),
-        ledger=StateStore(DynamoDocuments(client("dynamodb"), settings.ledger_table), deadline.clock),
+        states=StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), deadline.clock),
         stacks=CloudFormationStacks(client("cloudformation")),
         secrets=store,
         vendors=vendor_clients(settings, store, deadline),
@@ -91,7 +91,7 @@ def build(settings: Settings, deadline: Deadline, log: Log) -> Lifecycle:
 
 
 def vendor_clients(settings: Settings, store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
-    """Return what creates each vendor's client, once. What its variables and secrets lack is raised when it is first called."""
+    """Return for each vendor a function that creates its client once. It raises LakeferryError for what is missing."""
     return {
         registry.CONFLUENT: functools.cache(lambda: _confluent(settings, store, deadline)),
         registry.SNOWFLAKE: functools.cache(lambda: _snowflake(settings, store, deadline)),
@@ -121,11 +121,11 @@ def _snowflake(settings: Settings, store: SecretStore, deadline: Deadline) -> Sn
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read the function's environment. Raises LakeferryError that names all missing variables that both vendors need."""
-    require_variables(environment, contract.PROJECT, contract.STAGE, contract.LEDGER_TABLE)
+    require_variables(environment, contract.PROJECT, contract.STAGE, contract.STATE_TABLE)
     return Settings(
         project=environment[contract.PROJECT],
         stage=environment[contract.STAGE],
-        ledger_table=environment[contract.LEDGER_TABLE],
+        state_table=environment[contract.STATE_TABLE],
         cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),
         confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
         catalog_url=environment.get(contract.CATALOG_URL, ""),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
-#: Fields beside a key that may be shown. Any other field, also one that somebody added, is a secret.
+#: Fields beside a key that may be shown. Every other field is a secret, also one that somebody added.
 NOT_SECRET: Final = frozenset(
     "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
     "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "

@@ -1,7 +1,7 @@
-"""Both sides of the handshake between Snowflake and AWS: what Snowflake presents, and what is wrong where it isn't let in.
+"""Both sides of the trust between Snowflake and AWS: what Snowflake presents, and why AWS refuses it.
 
-Snowflake tells the failure in AWS's words, which don't say which of two values differs. So every message holds what
-Snowflake has, and the values that the role was created with are compared first.
+Snowflake returns AWS's message, which doesn't say which of two values differs. So every message contains Snowflake's values, and
+the values of the role are compared first.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lambdas.snowflake.client import Snowflake
 from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.properties import ROLE_ARN
 
-#: Of a storage location: where it leads, with which role and external id.
+#: Fields of a storage location: URL, role, external id.
 LOCATION: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
 #: Seconds for which a new role may not be known everywhere, and a policy may still be on its way.
 _ROLE_PATIENCE: Final = 600.0
-#: Tableflow makes the Glue database with its first table.
+#: Tableflow creates the Glue database with its first table.
 _NAMESPACE_PATIENCE: Final = 1800.0
-#: A volume for reading only has nothing to write, and of some releases nothing to read, that could be tried.
-_WELL: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
-#: Of AWS's own words, as Snowflake passes them on for several checks at once: the action that is missing comes late in each.
-_WORDS: Final = 900
+#: A read-only volume can't be tested for writing, and in some releases not for reading.
+_PASSED: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
+#: Characters of AWS's message that are shown. It covers several checks, and names the missing action late in each.
+_REASON_LENGTH: Final = 900
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
 _DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
@@ -40,16 +40,16 @@ _TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
 
 @attrs.frozen
 class Side:
-    """A volume or an integration: who comes as what to which role, and where to."""
+    """What a volume or an integration presents to which role, and the location that it uses."""
 
     what: str
     principal: str
     external_id: str
     role_arn: str
-    place: str
+    location: str
 
     def __str__(self) -> str:
-        return f"{self.what} ({self.place})"
+        return f"{self.what} ({self.location})"
 
     @property
     def presents(self) -> str:
@@ -95,45 +95,45 @@ def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | N
 
 
 def require_same(side: Side, principal: str, external_id: str) -> None:
-    """Raises Refused if the role trusts other values than `side` has; "" is not compared."""
+    """Raise Refused if the role trusts other values than `side` has; "" is not compared."""
     if principal and side.principal and principal != side.principal:
-        what = f"{side}: the role trusts {principal}, and Snowflake comes as {side.principal}"
+        what = f"{side}: the role trusts {principal}, and Snowflake presents {side.principal}"
         raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
     if external_id and side.external_id and external_id != side.external_id:
-        what = f"{side}: the role wants external id {external_id}, and Snowflake presents {side.external_id}"
+        what = f"{side}: the role requires external id {external_id}, and Snowflake presents {side.external_id}"
         raise Refused(snowflake_errors.TRUST_EXTERNAL_ID, what)
 
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises ResourceFailed until Snowflake can assume the role."""
+    """Raise ResourceFailed until Snowflake can assume the role."""
     result = _call_system(vendor, _VERIFY_VOLUME, name)
     results = {key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None}
-    bad = {key: text for key, text in results.items() if not text.upper().startswith(_WELL)}
-    if len(bad) > 1:  # that no location could be chosen then only follows from the rest
+    bad = {key: text for key, text in results.items() if not text.upper().startswith(_PASSED)}
+    if len(bad) > 1:  # this result only follows from the others
         bad.pop("storageLocationSelectionResult", None)
     reason = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(result.get("error", ""))
     if bad or reason or result.get("success") is False:
-        raise _faulty(side, _of_volume(reason, bad), reason)
+        raise _failed(side, _of_volume(reason, bad), reason)
 
 
 def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
-    """Raises ResourceFailed until Snowflake gets an answer of the catalog."""
+    """Raise ResourceFailed until the catalog answers Snowflake."""
     result = _call_system(vendor, _VERIFY_INTEGRATION, name)
     reason = " ".join(str(result[key]) for key in ("errorCode", "errorMessage", "error") if result.get(key))
     if reason or result.get("success") is False:
-        raise _faulty(side, of_catalog(reason), reason)
+        raise _failed(side, of_catalog(reason), reason)
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
-    """Raises ResourceFailed until the catalog shows the Glue database."""
+    """Raise ResourceFailed until the catalog contains the Glue database."""
     result = _call_system(vendor, _LIST_NAMESPACES, name)
     if "error" in result:
-        raise _faulty(side, of_catalog(str(result["error"])), str(result["error"]))
+        raise _failed(side, of_catalog(str(result["error"])), str(result["error"]))
     listed = [str(one) for one in result.get("list", [])]
     if namespace in listed:
         return
     row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
-    shown = ", ".join(listed)[:DETAIL_LENGTH] or "none at all"
+    shown = ", ".join(listed)[:DETAIL_LENGTH] or "none"
     what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
     raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
@@ -154,7 +154,7 @@ def of_catalog(reason: str) -> ErrorRow:
 
 
 def require_unused(vendor: Snowflake, column: str, name: str) -> None:
-    """Raises Conflict where tables still read through the object. Snowflake shows only what the role may see."""
+    """Raise Conflict if tables still use the object. Snowflake shows only what the role may see."""
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
         names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
@@ -169,8 +169,8 @@ def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
     return snowflake_errors.TRUST_STORAGE
 
 
-def _faulty(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
-    words = " ".join(reason.split())[:_WORDS] or "no more than that it failed"
+def _failed(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
+    words = " ".join(reason.split())[:_REASON_LENGTH] or "no reason"
     return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
@@ -184,7 +184,7 @@ def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
         return {"error": refused.what}
     if isinstance(document, list):
         return {"list": document}
-    return document if isinstance(document, dict) else {"error": "an answer that is no JSON"}
+    return document if isinstance(document, dict) else {"error": "an answer that is not JSON"}
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -38,10 +38,10 @@ class VendorProvider(Construct):
         super().__init__(scope, id)
         states = dynamodb.Table(
             self,
-            "Ledger",
-            partition_key=dynamodb.Attribute(name=contract.LEDGER_KEY, type=dynamodb.AttributeType.STRING),
+            "States",
+            partition_key=dynamodb.Attribute(name=contract.STATE_KEY, type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            time_to_live_attribute=contract.LEDGER_EXPIRY,
+            time_to_live_attribute=contract.STATE_EXPIRY,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
             # Without resources there is nothing left to remember.
             removal_policy=RemovalPolicy.DESTROY,
@@ -55,12 +55,12 @@ class VendorProvider(Construct):
             environment={
                 contract.PROJECT: deployment.identity.name,
                 contract.STAGE: deployment.identity.stage,
-                contract.LEDGER_TABLE: states.table_name,
+                contract.STATE_TABLE: states.table_name,
                 **environment,
             },
             statements=[
                 *statements,
-                allow("KeepLedger", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
+                allow("KeepStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
                 # Whether the stack is going forward or back.
                 may_read_own_stack(self, "DescribeStacks", "DescribeStackResource"),
             ],

@@ -140,7 +140,7 @@ class Planter:
             secrets=self.here.secrets,
             clock=self.here.clock,
             notes={},
-            origin="planted",
+            resource_uid="planted",
         )
         made = registered.handler.create(context, spec)
         self.here.clock.sleep(900)

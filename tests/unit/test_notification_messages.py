@@ -93,7 +93,7 @@ def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
     window = blocked("2026-W46")
     world = told(window, glue="FAILED")
     body = one(world.topics.bodies())
-    assert "kept back" in body
+    assert "not published" in body
     assert "A unit price is negative." in body
     assert "EXP-" not in body, "codes are for engineers"
     engineers = one(world.topics.bodies(ENGINEERS))

@@ -35,7 +35,7 @@ EVENT = {
 ENVIRONMENT = {
     contract.PROJECT: "lakeferry",
     contract.STAGE: "dev",
-    contract.LEDGER_TABLE: "ledger",
+    contract.STATE_TABLE: "ledger",
 }
 CONFLUENT = {contract.CLOUD_KEY_SECRET: "cloud-key"}
 SNOWFLAKE = {

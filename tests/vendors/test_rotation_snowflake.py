@@ -261,9 +261,9 @@ def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(world):
     world.rotate("snowflake")
     current = world.id_of(world.fields("snowflake"))
     told = world.ask(operation="revoke", secret="snowflake")
-    assert told == {"secret": "snowflake", "revoked": [first], "not_ours": [], "kept": current}
+    assert told == {"secret": "snowflake", "revoked": [first], "unmanaged": [], "kept": current}
     foreign = set_by_hand(world, FIRST)
-    assert world.ask(operation="revoke", secret="snowflake") == {**told, "revoked": [], "not_ours": [foreign]}
+    assert world.ask(operation="revoke", secret="snowflake") == {**told, "revoked": [], "unmanaged": [foreign]}
     assert set(world.slots().values()) == {current, foreign}
 
 

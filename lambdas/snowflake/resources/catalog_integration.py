@@ -67,7 +67,7 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)
     if side.external_id not in ("", lookup.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
-        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
+        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} has another namespace or external id")
     if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
         seconds = sql.number(spec.refresh_seconds)
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), seconds=seconds))

@@ -1,4 +1,4 @@
-"""A database: where the tables' schema lies. Dropping it takes along what others have put into it."""
+"""A database, for the schema of the tables. Dropping it also drops what others have created in it."""
 
 from __future__ import annotations
 

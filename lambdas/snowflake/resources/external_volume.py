@@ -1,7 +1,7 @@
-"""An external volume: how Snowflake gets to the bucket, for reading only.
+"""An external volume: Snowflake's access to the bucket, for reading only.
 
-It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal that the
-role's trust must name. Its location can't be changed, so another location is another volume; the external id stays.
+It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal for the
+role's trust policy. Its location can't be changed, so another location is another volume; the external id stays.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, _show(object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
     if [_location(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
-        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
+        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} has another location, role or external id")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
 

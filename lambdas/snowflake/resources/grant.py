@@ -1,7 +1,7 @@
-"""A privilege of a role, or a role of a role or user. What is granted already is not granted again.
+"""A privilege of a role, or a role of a role or user. An existing grant is not repeated.
 
-Objects are single ones, roles, or all of a sort in a schema or database. Those of a sort in a schema are granted on what exists
-and on what comes later; in a database, on what exists: Snowflake wants MANAGE GRANTS for what comes later.
+The object is a single one, a role, or all objects of a type in a schema or database. In a schema, existing and future objects are
+granted; in a database only existing ones, because future grants need MANAGE GRANTS.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lambdas.snowflake.properties import (
 )
 from lambdas.snowflake.sql import Sql
 
-#: What SHOW GRANTS calls an object, where that isn't the name of GRANT.
+#: Names of object types in SHOW GRANTS, if they differ from those in GRANT.
 _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "EXTERNAL VOLUME": ("EXTERNAL VOLUME", "VOLUME"),
     "ICEBERG TABLE": ("ICEBERG TABLE", "TABLE"),
@@ -37,7 +37,7 @@ _MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
     TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
     SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
 }
-#: Schemas that Snowflake itself keeps in each database, and lets nobody grant.
+#: Schemas of Snowflake itself in each database, which can't be granted.
 _OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
 
 

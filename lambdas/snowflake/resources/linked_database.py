@@ -1,4 +1,4 @@
-"""A catalog-linked database: all tables of the catalog by themselves, new ones too. Never writable from Snowflake."""
+"""A catalog-linked database: it contains all tables of the catalog, also new ones. It is never writable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.snowflake.sql import Sql
 PROPERTIES: Final = LinkedDatabaseProps
 TIMEOUT_SECONDS: Final = 3000.0
 _FAULT_PATIENCE: Final = 900.0
-#: Tableflow makes the Glue database with its first table.
+#: Tableflow creates the Glue database with its first table.
 _NAMESPACE_PATIENCE: Final = 1800.0
 #: With ALL, a DROP TABLE in Snowflake would delete Tableflow's table and its files.
 _WRITES: Final = "NONE"

@@ -1,4 +1,4 @@
-"""An account role. What it may do are grants of their own."""
+"""An account role. Its privileges are resources of type grant."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The proof of the handshake between Snowflake and AWS. It makes nothing: it is ready once Snowflake is let in.
+"""A check of the trust between Snowflake and AWS. It creates nothing; it is ready once AWS accepts Snowflake.
 
-Volume and integration come before the IAM role, because its trust names their values; this comes after the role, and the
-tables after this.
+Volume and integration are created before the IAM role, because its trust policy contains their values; this check comes after
+the role and before the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A virtual warehouse: what readers' queries run on. It sleeps when nobody asks."""
+"""A virtual warehouse for the readers' queries. It is suspended while there are none."""
 
 from __future__ import annotations
 
