@@ -1,4 +1,4 @@
-"""A deployment's stacks, in the order in which they need one another."""
+"""The stacks of a deployment, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stacks.snowflake import SnowflakeStack
 
 
 def compose(app: App, loaded: LoadedDeployment) -> None:
-    """What the rule pack finds and nobody has acknowledged ends the synthesis."""
+    """Create the stacks. A finding of cdk-nag that is not acknowledged stops the synthesis."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = DataStack(app, loaded=loaded)
     confluent = ConfluentStack(app, loaded=loaded, data=data)

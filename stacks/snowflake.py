@@ -1,4 +1,4 @@
-"""Everything in Snowflake: a user who can only read, and tables that follow those of Tableflow through Glue."""
+"""Everything in Snowflake: a user that can only read, and tables on Tableflow's, through Glue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 @attrs.frozen
 class Reader:
-    """What other stacks take: where the tables are, and the secret of the user who may read them."""
+    """Values for other stacks: the schema of the tables, and the secret of the user that may read them."""
 
     schema: str
     secret_arn: str
@@ -54,12 +54,12 @@ class Reader:
 
 
 class SnowflakeStack(LakeferryStack):
-    """Needs the tables of the Confluent stack. Volume and integration come before the role that trusts them by value."""
+    """The Snowflake stack. Volume and integration are created before the IAM role, whose trust policy contains their values."""
 
     def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
         super().__init__(scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake")
         assert self.deployment.snowflake is not None
-        self.wanted: Snowflake = self.deployment.snowflake
+        self.settings: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
         self.secrets = StackSecrets(
             self, "Secrets", prefix=self.deployment.prefix, purpose="Encrypts the keys of Snowflake's users"
@@ -76,24 +76,24 @@ class SnowflakeStack(LakeferryStack):
         self._outputs()
 
     def _provider(self) -> VendorProvider:
-        given = self.wanted
+        settings = self.settings
         return VendorProvider(
             self,
             "Snowflake",
             deployment=self.deployment,
             environment={
-                contract.SNOWFLAKE_ACCOUNT: given.account,
-                contract.SNOWFLAKE_USER: given.user,
-                contract.SNOWFLAKE_ROLE: given.role,
-                contract.SNOWFLAKE_WAREHOUSE: given.deployer_warehouse,
-                contract.SNOWFLAKE_SECRET: given.key_secret,
+                contract.SNOWFLAKE_ACCOUNT: settings.account,
+                contract.SNOWFLAKE_USER: settings.user,
+                contract.SNOWFLAKE_ROLE: settings.role,
+                contract.SNOWFLAKE_WAREHOUSE: settings.deployer_warehouse,
+                contract.SNOWFLAKE_SECRET: settings.key_secret,
                 **self._address(),
             },
             statements=[
-                allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, given.key_secret)]),
-                # By its name: the secret has a tag with the name of a role that this function creates.
+                allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, settings.key_secret)]),
+                # By name: the secret has a tag with the name of a role that this function creates.
                 allow(
-                    "KeepKeys",
+                    "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
                     [named_secret(self, f"{self.deployment.prefix}/{_READER_SECRET}")],
                 ),
@@ -109,16 +109,16 @@ class SnowflakeStack(LakeferryStack):
         return {contract.SNOWFLAKE_URL: url} if url else {}
 
     def _containers(self) -> None:
-        given = self.wanted
+        settings = self.settings
         warehouse = WarehouseProps(
-            name=given.warehouse or "", size=given.warehouse_size, auto_suspend_seconds=given.auto_suspend_seconds
+            name=settings.warehouse or "", size=settings.warehouse_size, auto_suspend_seconds=settings.auto_suspend_seconds
         )
         self.warehouse = self._create("Warehouse", warehouse).outputs.name
-        self.database = self._create("Database", DatabaseProps(name=given.database or "")).outputs.name
-        self.schema = self._create("Schema", SchemaProps(database=self.database, name=given.schema or "")).outputs
+        self.database = self._create("Database", DatabaseProps(name=settings.database or "")).outputs.name
+        self.schema = self._create("Schema", SchemaProps(database=self.database, name=settings.schema or "")).outputs
 
     def _reader(self) -> None:
-        """The user reads in one role, and in another, which may do nothing else, its keys are replaced."""
+        """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
             name: self._create(f"{pascal_case(name)}Role", RoleProps()).outputs.name for name in contract.SNOWFLAKE_ROLES
         }
@@ -128,7 +128,7 @@ class SnowflakeStack(LakeferryStack):
             "Reader",
             UserProps(
                 secret=self.reader_secret.arn,
-                name=self.wanted.user_name or "",
+                name=self.settings.user_name or "",
                 role=self.roles["reader"],
                 warehouse=self.warehouse,
                 namespace=self.schema.full_name,
@@ -167,7 +167,7 @@ class SnowflakeStack(LakeferryStack):
                 region=self.deployment.aws.region,
                 account_id=self.account,
                 namespace=database,
-                refresh_seconds=self.wanted.refresh_seconds,
+                refresh_seconds=self.settings.refresh_seconds,
             ),
         ).outputs
         role = self._role(volume, catalog, data.lake.tableflow_arn, database)
@@ -184,12 +184,12 @@ class SnowflakeStack(LakeferryStack):
                     write_mode=topic.tableflow.write_mode,
                 )
                 self._create(f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
-        if self.wanted.linked_database:
+        if self.settings.linked_database:
             linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
-            self._let_read(self._create("LinkedDatabase", linked).after(trust).outputs.name)
+            self._grant_on_linked(self._create("LinkedDatabase", linked).after(trust).outputs.name)
 
-    def _let_read(self, linked: str) -> None:
-        """The reader may select from all tables that the linked database has when it is deployed."""
+    def _grant_on_linked(self, linked: str) -> None:
+        """Let the reader select from all tables that the linked database has at the deployment."""
         for privilege, on in _ON_LINKED:
             self._create(
                 f"ReaderOnLinked{pascal_case(on.lower().replace(' ', '_'))}",
@@ -198,13 +198,13 @@ class SnowflakeStack(LakeferryStack):
 
     @property
     def _role_name(self) -> str:
-        """Known before the role is there, because volume and integration are created with its ARN."""
+        """Return the role's name. It is fixed, because volume and integration are created before the role, with its ARN."""
         return f"{self.deployment.regional_prefix}-snowflake"
 
     def _role(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, bucket_arn: str, database: str
     ) -> iam.Role:
-        """Two principals, each with the external id of its own object, all four by value. It can only read."""
+        """Create the role. It can only read, and trusts two principals, each with the external id of its own object."""
         needs = contract.SNOWFLAKE_NEEDS
         created = role(
             self,
@@ -234,7 +234,7 @@ class SnowflakeStack(LakeferryStack):
     def _trust(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, database: str
     ) -> VendorResource[TrustOutputs]:
-        """Proves that Snowflake is let in before any table asks for it."""
+        """Check that Snowflake can assume the role, before tables need it."""
         return self._create(
             "Trust",
             TrustProps(
@@ -250,6 +250,6 @@ class SnowflakeStack(LakeferryStack):
 
     def _outputs(self) -> None:
         self.output("WarehouseName", self.warehouse, "The readers' warehouse")
-        self.output("SchemaName", self.schema.full_name, "Where the tables are")
-        self.output("ReaderName", self.user, "The user that reads")
-        self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with all that the reader needs to connect")
+        self.output("SchemaName", self.schema.full_name, "Schema of the tables")
+        self.output("ReaderName", self.user, "The user that can read")
+        self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with the connection of the reader")

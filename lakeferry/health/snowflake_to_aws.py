@@ -18,9 +18,10 @@ from lakeferry.health.trust import Principal, Role
 from lambdas import contract
 from lambdas.monitoring.measurements import read_auto_refresh
 from lambdas.shared.errors import NotFound
-from lambdas.snowflake import sql, trust
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
-from lambdas.snowflake.trust import Side
+from lambdas.snowflake.resources import trust
+from lambdas.snowflake.resources.trust import Side
 
 GROUP: Final = Group("Snowflake → AWS")
 VOLUME: Final = "external volume"

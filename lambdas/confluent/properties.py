@@ -26,7 +26,6 @@ class EnvironmentOutputs(NamedTuple):
 @properties
 class EnvironmentProps(Properties[EnvironmentOutputs]):
     TYPE: ClassVar[str] = "environment"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     stream_governance: str = prop(
         "Stream Governance package. It can be raised, never lowered: a lower one has no effect.",
@@ -79,7 +78,6 @@ class ServiceAccountOutputs(NamedTuple):
 @properties
 class ServiceAccountProps(Properties[ServiceAccountOutputs]):
     TYPE: ClassVar[str] = "service_account"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     description: str = prop("Purpose of the account.", default="Made by Lakeferry")
 

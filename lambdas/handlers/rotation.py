@@ -95,7 +95,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 _OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
     "revoke": Rotation.revoke,
-    "status": lambda rotation, secret: steps.as_document(steps.age_of(*rotation.open(secret))),
+    "status": lambda rotation, secret: attrs.asdict(steps.age_of(*rotation.open(secret))),
 }
 
 

@@ -353,11 +353,6 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
     )
 
 
-def as_document(age: Age) -> dict[str, Any]:
-    """Return plain data, without a secret."""
-    return attrs.asdict(age)
-
-
 def _due(context: RotationContext) -> float:
     """Return when the next rotation is due. Secrets Manager leaves the date in the past while rotation fails."""
     if context.described.next_rotation is not None:

@@ -90,11 +90,11 @@ def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Call
 
 
 def database_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.statement("SHOW DATABASES LIKE {pattern}", pattern=sql.literal(name)), name) is None
+    return shown(context, sql.by_name("SHOW DATABASES LIKE {pattern}", name), name) is None
 
 
 def role_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.statement("SHOW ROLES LIKE {pattern}", pattern=sql.literal(name)), name) is None
+    return shown(context, sql.by_name("SHOW ROLES LIKE {pattern}", name), name) is None
 
 
 def schema_is_gone(context: Ctx, database: str, name: str) -> bool:

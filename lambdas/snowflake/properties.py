@@ -13,7 +13,12 @@ from lambdas import contract
 from lambdas.shared.properties import Properties, prop, properties
 from lambdas.snowflake import sql
 
-#: As statements name a size, and as SHOW prints it.
+
+class NameOutputs(NamedTuple):
+    name: str
+
+
+#: The names of sizes in statements, and in the output of SHOW.
 WAREHOUSE_SIZES: Final = {
     "XSMALL": "X-Small",
     "SMALL": "Small",
@@ -28,12 +33,8 @@ WAREHOUSE_SIZES: Final = {
 }
 
 
-class WarehouseOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class WarehouseProps(Properties[WarehouseOutputs]):
+class WarehouseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_warehouse"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -47,12 +48,8 @@ class WarehouseProps(Properties[WarehouseOutputs]):
             yield "auto_suspend_seconds", "must be at least 1: a warehouse that is never suspended always costs"
 
 
-class DatabaseOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class DatabaseProps(Properties[DatabaseOutputs]):
+class DatabaseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_database"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -79,12 +76,8 @@ class SchemaProps(Properties[SchemaOutputs]):
         yield from sql.name_problems(self.name)
 
 
-class RoleOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class RoleProps(Properties[RoleOutputs]):
+class RoleProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_role"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -260,7 +253,6 @@ class TrustOutputs(NamedTuple):
 @properties
 class TrustProps(Properties[TrustOutputs]):
     TYPE: ClassVar[str] = "snowflake_trust"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
@@ -300,12 +292,8 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
         return sql.named(self.database), sql.named(self.schema), self.name.upper()
 
 
-class LinkedDatabaseOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class LinkedDatabaseProps(Properties[LinkedDatabaseOutputs]):
+class LinkedDatabaseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_linked_database"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 

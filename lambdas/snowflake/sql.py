@@ -42,6 +42,11 @@ def statement(template: str, **parts: Sql) -> Sql:
     return Sql(template.format(**{name: part.text for name, part in parts.items()}))
 
 
+def by_name(template: str, name: str) -> Sql:
+    """Return a statement about one object: its name replaces {name}, and {pattern} in SHOW."""
+    return statement(template, name=identifier(name), pattern=literal(name))
+
+
 def identifier(name: str) -> Sql:
     """Return `name` in double quotes. Raises BadProperties for a name that Snowflake can't have."""
     if problem := name_problem(name):

@@ -36,7 +36,7 @@ from stacks.constructs.vendor import VendorProvider, VendorResource
 
 
 class Streams(Construct):
-    """`ready` is, by topic, what has to be there before the topic can be read as a stream."""
+    """Topics and what writes them. `ready` is, by topic, the resources that must exist before the topic can be read."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Streams(Construct):
         self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
 
     def _topic(self, topic: Topic) -> list[IDependable]:
-        """The topic and, where no connector registers it, its schema."""
+        """Create the topic and, if no connector registers it, its schema."""
         created = VendorResource(
             self,
             f"{pascal_case(topic.name)}Topic",
@@ -146,5 +146,5 @@ class Streams(Construct):
 
 
 def _compact(schema: str) -> str:
-    """Return the schema without blanks, which count against the size of a template."""
+    """Return the schema without blanks, because the size of a template is limited."""
     return json.dumps(json.loads(schema), separators=(",", ":"), ensure_ascii=False)

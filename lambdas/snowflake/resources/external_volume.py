@@ -12,10 +12,10 @@ from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import ExternalVolumeProps
-from lambdas.snowflake.sql import Sql
+from lambdas.snowflake.resources import trust
 
 PROPERTIES: Final = ExternalVolumeProps
 TIMEOUT_SECONDS: Final = 3000.0
@@ -45,7 +45,7 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
 
 def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
     """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
         raise Transient(snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user")
@@ -53,7 +53,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
     if [_location(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
         raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} has another location, role or external id")
@@ -63,17 +63,13 @@ def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     trust.require_unused(context.vendor, "external_volume_name", object_id)
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
     name = lookup.object_name(context)
-    return lookup.ids(context, _show(name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _location(location: dict[str, Any]) -> tuple[str, str, str]:
     return tuple(str(location.get(key, "")) for key in trust.LOCATION)  # type: ignore[return-value]
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))

@@ -8,10 +8,11 @@ from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import IcebergTableProps
+from lambdas.snowflake.resources import trust
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = IcebergTableProps

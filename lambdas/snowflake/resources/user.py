@@ -53,7 +53,7 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
     try:
         user = context.vendor.logged_in(object_id, pair, _PUBLIC).value(sql.statement(_WHO))
     except Denied as denied:
-        lookup.existing(context, _show(object_id), object_id)
+        lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
         raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
     if user != object_id:
         raise InProgress(
@@ -63,7 +63,7 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: UserProps, object_id: str) -> None:
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = _described(context, object_id)
     name = sql.identifier(object_id)
     wanted = _settings(spec)
@@ -81,12 +81,12 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
     """Drop it. The secret stays: it belongs to the stack."""
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, _show(name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
@@ -134,7 +134,3 @@ def _described(context: Ctx, name: str) -> dict[str, str]:
 
 def _path(name: str) -> Sql:
     return sql.path(sql.split(name))
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))
