@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -61,36 +60,33 @@ def aws(python: str) -> Platform:
 
 def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """Return the folder with all functions' code and packages. Raises BuildFailed."""
-    target = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
-            folder = Path(scratch) / "asset"
-            _install(_LAMBDA_LOCK, folder, platform)
-            for file in _files(_LAMBDA_SOURCES):
-                _copy(file, folder / file.relative_to(ROOT))
-            _publish(folder, target)
-    return target
+    return _built("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
 
 
 def glue_zip(build: Path = BUILD) -> Path:
     """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed."""
-    target = build / f"glue-{_digest(_GLUE_LOCK, _GLUE_SOURCES, LOCAL)}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
-            folder = Path(scratch) / "asset"
-            _install(_GLUE_LOCK, folder, LOCAL)
-            _remove_compiled(folder)
-            for file in _files(_GLUE_SOURCES):
-                _copy(file, folder / file.relative_to(ROOT))
-            done = Path(scratch) / "done"
-            done.mkdir()
-            _zip(folder, done / "lakeferry.zip")
-            _publish(done, target)
-    return target / "lakeferry.zip"
+    return _built("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
 
 
 def glue_script() -> Path:
     return ROOT / "glue_jobs" / "export.py"
+
+
+def _built(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, build: Path) -> Path:
+    """Return the folder of an asset, built unless it exists."""
+    target = build / f"{asset}-{_digest(lock, sources, platform)}"
+    if target.exists():
+        return target
+    build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build) as scratch:
+        folder = Path(scratch) / "asset"
+        _install(lock, folder, platform)
+        for file in _files(sources):
+            copy = folder / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+        _publish(_zipped(folder) if asset == "glue" else folder, target)
+    return target
 
 
 def _install(lock: str, folder: Path, platform: Platform) -> None:
@@ -112,12 +108,6 @@ def _install(lock: str, folder: Path, platform: Platform) -> None:
             _remove(record / name)
 
 
-def _remove_compiled(folder: Path) -> None:
-    """Remove compiled code: Python loads none from a zip. MarkupSafe, the only package with some, works without it."""
-    for file in [*folder.rglob("*.so"), *folder.rglob("*.pyd"), *folder.rglob("_speedups.*")]:
-        file.unlink(missing_ok=True)
-
-
 def _remove(target: Path) -> None:
     if target.is_dir():
         shutil.rmtree(target)
@@ -126,29 +116,31 @@ def _remove(target: Path) -> None:
 
 
 def _files(sources: tuple[str, ...]) -> list[Path]:
-    return sorted(file for source in sources for file in _shipped(ROOT / source))
+    """Return the files of our own that ship, sorted."""
+    files = (file for source in sources for file in (ROOT / source).rglob("*"))
+    return sorted(
+        file
+        for file in files
+        if file.suffix in _SHIPPED
+        and file.relative_to(ROOT).as_posix() not in contract.NOT_SHIPPED
+        and "__pycache__" not in file.parts
+    )
 
 
-def _shipped(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        name = file.relative_to(ROOT).as_posix()
-        if file.suffix in _SHIPPED and name not in contract.NOT_SHIPPED and "__pycache__" not in file.parts:
-            yield file
+def _zipped(folder: Path) -> Path:
+    """Return a folder with a zip of `folder` that is always the same: sorted, with one time and mode, not compressed.
 
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-
-
-def _zip(folder: Path, target: Path) -> None:
-    """Write a zip that is always the same: sorted, with one time and mode, and not compressed."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+    Compiled code is left out: Python loads none from a zip. MarkupSafe, the only package with some, works without it.
+    """
+    target = folder.with_name("zipped")
+    target.mkdir()
+    with zipfile.ZipFile(target / "lakeferry.zip", "w", zipfile.ZIP_STORED) as archive:
         for file in sorted(folder.rglob("*"), key=lambda one: one.relative_to(folder).as_posix()):
-            if file.is_file():
+            if file.is_file() and file.suffix not in (".so", ".pyd") and file.stem != "_speedups":
                 entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, file.read_bytes())
+    return target
 
 
 def _publish(built: Path, target: Path) -> None:
@@ -161,11 +153,6 @@ def _publish(built: Path, target: Path) -> None:
     earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
     for old in earlier[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _created(build: Path) -> Path:
-    build.mkdir(parents=True, exist_ok=True)
-    return build
 
 
 def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final
 
 import attrs
 from aws_cdk import aws_iam as iam
@@ -11,7 +11,6 @@ from constructs import Construct
 from deployments.check import LoadedDeployment
 from deployments.model import Snowflake
 from lambdas import contract
-from lambdas.shared.properties import Properties
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,
     CatalogIntegrationProps,
@@ -39,9 +38,6 @@ from stacks.data import DataStack
 
 _READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
 _ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
-
-
-O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 
 @attrs.frozen
@@ -101,9 +97,6 @@ class SnowflakeStack(LakeferryStack):
             ],
         )
 
-    def _create(self, id: str, props: Properties[O]) -> VendorResource[O]:
-        return VendorResource(self, id, provider=self.provider, props=props)
-
     def _address(self) -> dict[str, str]:
         url = SynthOptions.of(self).snowflake_url
         return {contract.SNOWFLAKE_URL: url} if url else {}
@@ -113,18 +106,22 @@ class SnowflakeStack(LakeferryStack):
         warehouse = WarehouseProps(
             name=settings.warehouse or "", size=settings.warehouse_size, auto_suspend_seconds=settings.auto_suspend_seconds
         )
-        self.warehouse = self._create("Warehouse", warehouse).outputs.name
-        self.database = self._create("Database", DatabaseProps(name=settings.database or "")).outputs.name
-        self.schema = self._create("Schema", SchemaProps(database=self.database, name=settings.schema or "")).outputs
+        self.warehouse = self.provider.create(self, "Warehouse", warehouse).outputs.name
+        self.database = self.provider.create(self, "Database", DatabaseProps(name=settings.database or "")).outputs.name
+        self.schema = self.provider.create(
+            self, "Schema", SchemaProps(database=self.database, name=settings.schema or "")
+        ).outputs
 
     def _reader(self) -> None:
         """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
-            name: self._create(f"{pascal_case(name)}Role", RoleProps()).outputs.name for name in contract.SNOWFLAKE_ROLES
+            name: self.provider.create(self, f"{pascal_case(name)}Role", RoleProps()).outputs.name
+            for name in contract.SNOWFLAKE_ROLES
         }
         tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
         self.reader_secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
-        user = self._create(
+        user = self.provider.create(
+            self,
             "Reader",
             UserProps(
                 secret=self.reader_secret.arn,
@@ -136,7 +133,7 @@ class SnowflakeStack(LakeferryStack):
         )
         self.user = user.outputs.name
         memberships = [
-            self._create(f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
+            self.provider.create(self, f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
             for name, role in self.roles.items()
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
@@ -151,7 +148,8 @@ class SnowflakeStack(LakeferryStack):
             "ICEBERG TABLES IN SCHEMA": self.schema.full_name,
             "USER": self.user,
         }
-        return self._create(
+        return self.provider.create(
+            self,
             f"{pascal_case(grant.role)}On{pascal_case(grant.on.lower().replace(' ', '_'))}",
             GrantProps(privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]),
         )
@@ -159,8 +157,9 @@ class SnowflakeStack(LakeferryStack):
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = own_arn(self, "iam", f"role/{self._role_name}", region=False)
         bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
-        volume = self._create("Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
-        catalog = self._create(
+        volume = self.provider.create(self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
+        catalog = self.provider.create(
+            self,
             "Catalog",
             CatalogIntegrationProps(
                 role_arn=role_arn,
@@ -183,15 +182,16 @@ class SnowflakeStack(LakeferryStack):
                     table=topic.name,
                     write_mode=topic.tableflow.write_mode,
                 )
-                self._create(f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
+                self.provider.create(self, f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
         if self.settings.linked_database:
             linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
-            self._grant_on_linked(self._create("LinkedDatabase", linked).after(trust).outputs.name)
+            self._grant_on_linked(self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name)
 
     def _grant_on_linked(self, linked: str) -> None:
         """Let the reader select from all tables that the linked database has at the deployment."""
         for privilege, on in _ON_LINKED:
-            self._create(
+            self.provider.create(
+                self,
                 f"ReaderOnLinked{pascal_case(on.lower().replace(' ', '_'))}",
                 GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
@@ -235,7 +235,8 @@ class SnowflakeStack(LakeferryStack):
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, database: str
     ) -> VendorResource[TrustOutputs]:
         """Check that Snowflake can assume the role, before tables need it."""
-        return self._create(
+        return self.provider.create(
+            self,
             "Trust",
             TrustProps(
                 volume=volume.name,

@@ -56,11 +56,10 @@ class KafkaCluster:
 def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
     confluent = deployment.confluent
     environment_id, name = _environment(scope, provider, confluent)
-    resource = VendorResource(
+    resource = provider.create(
         scope,
         "KafkaCluster",
-        provider=provider,
-        props=KafkaClusterProps(
+        KafkaClusterProps(
             environment_id=environment_id,
             region=deployment.aws.region,
             type=confluent.cluster_type,
@@ -77,7 +76,7 @@ def _environment(scope: Construct, provider: VendorProvider, confluent: Confluen
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name
     props = EnvironmentProps(stream_governance=confluent.stream_governance)
-    created = VendorResource(scope, "Environment", provider=provider, props=props)
+    created = provider.create(scope, "Environment", props)
     return created.outputs.id, created.outputs.name
 
 
@@ -88,11 +87,10 @@ class Accounts(Construct):
         super().__init__(scope, id)
         self._provider, self._cluster = provider, cluster
         self._ids = {
-            name: VendorResource(
+            name: provider.create(
                 self,
                 f"{pascal_case(name)}Account",
-                provider=provider,
-                props=ServiceAccountProps(description=_DESCRIPTIONS[name]),
+                ServiceAccountProps(description=_DESCRIPTIONS[name]),
             ).outputs.id
             for name in contract.ACCOUNTS
         }
@@ -105,11 +103,10 @@ class Accounts(Construct):
         """`name` is that of the object, if only the stack knows it."""
         cluster = self._cluster
         subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
-        binding = VendorResource(
+        binding = self._provider.create(
             self,
             f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
-            provider=self._provider,
-            props=RoleBindingProps(
+            RoleBindingProps(
                 service_account_id=self.id(role.account),
                 role=role.role,
                 scope=role.scope,
@@ -126,11 +123,10 @@ class Accounts(Construct):
         named = "Topics" if not acl.name else pascal_case(acl.resource_type.lower())
         named += pascal_case("" if acl.name in ("", "kafka-cluster") else acl.name)
         manager = list(self.rights[MANAGER])
-        entry = VendorResource(
+        entry = self._provider.create(
             self,
             f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{named}",
-            provider=self._provider,
-            props=AclProps(
+            AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=credentials,
@@ -232,11 +228,10 @@ class Keys(Construct):
             use: Key(
                 use,
                 secret,
-                VendorResource(
+                provider.create(
                     self,
                     use.id,
-                    provider=provider,
-                    props=ApiKeyProps(
+                    ApiKeyProps(
                         service_account_id=accounts.id(use.account),
                         service=use.service,
                         secret=secret.arn,

@@ -30,7 +30,7 @@ from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_emp
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import allow, attach
-from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.constructs.vendor import VendorProvider
 from stacks.data import DataStack
 from stacks.lake import Lake
 
@@ -126,7 +126,7 @@ class ConfluentStack(LakeferryStack):
             region=self.deployment.aws.region,
             max_cfu=self.deployment.confluent.flink_max_cfu,
         )
-        return VendorResource(self, "FlinkPool", provider=self.provider, props=props)
+        return self.provider.create(self, "FlinkPool", props)
 
     def _bind(self) -> None:
         """Bind the roles. Two are on objects that only this stack knows: the integration, and Flink's own account."""

@@ -68,11 +68,10 @@ class Streams(Construct):
 
     def _topic(self, topic: Topic) -> list[IDependable]:
         """Create the topic and, if no connector registers it, its schema."""
-        created = VendorResource(
+        created = self._provider.create(
             self,
             f"{pascal_case(topic.name)}Topic",
-            provider=self._provider,
-            props=TopicProps(
+            TopicProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=self._keys[KAFKA].credentials,
@@ -84,11 +83,10 @@ class Streams(Construct):
         text = self._plan.sources.schema_text(topic)
         if topic.datagen or not text:
             return [created]
-        schema = VendorResource(
+        schema = self._provider.create(
             self,
             f"{pascal_case(topic.name)}Schema",
-            provider=self._provider,
-            props=SchemaProps(
+            SchemaProps(
                 environment_id=self._cluster.environment_id,
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
                 subject=f"{topic.name}-value",
@@ -107,11 +105,10 @@ class Streams(Construct):
     def _connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
         schema = json.loads(self._plan.sources.schema_text(topic) or "{}")
         has_own_schema = topic.datagen == "schema"
-        return VendorResource(
+        return self._provider.create(
             self,
             f"{pascal_case(topic.name)}Connector",
-            provider=self._provider,
-            props=ConnectorProps(
+            ConnectorProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 service_account_id=self._accounts.id(CONNECTOR),
@@ -125,11 +122,10 @@ class Streams(Construct):
 
     def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
         text, deployment = self._plan.sources.statement(name), self._plan.deployment
-        return VendorResource(
+        return self._provider.create(
             self,
             f"{pascal_case(name)}Statement",
-            provider=self._provider,
-            props=FlinkStatementProps(
+            FlinkStatementProps(
                 environment_id=self._cluster.environment_id,
                 region=deployment.aws.region,
                 credentials=self._keys[FLINK_KEY].credentials,

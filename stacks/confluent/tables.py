@@ -43,11 +43,10 @@ class Tableflow(Construct):
         self._provider, self._cluster, self._keys, self._bucket = provider, cluster, keys, bucket
         # A fixed name, because the integration is created before the role, with its ARN.
         role_name = f"{deployment.regional_prefix}-tableflow"
-        self.integration: VendorResource[ProviderIntegrationOutputs] = VendorResource(
+        self.integration: VendorResource[ProviderIntegrationOutputs] = provider.create(
             self,
             "ProviderIntegration",
-            provider=provider,
-            props=ProviderIntegrationProps(
+            ProviderIntegrationProps(
                 environment_id=cluster.environment_id,
                 role_arn=own_arn(self, "iam", f"role/{role_name}", region=False),
             ),
@@ -77,11 +76,10 @@ class Tableflow(Construct):
 
     def add_catalog(self, *after: IDependable) -> IDependable:
         """Register the cluster's tables in Glue."""
-        return VendorResource(
+        return self._provider.create(
             self,
             "CatalogIntegration",
-            provider=self._provider,
-            props=CatalogIntegrationProps(
+            CatalogIntegrationProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=self._keys[TABLEFLOW].credentials,
@@ -109,4 +107,4 @@ class Tableflow(Construct):
             metadata_columns=table.metadata_columns,
             await_catalog=table.in_glue,
         )
-        VendorResource(self, f"{pascal_case(topic.name)}Table", provider=self._provider, props=props).after(*after)
+        self._provider.create(self, f"{pascal_case(topic.name)}Table", props).after(*after)

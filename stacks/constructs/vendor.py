@@ -68,11 +68,15 @@ class VendorProvider(Construct):
         self.service_token = provider.service_token
         self.role = provider.function.role
 
+    def create(self, scope: Construct, id: str, props: Properties[O]) -> VendorResource[O]:
+        """Create an object at the vendor."""
+        return VendorResource(scope, id, service_token=self.service_token, props=props)
+
 
 class VendorResource(CustomResource, Generic[O]):
     """An object at a vendor. Its id is its logical id at any depth of the tree, because it is part of the object's name."""
 
-    def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, props: Properties[O]) -> None:
+    def __init__(self, scope: Construct, id: str, *, service_token: str, props: Properties[O]) -> None:
         options = SynthOptions.of(scope)
         # The changed property makes CloudFormation send an update, which creates the missing object.
         repaired = f"{Stack.of(scope).stack_name}/{id}" in options.repairs
@@ -80,7 +84,7 @@ class VendorResource(CustomResource, Generic[O]):
             scope,
             id,
             resource_type=contract.resource_type(props.TYPE),
-            service_token=provider.service_token,
+            service_token=service_token,
             service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
             properties={
                 "kind": props.TYPE,
