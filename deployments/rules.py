@@ -100,9 +100,9 @@ def write_modes_match_cleanup_policies(deployment: Deployment, sources: Sources)
         if options.get("changelog.mode") == "retract":
             yield key, f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses"
             continue
-        mode = _write_mode(topic, options)
+        policy = _policy(topic, options)
+        mode = "UPSERT" if "compact" in policy or options.get("changelog.mode") == "upsert" else "APPEND"
         if mode != topic.tableflow.write_mode:
-            policy = _policy(topic, options)
             yield key, f"can't be {topic.tableflow.write_mode}: with cleanup.policy={policy} Tableflow writes in mode {mode}"
 
 
@@ -238,11 +238,6 @@ def _options(topic: Topic, sources: Sources) -> dict[str, str]:
 
 def _policy(topic: Topic, options: dict[str, str]) -> str:
     return options.get("kafka.cleanup-policy", "delete") if topic.statement else topic.config.get("cleanup.policy", "delete")
-
-
-def _write_mode(topic: Topic, options: dict[str, str]) -> str:
-    upserts = "compact" in _policy(topic, options) or options.get("changelog.mode") == "upsert"
-    return "UPSERT" if upserts else "APPEND"
 
 
 def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:

@@ -76,10 +76,9 @@ CLEANUPS: Final = ("bucket", "glue_database")
 #: Prefix of its physical id; the property's name and value follow: cleanup:bucket:NAME.
 CLEANUP_ID: Final = "cleanup"
 
-#: Rotation: valid keys of a secret between two rotations, days of grace of a replaced one, days between rotations.
+#: Rotation: valid keys of a secret between two rotations, days of grace of a replaced one.
 KEYS_KEPT: Final = 2
 GRACE_DAYS: Final = 7.0
-ROTATION_DAYS: Final = 30
 #: A tag of a Snowflake user's secret: the role that may set the user's keys. Without it, the user's own role must.
 ROTATION_ROLE_TAG: Final = "lakeferry:rotation-role"
 

@@ -101,18 +101,14 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
 
 def detail(body: Any) -> str:
     """Return the vendor's message, at most DETAIL_LENGTH characters; "" if there is none, or an HTML page."""
-    return _message(body)[:DETAIL_LENGTH]
-
-
-def _message(body: Any) -> str:
+    message = ""
     if isinstance(body, str):
-        return "" if "<" in body else body.strip()
-    if not isinstance(body, dict):
-        return ""
-    if isinstance(body.get("errors"), list):
-        return "; ".join(filter(None, map(_message_of, body["errors"])))
-    nested = body.get("error")
-    return _message_of(nested) if isinstance(nested, dict) else _message_of(body)
+        message = "" if "<" in body else body.strip()
+    elif isinstance(body, dict) and isinstance(body.get("errors"), list):
+        message = "; ".join(filter(None, map(_message_of, body["errors"])))
+    elif isinstance(body, dict):
+        message = _message_of(body["error"] if isinstance(body.get("error"), dict) else body)
+    return message[:DETAIL_LENGTH]
 
 
 def _message_of(error: Any) -> str:

@@ -40,7 +40,7 @@ class Settings:
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    with entry_point(secret=_secret_of(event), step=event.get("Step")) as log:
+    with entry_point(secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")) as log:
         end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
         return answer(build(read_settings(os.environ), client("secretsmanager"), Session(end), end, log), event)
 
@@ -97,7 +97,3 @@ _OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
     "revoke": Rotation.revoke,
     "status": lambda rotation, secret: attrs.asdict(steps.age_of(*rotation.open(secret))),
 }
-
-
-def _secret_of(event: Mapping[str, Any]) -> str:
-    return str(event.get("SecretId") or event.get("secret") or "")

@@ -179,31 +179,27 @@ def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     yield _rows(news.document)
     for number in (news.document.get("headline") or [])[:3]:
         unit = f" {quoted(number['unit'])}" if number.get("unit") else ""
-        yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{_change(facts, number)}"
+        change = facts.change(number)
+        against = f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
+        yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{against}"
     if int(news.document.get("generation") or 1) > 1:
         yield f"This is version {int(news.document['generation'])} of the file; use it instead of the earlier one."
     yield ""
 
 
-def _change(facts: Facts, number: Mapping[str, Any]) -> str:
-    change = facts.change(number)
-    return f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
-
-
 def _sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
-    failed = [check for check in news.document.get("checks") or [] if not check.get("passed")]
-    lines = [f"Check: {quoted(check['message'])}{_count(check)}" for check in failed]
+    lines = []
+    for check in news.document.get("checks") or []:
+        if not check.get("passed"):
+            rows = f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
+            lines.append(f"Check: {quoted(check['message'])}{rows}")
     lines += [f"Note: {quoted(note)}" for note in news.document.get("notes") or []]
     yield from lines[:_SENTENCES]
     if len(lines) > _SENTENCES:
         yield f"... and {len(lines) - _SENTENCES} more, in the report."
     if lines:
         yield ""
-
-
-def _count(check: Mapping[str, Any]) -> str:
-    return f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
 
 
 def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:

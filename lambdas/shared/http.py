@@ -71,7 +71,8 @@ class RetryPolicy:
             outcome: Response | NotSent | ResponseLost
             try:
                 outcome = call()
-                if not _may_repeat(outcome, repeatable):
+                may_differ = repeatable and outcome.status >= 500 and outcome.status != NOT_IMPLEMENTED
+                if outcome.status != 429 and not may_differ:
                     return outcome
             except (NotSent, ResponseLost) as error:
                 if isinstance(error, ResponseLost) and not repeatable:
@@ -88,11 +89,6 @@ class RetryPolicy:
         requested = requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
         grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (attempt - 1))
         return grown * (0.5 + 0.5 * self.spread()) if requested is None else requested + self.first_wait * self.spread()
-
-
-def _may_repeat(answer: Response, repeatable: bool) -> bool:
-    """Return whether a retry may give another answer. After 429, nothing was done."""
-    return answer.status == 429 or (repeatable and answer.status >= 500 and answer.status != NOT_IMPLEMENTED)
 
 
 def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:

@@ -103,13 +103,9 @@ def redact(text: str) -> str:
     values = {secret.reveal() for secret in list(_alive.values())}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= SHORTEST_FILTERED:
-            for encoded in _encodings(value):
+            in_base64 = base64.b64encode(value.encode()).decode()
+            for encoded in (value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe=""), in_base64):
                 text = text.replace(encoded, SHOWN)
     for pattern in _LOOKS_SECRET:
         text = pattern.sub(SHOWN, text)
     return text
-
-
-def _encodings(value: str) -> tuple[str, ...]:
-    encoded = base64.b64encode(value.encode()).decode()
-    return value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe=""), encoded

@@ -172,10 +172,8 @@ class Snowflake:
             answer = self._send(method, route, {**once, **again}, again, body)
         if answer.status in (200, 202):
             return answer
-        raise error_from(answer, label, self._clock, self._clock_skew())
-
-    def _clock_skew(self) -> str:
-        return f"; Snowflake's clock is {self._skew:+.0f} s from the function's" if abs(self._skew) >= _SMALLEST_SKEW else ""
+        skew = f"; Snowflake's clock is {self._skew:+.0f} s from the function's" if abs(self._skew) >= _SMALLEST_SKEW else ""
+        raise error_from(answer, label, self._clock, skew)
 
     def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Response:
         headers = {

@@ -45,12 +45,6 @@ def is_group(on: str) -> bool:
     return on in _MEMBERS
 
 
-def on_object(privilege: str, on: str, path: Sql) -> Sql:
-    return sql.statement(
-        "{privilege} ON {on} {path}", privilege=sql.word(privilege, of=PRIVILEGES), on=sql.word(on, of=ON), path=path
-    )
-
-
 def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
     """Return the SQL of a group of objects. `which` is ALL or FUTURE."""
     return sql.statement(
@@ -60,10 +54,6 @@ def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
         on=sql.word(on, of=_MEMBERS),
         path=path,
     )
-
-
-def show_members(on: str, path: Sql) -> Sql:
-    return sql.statement(_MEMBERS[on][1], path=path)
 
 
 def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
@@ -165,7 +155,7 @@ def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
 def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
     """Return for each member of the group whether the role has the privilege on it."""
     try:
-        rows = context.vendor.run(show_members(spec.on, _path(spec)))
+        rows = context.vendor.run(sql.statement(_MEMBERS[spec.on][1], path=_path(spec)))
     except NotFound:
         if context.deleting:
             return []
@@ -196,7 +186,8 @@ def _is_member(context: Ctx, spec: GrantProps) -> bool:
 def _what(spec: GrantProps) -> Sql:
     if spec.on == ROLE:
         return sql.statement("ROLE {role}", role=_path(spec))
-    return on_object(spec.privilege, spec.on, _path(spec))
+    privilege, on = sql.word(spec.privilege, of=PRIVILEGES), sql.word(spec.on, of=ON)
+    return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_path(spec))
 
 
 def _revoked(spec: GrantProps) -> list[Sql]:
