@@ -127,7 +127,7 @@ def test_r12_clocks_that_differ_are_measured_and_corrected(world, skew):
 def test_r12_an_error_tells_how_far_the_clocks_are_apart(world):
     set_by_hand(world, FIRST)
     world.snowflake.account.clock.advance(5000)
-    assert "Snowflake's clock is +5000 s from ours" in refused(world, "ROT-LOCKED-OUT")
+    assert "Snowflake's clock is +5000 s from the function's" in refused(world, "ROT-LOCKED-OUT")
 
 
 @pytest.mark.parametrize("form", ["lower", "dotted", "regioned"])
