@@ -17,11 +17,11 @@ def main() -> int:
     app = App()
     try:
         folder = app.node.try_get_context("deployments")
-        plan = load_stage(str(app.node.try_get_context("stage") or "dev"), Path(folder) if folder else FOLDER)
+        loaded = load_stage(str(app.node.try_get_context("stage") or "dev"), Path(folder) if folder else FOLDER)
     except BadFile as bad:
         sys.stderr.write(f"{bad}\n")
         return BAD_INPUT
-    deployment.compose(app, plan)
+    deployment.compose(app, loaded)
     app.synth()
     return 0
 

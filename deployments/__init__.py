@@ -1,1 +1,1 @@
-"""Everything a user decides: one TOML file for each stage, the model that reads it, and what it is checked for."""
+"""Everything that a user decides: one TOML file for each stage, the model that reads it, and the rules that check it."""

@@ -1,4 +1,4 @@
-"""Reads a deployment file and checks all of it: form, what belongs together, and every file that it names."""
+"""Load a deployment file and check all of it: single values, rules between them, and every file that it names."""
 
 from __future__ import annotations
 
@@ -7,54 +7,59 @@ from typing import Final
 
 import attrs
 
-from deployments import forms, secret_shapes
+from deployments import validation
 from deployments.model import Deployment
 from deployments.rules import RULES
+from deployments.secret_patterns import find_secrets
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile, Problem
 
-__all__ = ["BadFile", "Plan", "load", "load_stage", "parse"]
+__all__ = ["BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 
 FOLDER: Final = ROOT / "deployments"
 
 
 @attrs.frozen
-class Plan:
+class LoadedDeployment:
     """A deployment without mistakes, and the files that it names."""
 
     deployment: Deployment
     sources: Sources
 
 
-def load_stage(stage: str, folder: Path = FOLDER) -> Plan:
-    """The deployment of `deployments/<stage>.toml`. Raises BadFile."""
-    if not forms.is_stage(stage):
+def load_stage(stage: str, folder: Path = FOLDER) -> LoadedDeployment:
+    """Load `deployments/<stage>.toml`. Raises BadFile."""
+    if not validation.is_stage(stage):
         raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12")])
     file = folder / f"{stage}.toml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in folder.glob("*.toml")))
-        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "", f"there is no such file. Stages with one: {known or 'none'}")])
-    plan = load(file)
-    if plan.deployment.deployment.stage != stage:
-        told = f"is {plan.deployment.deployment.stage!r}, but the file is that of stage {stage!r}"
-        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "deployment.stage", told)])
-    return plan
+        message = f"there is no such file. Stages that have one: {known or 'none'}"
+        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "", message)])
+    loaded = load(file)
+    if loaded.deployment.identity.stage != stage:
+        message = f"is {loaded.deployment.identity.stage!r}, but the file is that of stage {stage!r}"
+        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "deployment.stage", message)])
+    return loaded
 
 
-def load(file: Path, root: Path = ROOT) -> Plan:
-    """`root` is where schemas, statements and exports are looked for. Raises BadFile with every mistake."""
+def load(file: Path, root: Path = ROOT) -> LoadedDeployment:
+    """Load a file. `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake."""
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     return parse(toml_model.read_text(file, name), name=name, root=root)
 
 
-def parse(text: str, *, name: str, root: Path = ROOT) -> Plan:
-    """Raises BadFile. Where a secret stands in the text nothing else is told, as messages repeat what they are about."""
-    if found := [
-        Problem(line, "", f"{what} stands here. Put it into Secrets Manager, and its name into the file")
-        for line, what in secret_shapes.suspicious(text)
+def parse(text: str, *, name: str, root: Path = ROOT) -> LoadedDeployment:
+    """Parse a file that messages call `name`. Raises BadFile.
+
+    If the text contains a secret, nothing else is reported: other messages quote the text.
+    """
+    if secrets := [
+        Problem(line, "", f"this looks like {description}. Put it into Secrets Manager, and its name into the file")
+        for line, description in find_secrets(text, names_only=True)
     ]:
-        raise BadFile(name, found)
+        raise BadFile(name, secrets)
     sources = Sources(root)
     rules = [lambda deployment, rule=rule: rule(deployment, sources) for rule in RULES]
-    return Plan(toml_model.read(Deployment, text, rules, name=name), sources)
+    return LoadedDeployment(toml_model.read(Deployment, text, rules, name=name), sources)

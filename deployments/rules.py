@@ -1,4 +1,7 @@
-"""What must hold between the keys of a deployment file, and between it and the files that it names."""
+"""Rules between the keys of a deployment file, and between it and the files that it names.
+
+A rule yields (key, what is wrong).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from exports import windows
 from exports.toml_model import BadFile
 
 Finding = tuple[str, str]
-#: Tags that every resource gets anyway.
+#: Tags that every resource gets.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
 #: Days for the run itself, which comes after the window's end.
@@ -19,45 +22,48 @@ _RUN_DAYS: Final = 1
 
 
 def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    yield from _twice("topics", "name", (topic.name for topic in deployment.topics))
-    yield from _twice("statements", "name", (statement.name for statement in deployment.statements))
-    yield from _twice("exports", "contract", (export.contract for export in deployment.exports))
+    yield from _duplicates("topics", "name", (topic.name for topic in deployment.topics))
+    yield from _duplicates("statements", "name", (statement.name for statement in deployment.statements))
+    yield from _duplicates("exports", "contract", (export.contract for export in deployment.exports))
     shown = [(topic.tableflow.snowflake_table or "").upper() if topic.tableflow else "" for topic in deployment.topics]
-    yield from _twice("topics", "tableflow.snowflake_table", shown)
+    yield from _duplicates("topics", "tableflow.snowflake_table", shown)
     buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
     if buckets[0] and buckets[0] == buckets[1]:
-        yield "aws.lake_bucket", "is Tableflow's bucket too, which nobody else may write to"
+        yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
 
 
-def tags_are_ours(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    tags = deployment.deployment.tags
+def tags_are_allowed(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    tags = deployment.identity.tags
     for name in tags:
         if name.lower() in OWN_TAGS or name.lower().startswith("aws:"):
-            yield f"deployment.tags.{name}", "is taken: it is set by itself, or AWS's own"
+            yield f"deployment.tags.{name}", "is taken: Lakeferry sets this tag, or it is AWS's own"
     if len(tags) > _MOST_TAGS:
-        yield "deployment.tags", f"are {len(tags)}; AWS takes {_MOST_TAGS} beside those that are set by themselves"
+        yield "deployment.tags", f"there are {len(tags)}, and AWS allows {_MOST_TAGS} besides those that Lakeferry sets"
 
 
-def environment_is_whole(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def environment_has_id_and_name(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     confluent = deployment.confluent
     if bool(confluent.environment_id) != bool(confluent.environment_name):
-        yield "confluent.environment_id", "and environment_name go together: both for one that exists, none for a new one"
+        yield (
+            "confluent.environment_id",
+            "and environment_name go together: set both for an existing environment, neither for a new one",
+        )
 
 
-def topics_have_one_origin(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     known = {statement.name for statement in deployment.statements}
     for index, topic in enumerate(deployment.topics):
         if topic.statement is None:
             continue
         if topic.statement not in known:
-            yield f"topics[{index}].statement", f"{topic.statement} is none of the statements of this file"
+            yield f"topics[{index}].statement", f"{topic.statement} is none of the statements in this file"
         if topic.datagen:
             yield f"topics[{index}].datagen", f"{topic.name} is written by statement {topic.statement}; only one can write it"
         if topic.config:
-            yield f"topics[{index}].config", f"{topic.name} is made by statement {topic.statement}; set this in its create.sql"
+            yield f"topics[{index}].config", f"statement {topic.statement} creates {topic.name}; set this in its create.sql"
 
 
-def statements_are_there(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def statements_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     known = [statement.name for statement in deployment.statements]
     for index, statement in enumerate(deployment.statements):
         try:
@@ -66,76 +72,76 @@ def statements_are_there(deployment: Deployment, sources: Sources) -> Iterator[F
             yield f"statements[{index}].name", str(missing)
         for name in statement.after:
             if name not in known[:index]:
-                yield f"statements[{index}].after", f"{name} is no statement that stands before this one"
+                yield f"statements[{index}].after", f"{name} is not a statement above this one"
 
 
-def schemas_are_there(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def schemas_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     for index, topic in enumerate(deployment.topics):
-        place = f"topics[{index}]"
+        key = f"topics[{index}]"
         try:
             schema = sources.schema(topic)
         except Missing as missing:
-            yield f"{place}.schema", str(missing)
+            yield f"{key}.schema", str(missing)
             continue
         if schema is None and topic.datagen == "schema":
-            yield f"{place}.datagen", f"makes data from the topic's schema, and topics/{topic.name}.avsc is not there"
+            yield f"{key}.datagen", f"data is generated from the topic's schema, and topics/{topic.name}.avsc doesn't exist"
         elif schema is None and topic.tableflow and not topic.datagen and not topic.statement:
             yield (
-                f"{place}.tableflow",
+                f"{key}.tableflow",
                 f"{topic.name} has no schema, and Tableflow refuses such a topic. Add topics/{topic.name}.avsc, or datagen",
             )
 
 
-def write_modes_can_be(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def write_modes_match_cleanup_policies(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     for index, topic in enumerate(deployment.topics):
         if topic.tableflow is None:
             continue
-        place, options = f"topics[{index}].tableflow.write_mode", _options(topic, sources)
+        key, options = f"topics[{index}].tableflow.write_mode", _options(topic, sources)
         if options.get("changelog.mode") == "retract":
-            yield place, f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses"
+            yield key, f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses"
             continue
-        mode = _write_mode(topic, options)
+        policy = _policy(topic, options)
+        mode = "UPSERT" if "compact" in policy or options.get("changelog.mode") == "upsert" else "APPEND"
         if mode != topic.tableflow.write_mode:
-            policy = _policy(topic, options)
-            yield place, f"can't be {topic.tableflow.write_mode}: with cleanup.policy={policy} Tableflow writes in mode {mode}"
+            yield key, f"can't be {topic.tableflow.write_mode}: with cleanup.policy={policy} Tableflow writes in mode {mode}"
 
 
-def storage_can_be_read(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     for index, topic in enumerate(deployment.topics):
         if (table := topic.tableflow) is None:
             continue
         if table.storage == "managed" and table.in_glue:
             yield (
                 f"topics[{index}].tableflow.in_glue",
-                'must be false: Tableflow shows no table of managed storage in Glue. Or use storage = "own_bucket"',
+                'must be false: Tableflow registers no table of managed storage in Glue. Or use storage = "own_bucket"',
             )
         if "DELTA" in table.formats:
             yield (
                 f"topics[{index}].tableflow.formats",
                 "can't have DELTA: Glue, Athena, exports and Snowflake read the Iceberg table, and nothing that is deployed "
-                "here reads a Delta table. Leave formats out",
+                "reads a Delta table. Leave formats out",
             )
         shown = [topic.name for topic in deployment.tables_in_glue]
         if table.storage == "own_bucket" and not table.in_glue and shown:
             yield (
                 f"topics[{index}].tableflow.in_glue",
                 f"can't be false while {shown[0]} is in Glue: Tableflow's catalog integration is the whole cluster's, and shows "
-                "every table in a bucket of yours. Set it to false for all topics, or leave it out",
+                "every table in your bucket. Set it to false for all topics, or leave it out",
             )
 
 
-def snowflake_can_show(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def snowflake_can_read_tables(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     for index, topic in enumerate(deployment.topics):
         if topic.tableflow and topic.tableflow.snowflake_table:
             yield from ((f"topics[{index}].tableflow.snowflake_table", why) for why in _not_shown(deployment, topic.tableflow))
     if deployment.uses_snowflake and not deployment.tables_in_glue:
         yield (
             "snowflake",
-            "has nothing to show: no topic is a table in Glue. Set enabled = false, or add [topics.tableflow]",
+            "has no tables to read: no topic is a table in Glue. Set enabled = false, or add [topics.tableflow]",
         )
 
 
-def snowflake_names_differ(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def snowflake_names_differ_from_the_deployers(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     if deployment.snowflake is None:
         return
     given = deployment.snowflake
@@ -144,10 +150,10 @@ def snowflake_names_differ(deployment: Deployment, sources: Sources) -> Iterator
         ("warehouse", given.warehouse, given.deployer_warehouse),
     ):
         if own and own.upper() == deployers.upper():
-            yield f"snowflake.{key}", f"{own} is the deployer's, which is there already and stays when this goes"
+            yield f"snowflake.{key}", f"{own} is the deployer's, which exists already and stays after `lakeferry destroy`"
 
 
-def exports_fit(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     topics = {topic.name: topic for topic in deployment.topics}
     for index, export in enumerate(deployment.exports):
         plain = sources.plain_contract(export.contract)
@@ -155,72 +161,75 @@ def exports_fit(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
         if plain and topic is None:
             yield (
                 f"exports[{index}].contract",
-                f"{export.contract} reads {plain.source.topic}, which is no topic of this file",
+                f"{export.contract} reads {plain.source.topic}, which is no topic in this file",
             )
         elif topic and not (topic.tableflow and topic.tableflow.in_glue):
             yield f"exports[{index}].contract", f"{export.contract} reads {topic.name}, which is not a table in Glue"
-        yield from ((f"exports[{index}].contract", told) for told in _mistakes(export.contract, topic, sources))
+        yield from ((f"exports[{index}].contract", message) for message in _mistakes(export.contract, topic, sources))
         if plain and export.keep_days <= plain.window.restate_for_days:
-            # A window whose files are gone counts as damaged and would be published again by each run.
+            # A window without its files counts as damaged, and each run would publish it again.
             yield (
                 f"exports[{index}].keep_days",
-                f"{export.keep_days} days are over before {export.contract} stops looking at a window "
+                f"{export.contract} would still check windows whose files were removed after {export.keep_days} days "
                 f"(restate_for_days = {plain.window.restate_for_days}). Keep files for longer",
             )
 
 
-def rotation_can_keep_up(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+def grace_is_shorter_than_rotation(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     rotation = deployment.rotation
     if rotation.grace_days >= rotation.every_days:
-        yield "rotation.grace_days", f"must be less than every_days ({rotation.every_days}): the next rotation needs the place"
+        yield (
+            "rotation.grace_days",
+            f"must be less than every_days ({rotation.every_days}): the next rotation needs the slot of the replaced key",
+        )
 
 
 def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """A window that is published again after Tableflow removed some of its rows would lack them, without a sign of it."""
+    """Require rows to be kept: a window that is published again after Tableflow removed rows would silently lack them."""
     topics = {topic.name: (index, topic) for index, topic in enumerate(deployment.topics)}
     for export in deployment.exports:
         contract = sources.plain_contract(export.contract)
         index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
         if contract is None or topic is None or topic.tableflow is None or topic.tableflow.rows_days is None:
             continue
-        length, again = windows.longest_days(contract.window.every), contract.window.restate_for_days
-        needed = length + again + _RUN_DAYS
+        length, restated = windows.longest_days(contract.window.every), contract.window.restate_for_days
+        needed = length + restated + _RUN_DAYS
         if topic.tableflow.rows_days < needed:
             yield (
                 f"topics[{index}].tableflow.rows_days",
                 f"must be at least {needed}: export {export.contract} publishes a window of {length} days again for "
-                f"{again} days after its end (window.restate_for_days in exports/{export.contract}.toml), and rows that "
+                f"{restated} days after its end (window.restate_for_days in exports/{export.contract}.toml), and rows that "
                 "Tableflow has removed by then would be missing from the file",
             )
 
 
 RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     names_are_unique,
-    tags_are_ours,
-    environment_is_whole,
-    topics_have_one_origin,
-    statements_are_there,
-    schemas_are_there,
-    write_modes_can_be,
-    storage_can_be_read,
-    snowflake_can_show,
-    snowflake_names_differ,
-    exports_fit,
-    rotation_can_keep_up,
+    tags_are_allowed,
+    environment_has_id_and_name,
+    topics_have_one_writer,
+    statements_exist,
+    schemas_exist,
+    write_modes_match_cleanup_policies,
+    storage_is_readable,
+    snowflake_can_read_tables,
+    snowflake_names_differ_from_the_deployers,
+    exports_match_topics,
+    grace_is_shorter_than_rotation,
     rows_outlive_windows,
 )
 
 
-def _twice(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name and name in seen:
-            yield f"{table}[{index}].{key}", f"{name} is there twice"
+            yield f"{table}[{index}].{key}", f"{name} is used twice"
         seen.add(name)
 
 
 def _options(topic: Topic, sources: Sources) -> dict[str, str]:
-    """What the statement that makes the topic says of it; nothing where there is none or it isn't there."""
+    """Return the table options of the statement that creates the topic; none if there is no statement, or no file of it."""
     try:
         return sources.statement(topic.statement).options if topic.statement else {}
     except Missing:
@@ -231,30 +240,25 @@ def _policy(topic: Topic, options: dict[str, str]) -> str:
     return options.get("kafka.cleanup-policy", "delete") if topic.statement else topic.config.get("cleanup.policy", "delete")
 
 
-def _write_mode(topic: Topic, options: dict[str, str]) -> str:
-    upserts = "compact" in _policy(topic, options) or options.get("changelog.mode") == "upsert"
-    return "UPSERT" if upserts else "APPEND"
-
-
 def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:
     if not deployment.uses_snowflake:
         yield "there is no [snowflake], or it is not enabled"
     if not table.in_glue or table.storage == "managed":
-        yield "Snowflake finds tables through Glue, and this one is not in it"
+        yield "Snowflake finds tables through Glue, and this one is not in Glue"
     if table.write_mode == "UPSERT":
-        yield "Tableflow may write equality deletes to a table of upserts, which Snowflake can't read"
+        yield "Tableflow may write equality deletes to a table of upserts, and Snowflake can't read those"
 
 
 def _mistakes(contract: str, topic: Topic | None, sources: Sources) -> Iterator[str]:
-    """Those of the contract's file, against the topic's schema where there is one that can be read."""
+    """Yield the mistakes of a contract's file. It is checked against the topic's schema if that can be read."""
     try:
         schema = sources.schema(topic) if topic else None
     except Missing:
         schema = None
     if topic and topic.tableflow and schema is None:
-        made_by = f", because statement {topic.statement} creates it and Flink derives its schema" if topic.statement else ""
+        why = f", because statement {topic.statement} creates it and Flink derives its schema" if topic.statement else ""
         yield (
-            f"columns can't be checked: topic {topic.name} has no schema file{made_by}. Write the Avro schema of its values to "
+            f"columns can't be checked: topic {topic.name} has no schema file{why}. Write the Avro schema of its values to "
             f"topics/{topic.name}.avsc, as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
         )
     try:

@@ -22,12 +22,12 @@ _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'(
 
 
 class Missing(Exception):
-    """A file that isn't there or can't be used, in one sentence."""
+    """A file doesn't exist or can't be used. The message is one sentence."""
 
 
 @attrs.frozen
 class StatementText:
-    """`options` are those of the table that the statement makes, as far as Tableflow asks for them."""
+    """`options` are those table options in create.sql that decide how Tableflow writes the topic."""
 
     create: str
     undo: str
@@ -37,22 +37,22 @@ class StatementText:
 
 @attrs.frozen
 class Sources:
-    """`root` holds topics/, flink/ and exports/."""
+    """`root` is the folder of topics/, flink/ and exports/."""
 
     root: Path = ROOT
 
     def schema_file(self, topic: Topic) -> Path | None:
-        """Where the topic's schema stands; None where there is none. Raises Missing where the named file isn't there."""
+        """Return the file of the topic's schema, or None if it has none. Raises Missing if the named file doesn't exist."""
         if topic.schema_file is None:
             own = self.root / "topics" / f"{topic.name}.avsc"
             return own if own.is_file() else None
         named = self.root / topic.schema_file
         if not named.resolve().is_relative_to(self.root) or not named.is_file():
-            raise Missing(f"{topic.schema_file} is not a file below the project's folder")
+            raise Missing(f"{topic.schema_file} is not a file in the project's folder")
         return named
 
     def schema(self, topic: Topic) -> TopicSchema | None:
-        """Raises Missing where the file can't be used."""
+        """Return the topic's schema, or None if it has none. Raises Missing if the file can't be used."""
         file = self.schema_file(topic)
         try:
             return load_schema(file, topic.name) if file else None
@@ -64,12 +64,12 @@ class Sources:
         return file.read_text(encoding="utf-8") if file else ""
 
     def statement(self, name: str) -> StatementText:
-        """Raises Missing."""
+        """Return the texts of a Flink statement. Raises Missing."""
         return _statement(self.root / "flink" / name)
 
     def contract(self, name: str, schema: TopicSchema | None) -> Contract:
-        """The export's contract, checked against the topic's schema where that is known. Raises BadFile."""
-        from exports import check  # noqa: PLC0415 - sqlglot takes a while to import, and not every command asks for contracts
+        """Return the export's contract, checked against the topic's schema if that is given. Raises BadFile."""
+        from exports import check  # noqa: PLC0415 - importing sqlglot takes a while, and not every command needs contracts
 
         more = check.rules(schema) if schema else ()
         file = self.root / "exports" / f"{name}.toml"
@@ -78,7 +78,7 @@ class Sources:
         return contracts.parse(file.read_text(encoding="utf-8"), name=f"exports/{name}.toml", more_rules=more)
 
     def plain_contract(self, name: str) -> Contract | None:
-        """Without the schema's checks; None where it can't be read."""
+        """Return the contract, not checked against a schema; None if it can't be read."""
         try:
             return self.contract(name, None)
         except BadFile:
@@ -92,7 +92,7 @@ def _statement(folder: Path) -> StatementText:
         try:
             texts[name] = (folder / name).read_text(encoding="utf-8")
         except OSError:
-            raise Missing(f"flink/{folder.name}/{name} is not there") from None
+            raise Missing(f"flink/{folder.name}/{name} does not exist") from None
     extra = folder / "properties.toml"
     try:
         properties = tomllib.loads(extra.read_text(encoding="utf-8")) if extra.is_file() else {}

@@ -1,4 +1,4 @@
-"""What stacks, the operator's commands and the Lambdas agree on: kinds, names, variables, limits. Standard library only."""
+"""What stacks, the operator's commands and the Lambdas share: resource types, names, variables, limits. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ REPAIR: Final = "repair"
 CUSTOM_RESOURCE: Final = "lambdas.handlers.custom_resource.handle"
 CLEANUP: Final = "lambdas.handlers.cleanup.handle"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
-REVOKE_EXPIRED: Final = "revoke_expired"  # what its schedule asks of it
+REVOKE_EXPIRED: Final = "revoke_expired"  # the operation that its schedule sends
 NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
 WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
 
-#: Seconds before the end of an invocation in which nothing is begun any more, and between two invocations for one resource.
+#: Seconds before the end of an invocation in which nothing new is started, and between two invocations for one resource.
 HANDLER_MARGIN_SECONDS: Final = 30
 QUERY_INTERVAL_SECONDS: Final = 5
 #: CDK's provider framework waits for an hour at most.
@@ -26,7 +26,7 @@ ROTATION_TIMEOUT_SECONDS: Final = 900
 ROTATION_MARGIN_SECONDS: Final = 30
 
 #: Variables of the functions' environment.
-LEDGER_TABLE: Final = "LAKEFERRY_LEDGER_TABLE"
+STATE_TABLE: Final = "LAKEFERRY_STATE_TABLE"
 CLOUD_KEY_SECRET: Final = "LAKEFERRY_CONFLUENT_SECRET"  # noqa: S105  (the name of a variable)
 CONFLUENT_URL: Final = "LAKEFERRY_CONFLUENT_URL"
 CATALOG_URL: Final = "LAKEFERRY_TABLEFLOW_CATALOG_URL"
@@ -41,12 +41,12 @@ SNOWFLAKE_URL: Final = "LAKEFERRY_SNOWFLAKE_URL"
 ROTATION_KEEP: Final = "LAKEFERRY_ROTATION_KEEP"
 ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
 
-#: Of the notification and the watch: the exports' bucket and prefix.
+#: For notifications and monitoring: bucket and prefix of exports.
 LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
 LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
 #: s3://bucket/key of a JSON object with tables, exports and secrets, which exceed Lambda's 4,096 bytes of environment.
 SETTINGS: Final = "LAKEFERRY_SETTINGS"
-#: How the ARNs of the exports' SNS topics begin; the export's name follows.
+#: The common prefix of the ARNs of the exports' SNS topics; the export's name follows.
 TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
 #: The Kafka cluster, also the tables' Glue database; and the Snowflake schema (database.schema) that shows tables.
 CLUSTER: Final = "LAKEFERRY_CLUSTER"
@@ -55,7 +55,7 @@ TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name 
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 
-#: Metrics that the watch emits, each with its dimension beside the deployment.
+#: The metrics of monitoring, each with its dimension besides the deployment.
 METRICS: Final = "Lakeferry"
 DEPLOYMENT_DIMENSION: Final = "Deployment"
 METRIC_DIMENSIONS: Final = {
@@ -65,31 +65,30 @@ METRIC_DIMENSIONS: Final = {
     **dict.fromkeys(("ExportLateHours", "RecipientsUnconfirmed"), "Export"),
     **dict.fromkeys(("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays"), "Secret"),
 }
-#: How many things could not be measured, by the metric that lacks them.
+#: Number of failed measurements, by metric.
 UNMEASURED: Final = "Unmeasured"
 UNMEASURED_DIMENSION: Final = "Metric"
 WATCH_MINUTES: Final = 15
 
-#: A resource of this type has one of these properties. What it names is emptied when the resource is deleted with its stack.
+#: A resource of this type has one of these properties. The bucket or database is emptied when the whole stack is deleted.
 CLEANUP_TYPE: Final = "Custom::LakeferryCleanup"
 CLEANUPS: Final = ("bucket", "glue_database")
-#: How its physical id begins; the property's name and value follow: cleanup:bucket:NAME.
+#: Prefix of its physical id; the property's name and value follow: cleanup:bucket:NAME.
 CLEANUP_ID: Final = "cleanup"
 
-#: Rotation: keys of a secret that may live between two rotations, days for which a replaced one works, days between two.
+#: Rotation: valid keys of a secret between two rotations, days of grace of a replaced one.
 KEYS_KEPT: Final = 2
 GRACE_DAYS: Final = 7.0
-ROTATION_DAYS: Final = 30
 #: A tag of a Snowflake user's secret: the role that may set the user's keys. Without it, the user's own role must.
 ROTATION_ROLE_TAG: Final = "lakeferry:rotation-role"
 
-#: The ledger's table: a string as partition key, and the attribute by which DynamoDB removes old rows.
-LEDGER_KEY: Final = "id"
-LEDGER_EXPIRY: Final = "expires"
+#: The table of resource states: a string as partition key, and the attribute by which DynamoDB expires old items.
+STATE_KEY: Final = "id"
+STATE_EXPIRY: Final = "expires"
 
-#: The strictest limit among Confluent's kinds (provider integration). A statement's name adds up to 14 characters to it.
+#: The strictest limit among Confluent's resource types (provider integration). A statement's name adds up to 14 characters to it.
 NAME_LENGTH: Final = 60
-_MARK_LENGTH: Final = 8
+_HASH_LENGTH: Final = 8
 
 
 def resource_type(kind: str) -> str:
@@ -102,14 +101,14 @@ def object_name(*, project: str, stage: str, region: str, account: str, stack: s
 
     It has a readable part, then a hash of everything that makes the resource unique, over stages and accounts.
     """
-    whole = "/".join((account, region, stack, project, stage, logical_id, generation))
-    mark = hashlib.sha256(whole.encode()).hexdigest()[:_MARK_LENGTH]
+    unique = "/".join((account, region, stack, project, stage, logical_id, generation))
+    digest = hashlib.sha256(unique.encode()).hexdigest()[:_HASH_LENGTH]
     readable = name_prefix(project, stage, region) + re.sub(r"[^a-z0-9]+", "-", logical_id.lower())
-    return readable[: NAME_LENGTH - _MARK_LENGTH - 1].strip("-") + "-" + mark
+    return readable[: NAME_LENGTH - _HASH_LENGTH - 1].strip("-") + "-" + digest
 
 
 def name_prefix(project: str, stage: str, region: str) -> str:
-    """Return how the names of all objects of a deployment begin."""
+    """Return the prefix of the names of a deployment's objects."""
     return re.sub(r"[^a-z0-9]+", "-", f"{project}-{stage}-{region}-".lower())
 
 
@@ -135,15 +134,15 @@ class Acl(NamedTuple):
 ACCOUNTS: Final = (
     "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner", "watcher",
 )  # fmt: skip
-#: Least privilege, narrower than the Terraform kickstarter's in two places: Flink's developer is one of the environment, not
-#: of the organization, and its transactions are Flink's own. The manager reads subjects, which Tableflow asks for.
+#: Least privilege, narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is bound to the environment, not to
+#: the organization, and transactional ids to Flink's prefix. The manager reads subjects, which Tableflow requires.
 ROLES: Final = (
     Role("app_manager", "CloudClusterAdmin", "cluster"),
     Role("app_manager", "ResourceOwner", "provider_integration"),
     Role("app_manager", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperWrite", "subject", "*"),
-    # Deletes the schemas that a deployment has registered, when it goes.
+    # Deletes the schemas that a deployment has registered, on destroy.
     Role("schema_registry", "DeveloperManage", "subject", "*"),
     Role("flink_runner", "FlinkDeveloper", "environment"),
     Role("flink_runner", "Assigner", "service_account"),
@@ -154,7 +153,7 @@ ROLES: Final = (
     # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for Tableflow").
     Role("watcher", "Operator", "cluster"),
 )
-#: The consumer reads every topic of the deployment, those that Flink writes too. Datagen previews its data in a topic of its own.
+#: The consumer reads every topic of the deployment, also those that Flink writes. Datagen previews its data in its own topic.
 ACLS: Final = (
     Acl("app_producer", "WRITE", "TOPIC"),
     Acl("app_consumer", "READ", "TOPIC"),
@@ -164,8 +163,8 @@ ACLS: Final = (
     Acl("app_connector", "CREATE", "TOPIC", "data-preview", "PREFIXED"),
     Acl("app_connector", "WRITE", "TOPIC", "data-preview", "PREFIXED"),
 )
-#: Actions of the vendors' roles in AWS: on Tableflow's bucket, on what lies in it, on the Glue database with its tables.
-#: Confluent's examples differ on s3:DeleteObject; its documentation has it, for what compaction and expiry leave.
+#: Actions of the vendors' roles in AWS: on Tableflow's bucket, on its objects, on the Glue database with its tables.
+#: Confluent's examples differ on s3:DeleteObject; its documentation has it, for files that compaction and expiry leave.
 TABLEFLOW_NEEDS: Final = {
     "bucket": ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"),
     "objects": (
@@ -185,14 +184,14 @@ SNOWFLAKE_NEEDS: Final = {
 
 
 class SnowflakeGrant(NamedTuple):
-    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, in the words of the kind snowflake_grant."""
+    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, as the properties of snowflake_grant name them."""
 
     role: str
     privilege: str
     on: str
 
 
-#: What the deployer's role may do in the account, instead of ACCOUNTADMIN. It owns all else, because it creates it.
+#: Account privileges of the deployer's role, instead of ACCOUNTADMIN. It owns everything else, because it creates it.
 SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
     "CREATE WAREHOUSE",
     "CREATE DATABASE",
@@ -201,10 +200,10 @@ SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
     "CREATE EXTERNAL VOLUME",
     "CREATE INTEGRATION",
 )
-#: The deployer's user, role and warehouse are called so unless the deployment file says otherwise.
+#: Default name of the deployer's user, role and warehouse.
 SNOWFLAKE_DEPLOYER: Final = "LAKEFERRY"
 SNOWFLAKE_ROLES: Final = ("reader", "rotation")
-#: Who reads can select and nothing else; who rotates can set the user's keys and nothing else.
+#: The reader can only select; the rotation role can only set the user's keys.
 SNOWFLAKE_GRANTS: Final = (
     SnowflakeGrant("reader", "USAGE", "WAREHOUSE"),
     SnowflakeGrant("reader", "USAGE", "DATABASE"),
@@ -219,6 +218,6 @@ def snowflake_refuses(write_mode: str) -> str:
     if write_mode.upper() in ("", "APPEND"):
         return ""
     return (
-        f"write mode {write_mode}: Tableflow may write equality deletes there, which Snowflake can't read (091968): it refuses "
-        "such a table, or stops refreshing one that it has. Show topics with cleanup.policy=delete and append-only values only"
+        f"write mode {write_mode}: Tableflow may write equality deletes, which Snowflake can't read (091968): it refuses such "
+        "a table, or stops refreshing it. In Snowflake, use topics with cleanup.policy=delete and append-only values only"
     )

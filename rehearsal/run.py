@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed
@@ -117,7 +117,7 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
     return document
 
 
-def _load_rehearsable(stage: str) -> Plan:
+def _load_rehearsable(stage: str) -> LoadedDeployment:
     """Load the deployment file. Raises CommandFailed if it isn't the deployment that the checks are about."""
     plan = load_deployment(stage)
     deployment = plan.deployment
@@ -133,7 +133,7 @@ def _load_rehearsable(stage: str) -> Plan:
 
 
 @contextmanager
-def open_harness(plan: Plan, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
+def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
     """Start empty simulators and make them the environment of this process."""
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""

@@ -1,1 +1,1 @@
-"""Infrastructure: one file a stack; `constructs/` is what several stacks use, `assets` decides what ships."""
+"""Infrastructure: one file per stack; `constructs/` is shared by stacks, `assets` builds the code that ships."""

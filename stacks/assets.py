@@ -1,7 +1,6 @@
-"""What ships: one folder for all functions, one zip for the job. No Docker; the same bytes whenever they are built.
+"""Build what ships: one folder for all functions, one zip for the job. No Docker; every build gives the same bytes.
 
-Each is built into a folder named by a hash of everything that goes in, so what is there already is not built again and
-needs no network.
+The folder of a build has a hash of all its inputs in its name, so an existing build is used again, without the network.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -27,20 +25,20 @@ _LAMBDA_LOCK: Final = "lambdas/requirements.txt"
 _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
 _LAMBDA_SOURCES: Final = ("lambdas", "exports")
 _GLUE_SOURCES: Final = ("glue_jobs", "exports")
-#: Beside code, the exports' contracts.
+#: Code, and the exports' contracts.
 _SHIPPED: Final = (*contract.CODE, ".toml")
-#: Builds of one sort that stay.
+#: Number of builds that are kept, of each asset.
 _KEPT: Final = 6
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class BuildFailed(Exception):
-    """One sentence: what could not be built, and the tool's own last words."""
+    """An asset could not be built. The message ends with the tool's output."""
 
 
 @attrs.frozen
 class Platform:
-    """Where the functions will run, as uv names it; "" for both means here."""
+    """The platform of the functions, as uv names it; "" for both is this machine."""
 
     system: str
     python: str
@@ -52,50 +50,47 @@ class Platform:
         return ["--python-platform", self.system, "--python-version", self.python]
 
 
-HERE: Final = Platform("", "")
+LOCAL: Final = Platform("", "")
 
 
 def aws(python: str) -> Platform:
-    """Lambda on Graviton with this version of Python."""
+    """Return the platform of Lambda on Graviton with this version of Python."""
     return Platform("aarch64-manylinux2014", python)
 
 
 def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
-    """The folder with all functions' code and what it needs. Raises BuildFailed."""
-    target = build / f"lambda-{_digest(_LAMBDA_LOCK, _LAMBDA_SOURCES, platform)}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
-            folder = Path(scratch) / "asset"
-            _install(_LAMBDA_LOCK, folder, platform)
-            for file in _files(_LAMBDA_SOURCES):
-                _copy(file, folder / file.relative_to(ROOT))
-            _publish(folder, target)
-    return target
+    """Return the folder with all functions' code and packages. Raises BuildFailed."""
+    return _built("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
 
 
 def glue_zip(build: Path = BUILD) -> Path:
-    """The zip with everything that the job imports and Glue doesn't have. Raises BuildFailed."""
-    target = build / f"glue-{_digest(_GLUE_LOCK, _GLUE_SOURCES, HERE)}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=_created(build)) as scratch:
-            folder = Path(scratch) / "asset"
-            _install(_GLUE_LOCK, folder, HERE)
-            _remove_compiled(folder)
-            for file in _files(_GLUE_SOURCES):
-                _copy(file, folder / file.relative_to(ROOT))
-            done = Path(scratch) / "done"
-            done.mkdir()
-            _zip(folder, done / "lakeferry.zip")
-            _publish(done, target)
-    return target / "lakeferry.zip"
+    """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed."""
+    return _built("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
 
 
 def glue_script() -> Path:
     return ROOT / "glue_jobs" / "export.py"
 
 
+def _built(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, build: Path) -> Path:
+    """Return the folder of an asset, built unless it exists."""
+    target = build / f"{asset}-{_digest(lock, sources, platform)}"
+    if target.exists():
+        return target
+    build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build) as scratch:
+        folder = Path(scratch) / "asset"
+        _install(lock, folder, platform)
+        for file in _files(sources):
+            copy = folder / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+        _publish(_zipped(folder) if asset == "glue" else folder, target)
+    return target
+
+
 def _install(lock: str, folder: Path, platform: Platform) -> None:
-    """Only wheels whose hashes are in the lock; no bytecode, which holds times."""
+    """Install wheels whose hashes are in the lock file, without files that differ between builds."""
     uv = Path(sys.executable).with_name("uv")
     command = [str(uv if uv.exists() else "uv"), "pip", "install", "--quiet", "--target", str(folder), *platform.options]
     command += ["--only-binary", ":all:", "--require-hashes", "--no-deps", "--requirement", str(ROOT / lock)]
@@ -106,20 +101,11 @@ def _install(lock: str, folder: Path, platform: Platform) -> None:
         raise BuildFailed(f"uv can't be run ({error.strerror}). `make setup` installs it") from None
     if answer.returncode:
         raise BuildFailed(f"{lock} could not be installed: {answer.stderr.strip()[-600:]}")
-    for left_over in ("bin", ".lock"):
-        _remove(folder / left_over)
+    for name in ("bin", ".lock"):
+        _remove(folder / name)
     for record in folder.glob("*.dist-info"):
         for name in ("RECORD", "WHEEL", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
             _remove(record / name)
-
-
-def _remove_compiled(folder: Path) -> None:
-    """Python loads no compiled code from a zip, and without it the zip is the same on every machine.
-
-    MarkupSafe is the one package that has some, and does without.
-    """
-    for file in [*folder.rglob("*.so"), *folder.rglob("*.pyd"), *folder.rglob("_speedups.*")]:
-        file.unlink(missing_ok=True)
 
 
 def _remove(target: Path) -> None:
@@ -130,33 +116,35 @@ def _remove(target: Path) -> None:
 
 
 def _files(sources: tuple[str, ...]) -> list[Path]:
-    return sorted(file for source in sources for file in _shipped(ROOT / source))
+    """Return the files of our own that ship, sorted."""
+    files = (file for source in sources for file in (ROOT / source).rglob("*"))
+    return sorted(
+        file
+        for file in files
+        if file.suffix in _SHIPPED
+        and file.relative_to(ROOT).as_posix() not in contract.NOT_SHIPPED
+        and "__pycache__" not in file.parts
+    )
 
 
-def _shipped(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        name = file.relative_to(ROOT).as_posix()
-        if file.suffix in _SHIPPED and name not in contract.NOT_SHIPPED and "__pycache__" not in file.parts:
-            yield file
+def _zipped(folder: Path) -> Path:
+    """Return a folder with a zip of `folder` that is always the same: sorted, with one time and mode, not compressed.
 
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-
-
-def _zip(folder: Path, target: Path) -> None:
-    """Sorted, of one time and one mode; stored, so that no other zlib gives other bytes."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+    Compiled code is left out: Python loads none from a zip. MarkupSafe, the only package with some, works without it.
+    """
+    target = folder.with_name("zipped")
+    target.mkdir()
+    with zipfile.ZipFile(target / "lakeferry.zip", "w", zipfile.ZIP_STORED) as archive:
         for file in sorted(folder.rglob("*"), key=lambda one: one.relative_to(folder).as_posix()):
-            if file.is_file():
+            if file.is_file() and file.suffix not in (".so", ".pyd") and file.stem != "_speedups":
                 entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, file.read_bytes())
+    return target
 
 
 def _publish(built: Path, target: Path) -> None:
-    """At once, and once: another process may have built the same meanwhile."""
+    """Move a build to its final name and remove old builds. Another process may have built the same meanwhile."""
     try:
         built.rename(target)
     except OSError:
@@ -165,11 +153,6 @@ def _publish(built: Path, target: Path) -> None:
     earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
     for old in earlier[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _created(build: Path) -> Path:
-    build.mkdir(parents=True, exist_ok=True)
-    return build
 
 
 def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:

@@ -1,4 +1,4 @@
-"""What every stack of a deployment has in common: name, tags, and the options of a synthesis."""
+"""The base class of stacks, with name and tags, and the options of a synthesis."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import attrs
 from aws_cdk import CfnOutput, Environment, Stack, Tags
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Deployment
 
 
 @attrs.frozen
 class SynthOptions:
-    """What differs between AWS and a rehearsal: addresses of APIs ("" means the vendor's own), and where functions run.
+    """Options from the context: addresses of APIs ("" for the vendor's own), the platform of functions, and repairs.
 
-    `repairs` are resources, as stack/logical id, whose missing object shall be created again; `repair` is a value that no
-    deployment before had.
+    `repairs` are resources, as stack/logical id, whose missing object is to be created again; `repair` is a value that no
+    earlier deployment had.
     """
 
     confluent_url: str = ""
     catalog_url: str = ""
     snowflake_url: str = ""
-    functions_here: bool = False
+    functions_local: bool = False
     repair: str = ""
     repairs: frozenset[str] = frozenset()
 
@@ -33,7 +33,7 @@ class SynthOptions:
         repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")
         return cls(
             **given,
-            functions_here=scope.node.try_get_context("functions") == "here",
+            functions_local=scope.node.try_get_context("functions") == "here",
             repair=repair,
             repairs=frozenset(filter(None, listed.split(","))),
         )
@@ -42,12 +42,12 @@ class SynthOptions:
 class LakeferryStack(Stack):
     """`part` is the stack's name within the deployment, `purpose` a sentence for CloudFormation's console.
 
-    What another stack takes is exported by `export_value` whether or not one takes it: a stack that stops importing a value is
-    deployed after this one, which until then may not stop exporting it.
+    Values for other stacks are always exported by `export_value`: a stack that stops importing a value is deployed after this
+    one, and CloudFormation refuses to remove an export in use.
     """
 
-    def __init__(self, scope: Construct, part: str, *, plan: Plan, purpose: str) -> None:
-        deployment = plan.deployment
+    def __init__(self, scope: Construct, part: str, *, loaded: LoadedDeployment, purpose: str) -> None:
+        deployment = loaded.deployment
         super().__init__(
             scope,
             f"{deployment.prefix}-{part}",
@@ -55,8 +55,8 @@ class LakeferryStack(Stack):
             env=Environment(account=deployment.aws.account, region=deployment.aws.region),
             termination_protection=deployment.keeps_data,
         )
-        self.plan = plan
-        identity = deployment.deployment
+        self.loaded = loaded
+        identity = deployment.identity
         for name, value in {
             "project": identity.name,
             "stage": identity.stage,
@@ -67,15 +67,15 @@ class LakeferryStack(Stack):
 
     @property
     def deployment(self) -> Deployment:
-        return self.plan.deployment
+        return self.loaded.deployment
 
     def output(self, name: str, value: str, description: str) -> None:
-        """Show an id or address that users need."""
+        """Add an output with an id or address that users need."""
         CfnOutput(self, name, value=value, description=description)
 
 
 def own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:
-    """Return the ARN of something in this account, and in this region unless the service knows none."""
+    """Return an ARN in this account, and in this region unless the service has no regions."""
     stack = Stack.of(scope)
     return f"arn:{stack.partition}:{service}:{stack.region if region else ''}:{stack.account}:{resource}"
 

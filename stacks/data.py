@@ -1,36 +1,35 @@
-"""Where data lies: Tableflow's bucket, ours, our aggregates' Glue database, Athena's workgroup, the pseudonymisation key."""
+"""Storage: buckets of Tableflow and exports, Glue database of aggregates, Athena's workgroup, pseudonymisation key."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_athena as athena
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, pascal_case
-from stacks.constructs.buckets import bucket, expire
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
 from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import acknowledge
 from stacks.lake import ATHENA, EXPORTS, WAREHOUSE, Lake
 
-#: Ends a query that reads more: about five dollars.
+#: Athena stops a query that reads more: about five dollars.
 _SCAN_LIMIT_BYTES: Final = 10**12
 _QUERY_DAYS: Final = 30
 _RECORD_DAYS: Final = 400
 
 
 class DataStack(LakeferryStack):
-    """Depends on nothing."""
+    """The data stack. It depends on no other stack."""
 
-    def __init__(self, scope: Construct, *, plan: Plan) -> None:
-        super().__init__(scope, "data", plan=plan, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment) -> None:
+        super().__init__(scope, "data", loaded=loaded, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
         self.tableflow_bucket = self._tableflow_bucket()
         self.lake_bucket = self._lake_bucket()
         self._aggregates()
@@ -52,26 +51,50 @@ class DataStack(LakeferryStack):
 
     @property
     def aggregates_name(self) -> str:
-        """Of small letters, digits and underscores: Athena takes no other names without quotes."""
+        """Return a name of small letters, digits and underscores: Athena needs quotes for others."""
         return f"{self.deployment.prefix}_aggregates".replace("-", "_")
 
     def _tableflow_bucket(self) -> s3.Bucket:
-        """Empty at first and written by Tableflow alone, as Confluent wants it; so no log of its accesses goes here either."""
-        created = bucket(
-            self, "TableflowBucket", chosen=self.deployment.aws.tableflow_bucket, keep=self.deployment.keeps_data, rules=[]
-        )
-        _unlogged(created)
-        return created
+        """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs either."""
+        return self._bucket("TableflowBucket", self.deployment.aws.tableflow_bucket, [])
 
     def _lake_bucket(self) -> s3.Bucket:
-        """Files of exports end; manifests stay, because a window without one counts as not yet published."""
-        rules = [expire(f"{ATHENA}/", _QUERY_DAYS), expire(f"{contract.NOTICES}/", _RECORD_DAYS)]
+        """Create the bucket of exports. Files expire; manifests stay: a window without one counts as unpublished."""
+        rules = [_expire(f"{ATHENA}/", _QUERY_DAYS), _expire(f"{contract.NOTICES}/", _RECORD_DAYS)]
         for export in self.deployment.exports:
-            rules.append(expire(f"{EXPORTS}/{export.contract}/data/", export.keep_days))
-            rules.append(expire(f"{EXPORTS}/{export.contract}/runs/", _RECORD_DAYS))
-        created = bucket(self, "LakeBucket", chosen=self.deployment.aws.lake_bucket, keep=self.deployment.keeps_data, rules=rules)
-        _unlogged(created)
-        return created
+            rules.append(_expire(f"{EXPORTS}/{export.contract}/data/", export.keep_days))
+            rules.append(_expire(f"{EXPORTS}/{export.contract}/runs/", _RECORD_DAYS))
+        return self._bucket("LakeBucket", self.deployment.aws.lake_bucket, rules)
+
+    def _bucket(self, id: str, name: str | None, rules: list[s3.LifecycleRule]) -> s3.Bucket:
+        """Create a bucket without public access. With a KMS key, Confluent, Snowflake and Athena would need access to it too."""
+        # Old versions are only for accidents: Iceberg keeps its own history.
+        tidy = s3.LifecycleRule(
+            id="tidy",
+            abort_incomplete_multipart_upload_after=Duration.days(7),
+            noncurrent_version_expiration=Duration.days(7),
+            expired_object_delete_marker=True,
+        )
+        bucket = s3.Bucket(
+            self,
+            id,
+            bucket_name=name,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            versioned=True,
+            lifecycle_rules=[tidy, *rules],
+            removal_policy=RemovalPolicy.RETAIN if self.deployment.keeps_data else RemovalPolicy.DESTROY,
+        )
+        acknowledge(
+            bucket,
+            "Server access logs would need a third bucket that outlives this one. CloudTrail data events, which an account "
+            "turns on for all buckets at once, contain the same and the caller.",
+            "AwsSolutions-S1",
+        )
+        return bucket
 
     def _aggregates(self) -> None:
         name = self.aggregates_name
@@ -107,7 +130,7 @@ class DataStack(LakeferryStack):
         )
 
     def _pseudonym_secret(self) -> tuple[str, str]:
-        """Kept when the data is: without it, what was exported before can't be joined with what comes."""
+        """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data is."""
         if known := self.deployment.aws.pseudonym_secret:
             return named_secret(self, known), ""
         prefix, keep = self.deployment.prefix, self.deployment.keeps_data
@@ -115,14 +138,14 @@ class DataStack(LakeferryStack):
         arn = secrets.random_key("PseudonymKey", f"Pseudonymisation key of {prefix}")
         acknowledge(
             secrets,
-            "Under another key the same person has another pseudonym, so files before and after could not be joined: it is "
-            "replaced by decision, not by the calendar.",
+            "With another key a person has another pseudonym, so earlier and later files could not be joined: the key is "
+            "replaced by decision, not on schedule.",
             "AwsSolutions-SMG4",
         )
         return self.export_value(arn), self.export_value(secrets.key.key_arn)
 
     def _empty_on_destroy(self) -> None:
-        """Files of exports and aggregates; the tables go with their database."""
+        """Empty the bucket of exports and aggregates on destroy; the tables are deleted with their database."""
         provider = WaitingProvider(
             self,
             "Cleanup",
@@ -144,15 +167,10 @@ class DataStack(LakeferryStack):
         self.output("LakeBucketName", self.lake_bucket.bucket_name, "Exports, query results and aggregates")
         for export in self.deployment.exports:
             prefix = f"s3://{self.lake_bucket.bucket_name}/{EXPORTS}/{export.contract}/"
-            self.output(f"{pascal_case(export.contract)}Files", prefix, "Where the export's files and manifests are")
+            self.output(f"{pascal_case(export.contract)}Files", prefix, "Files and manifests of the export")
         self.output("AggregatesDatabase", self.aggregates_name, "Glue database of aggregates that exports keep")
         self.output("AthenaWorkgroup", self.workgroup.name, "Choose this workgroup in Athena")
 
 
-def _unlogged(bucket: s3.Bucket) -> None:
-    acknowledge(
-        bucket,
-        "Server access logs would need a third bucket that outlives this one. CloudTrail data events, which an account turns on "
-        "for all buckets at once, tell the same and who it was.",
-        "AwsSolutions-S1",
-    )
+def _expire(prefix: str, days: int) -> s3.LifecycleRule:
+    return s3.LifecycleRule(id=f"expire-{prefix.strip('/')}", prefix=prefix, expiration=Duration.days(days))

@@ -1,11 +1,11 @@
-"""A deployment's stacks, in the order in which they need one another."""
+"""The stacks of a deployment, in the order of their dependencies."""
 
 from __future__ import annotations
 
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from stacks.confluent.stack import ConfluentStack
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
@@ -13,11 +13,11 @@ from stacks.operations import OperationsStack
 from stacks.snowflake import SnowflakeStack
 
 
-def compose(app: App, plan: Plan) -> None:
-    """What the rule pack finds and nobody has acknowledged ends the synthesis."""
+def compose(app: App, loaded: LoadedDeployment) -> None:
+    """Create the stacks. A finding of cdk-nag that is not acknowledged stops the synthesis."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    data = DataStack(app, plan=plan)
-    confluent = ConfluentStack(app, plan=plan, data=data)
-    snowflake = SnowflakeStack(app, plan=plan, data=data, confluent=confluent) if plan.deployment.uses_snowflake else None
-    exports = ExportsStack(app, plan=plan, data=data, confluent=confluent)
-    OperationsStack(app, plan=plan, data=data, confluent=confluent, snowflake=snowflake, exports=exports)
+    data = DataStack(app, loaded=loaded)
+    confluent = ConfluentStack(app, loaded=loaded, data=data)
+    snowflake = SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent) if loaded.deployment.uses_snowflake else None
+    exports = ExportsStack(app, loaded=loaded, data=data, confluent=confluent)
+    OperationsStack(app, loaded=loaded, data=data, confluent=confluent, snowflake=snowflake, exports=exports)

@@ -1,4 +1,4 @@
-"""Exports: when each runs, and who is notified of its runs."""
+"""Exports: jobs, schedules, and mails about their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aws_cdk import aws_scheduler_targets as schedule_targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, own_arn, pascal_case
 from stacks.confluent.stack import ConfluentStack
@@ -27,7 +27,7 @@ from stacks.data import DataStack
 from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns, topic_name
 
-#: A start that is refused, because the run before goes on, is tried again for so long. After that the next one catches up.
+#: A start that is refused, because a run is still active, is retried for this long. Later, the next run catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
 _SUCCESS: Final = ("SUCCEEDED",)
@@ -35,17 +35,17 @@ _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
 
 class ExportsStack(LakeferryStack):
-    """Needs the tables' names and the buckets."""
+    """The exports stack. It depends on the names of the tables and the buckets."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "exports", plan=plan, purpose="scheduled exports and the mails about them")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "exports", loaded=loaded, purpose="scheduled exports and the mails about them")
         self.add_stack_dependency(confluent)
         self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
         self.dead_letters = self._dead_letters()
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
-            jobs = ExportJobs(self, "Jobs", plan=plan, lake=self.lake, glue_database=self.glue_database)
+            jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
             self.jobs = jobs.jobs
             self._topics()
             self._schedules()
@@ -53,7 +53,7 @@ class ExportsStack(LakeferryStack):
         self._outputs()
 
     def _dead_letters(self) -> sqs.Queue:
-        """Starts and notices that could not be delivered, for two weeks. An alarm looks at it."""
+        """Create the queue for starts and events that could not be delivered. It keeps them for two weeks and has an alarm."""
         queue = sqs.Queue(
             self,
             "DeadLetters",
@@ -71,7 +71,7 @@ class ExportsStack(LakeferryStack):
             mail_topic(
                 self,
                 f"{pascal_case(export.contract)}Topic",
-                title=self.plan.sources.contract(export.contract, None).title,
+                title=self.loaded.sources.contract(export.contract, None).title,
                 recipients=export.recipients,
                 key=key,
                 topic_name=topic_name(self.deployment, export.contract),
@@ -96,7 +96,7 @@ class ExportsStack(LakeferryStack):
             schedule.node.add_dependency(role)
 
     def _starter(self, group: scheduler.ScheduleGroup) -> iam.Role:
-        """Trusted by schedules of this group only."""
+        """Return the role of the schedules. It trusts only those of this group."""
         service = iam.ServicePrincipal(
             "scheduler.amazonaws.com",
             conditions={"StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}},
@@ -108,7 +108,7 @@ class ExportsStack(LakeferryStack):
             purpose="Starts exports",
             statements=[
                 self._may_start(list(self.jobs.values())),
-                allow("KeepWhatFailed", ["sqs:SendMessage"], [self.dead_letters.queue_arn]),
+                allow("SendToDeadLetters", ["sqs:SendMessage"], [self.dead_letters.queue_arn]),
             ],
         )
 
@@ -116,7 +116,7 @@ class ExportsStack(LakeferryStack):
         return allow("StartJobs", ["glue:StartJobRun"], [own_arn(self, "glue", f"job/{job.name}") for job in jobs])
 
     def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
-        """As of the time that the schedule says, however late it comes."""
+        """Return the target of a schedule. `--as-of` is the scheduled time, however late the start is."""
         scheduled = scheduler.ContextAttribute.scheduled_time
         return schedule_targets.Universal(
             service="glue",
@@ -136,10 +136,10 @@ class ExportsStack(LakeferryStack):
             "Notify",
             deployment=self.deployment,
             handler=contract.NOTIFY,
-            purpose="Tells the recipients of an export what came of a run",
+            purpose="Sends mails about the runs of exports",
             environment={
-                contract.PROJECT: self.deployment.deployment.name,
-                contract.STAGE: self.deployment.deployment.stage,
+                contract.PROJECT: self.deployment.identity.name,
+                contract.STAGE: self.deployment.identity.stage,
                 contract.LAKE_BUCKET: self.lake.bucket,
                 contract.LAKE_PREFIX: EXPORTS,
                 contract.ALARM_TOPIC: self.alarms.topic.topic_arn,
@@ -168,21 +168,21 @@ class ExportsStack(LakeferryStack):
             )
 
     def _may_notify(self) -> list[Statement]:
-        """It reads records and manifests, never a file of rows."""
+        """Return what the function may do. It reads records and manifests, never files with rows."""
         arn = self.lake.arn
         records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
         jobs = [own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
             allow(
-                "KeepNotices",
+                "WriteMarkers",
                 ["s3:GetObject", "s3:PutObject"],
                 [f"{arn}/{contract.NOTICES}/*"],
                 why=ONE_PREFIX,
             ),
-            # Without a condition on the prefix: with one, S3 answers 403 and not 404 for a notice that isn't there yet.
+            # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a marker that doesn't exist yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
-            allow("AskForRuns", ["glue:GetJobRun"], jobs),
+            allow("GetJobRuns", ["glue:GetJobRun"], jobs),
             allow("SendMails", ["sns:Publish"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
             allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key.key_arn]),
@@ -191,5 +191,9 @@ class ExportsStack(LakeferryStack):
     def _outputs(self) -> None:
         for export in self.deployment.exports:
             self.output(f"{pascal_case(export.contract)}JobName", str(self.jobs[export.contract].name), "The export's Glue job")
-        self.output("DeadLettersUrl", self.dead_letters.queue_url, "Starts and notices that could not be delivered")
-        self.output("Unconfirmed", "Every recipient has to confirm the mail that SNS sends once", "Mails come only after that")
+        self.output("DeadLettersUrl", self.dead_letters.queue_url, "Starts and events that could not be delivered")
+        self.output(
+            "Unconfirmed",
+            "Every recipient has to confirm a subscription in a mail from SNS",
+            "Mails about exports come only after that",
+        )

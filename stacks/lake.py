@@ -1,4 +1,4 @@
-"""The lake that the data stack creates and the others use: its buckets, and what lies below which prefix."""
+"""The lake that the data stack creates and others use: buckets, prefixes and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATHENA: Final = "athena"
 
 @attrs.frozen
 class Lake:
-    """`pseudonym_key_arn` is "" where somebody else created the secret."""
+    """`pseudonym_key_arn` is "" if the secret existed before."""
 
     tableflow_bucket: str
     tableflow_arn: str

@@ -1,6 +1,6 @@
-"""The deployment file's lists as an object in S3, because a function's environment is too small for them.
+"""The deployment file's lists as an object in S3, because they exceed a function's environment.
 
-`lambdas.shared.deployment` reads it. It holds what is known before anything is deployed: names, never ids or secrets.
+`lambdas.shared.deployment` reads it. It contains what is known at synthesis: names, never ids or secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stacks.constructs.statements import Statement, allow
 
 
 class PublishedSettings(Construct):
-    """`secrets` are names of secrets that rotate."""
+    """A settings object in S3. `secrets` are names of secrets that rotate."""
 
     def __init__(self, scope: Construct, id: str, *, deployment: Deployment, secrets: Sequence[str] = ()) -> None:
         super().__init__(scope, id)
@@ -40,12 +40,12 @@ class PublishedSettings(Construct):
 
 
 def topic_name(deployment: Deployment, export: str) -> str:
-    """Of the export's SNS topic. No deployment's name has an underscore, so no other deployment's topics begin so."""
+    """Return the name of an export's SNS topic. A deployment's name has no underscore, so the prefix is unique."""
     return f"{deployment.prefix}_{export}"
 
 
 def topic_arns(scope: Construct, deployment: Deployment) -> str:
-    """Return how the ARNs of all exports' SNS topics begin."""
+    """Return the common prefix of the ARNs of all exports' SNS topics."""
     return own_arn(scope, "sns", topic_name(deployment, ""))
 
 

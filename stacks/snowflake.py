@@ -1,17 +1,16 @@
-"""Everything in Snowflake: a user who can only read, and tables that follow those of Tableflow through Glue."""
+"""Everything in Snowflake: a user that can only read, and tables on Tableflow's, through Glue."""
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final
 
 import attrs
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Snowflake
 from lambdas import contract
-from lambdas.shared.properties import Properties
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,
     CatalogIntegrationProps,
@@ -41,12 +40,9 @@ _READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
 _ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
 
 
-O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
-
-
 @attrs.frozen
 class Reader:
-    """What other stacks take: where the tables are, and the secret of the user who may read them."""
+    """Values for other stacks: the schema of the tables, and the secret of the user that may read them."""
 
     schema: str
     secret_arn: str
@@ -54,12 +50,12 @@ class Reader:
 
 
 class SnowflakeStack(LakeferryStack):
-    """Needs the tables of the Confluent stack. Volume and integration come before the role that trusts them by value."""
+    """The Snowflake stack. Volume and integration are created before the IAM role, whose trust policy contains their values."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "snowflake", plan=plan, purpose="tables, reader and their keys in Snowflake")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
+        super().__init__(scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake")
         assert self.deployment.snowflake is not None
-        self.wanted: Snowflake = self.deployment.snowflake
+        self.settings: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
         self.secrets = StackSecrets(
             self, "Secrets", prefix=self.deployment.prefix, purpose="Encrypts the keys of Snowflake's users"
@@ -76,24 +72,24 @@ class SnowflakeStack(LakeferryStack):
         self._outputs()
 
     def _provider(self) -> VendorProvider:
-        given = self.wanted
+        settings = self.settings
         return VendorProvider(
             self,
             "Snowflake",
             deployment=self.deployment,
             environment={
-                contract.SNOWFLAKE_ACCOUNT: given.account,
-                contract.SNOWFLAKE_USER: given.user,
-                contract.SNOWFLAKE_ROLE: given.role,
-                contract.SNOWFLAKE_WAREHOUSE: given.deployer_warehouse,
-                contract.SNOWFLAKE_SECRET: given.key_secret,
+                contract.SNOWFLAKE_ACCOUNT: settings.account,
+                contract.SNOWFLAKE_USER: settings.user,
+                contract.SNOWFLAKE_ROLE: settings.role,
+                contract.SNOWFLAKE_WAREHOUSE: settings.deployer_warehouse,
+                contract.SNOWFLAKE_SECRET: settings.key_secret,
                 **self._address(),
             },
             statements=[
-                allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, given.key_secret)]),
-                # By its name: the secret has a tag with the name of a role that this function creates.
+                allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, settings.key_secret)]),
+                # By name: the secret has a tag with the name of a role that this function creates.
                 allow(
-                    "KeepKeys",
+                    "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
                     [named_secret(self, f"{self.deployment.prefix}/{_READER_SECRET}")],
                 ),
@@ -101,34 +97,35 @@ class SnowflakeStack(LakeferryStack):
             ],
         )
 
-    def _create(self, id: str, props: Properties[O]) -> VendorResource[O]:
-        return VendorResource(self, id, provider=self.provider, props=props)
-
     def _address(self) -> dict[str, str]:
         url = SynthOptions.of(self).snowflake_url
         return {contract.SNOWFLAKE_URL: url} if url else {}
 
     def _containers(self) -> None:
-        given = self.wanted
+        settings = self.settings
         warehouse = WarehouseProps(
-            name=given.warehouse or "", size=given.warehouse_size, auto_suspend_seconds=given.auto_suspend_seconds
+            name=settings.warehouse or "", size=settings.warehouse_size, auto_suspend_seconds=settings.auto_suspend_seconds
         )
-        self.warehouse = self._create("Warehouse", warehouse).outputs.name
-        self.database = self._create("Database", DatabaseProps(name=given.database or "")).outputs.name
-        self.schema = self._create("Schema", SchemaProps(database=self.database, name=given.schema or "")).outputs
+        self.warehouse = self.provider.create(self, "Warehouse", warehouse).outputs.name
+        self.database = self.provider.create(self, "Database", DatabaseProps(name=settings.database or "")).outputs.name
+        self.schema = self.provider.create(
+            self, "Schema", SchemaProps(database=self.database, name=settings.schema or "")
+        ).outputs
 
     def _reader(self) -> None:
-        """The user reads in one role, and in another, which may do nothing else, its keys are replaced."""
+        """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
-            name: self._create(f"{pascal_case(name)}Role", RoleProps()).outputs.name for name in contract.SNOWFLAKE_ROLES
+            name: self.provider.create(self, f"{pascal_case(name)}Role", RoleProps()).outputs.name
+            for name in contract.SNOWFLAKE_ROLES
         }
         tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
         self.reader_secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
-        user = self._create(
+        user = self.provider.create(
+            self,
             "Reader",
             UserProps(
                 secret=self.reader_secret.arn,
-                name=self.wanted.user_name or "",
+                name=self.settings.user_name or "",
                 role=self.roles["reader"],
                 warehouse=self.warehouse,
                 namespace=self.schema.full_name,
@@ -136,7 +133,7 @@ class SnowflakeStack(LakeferryStack):
         )
         self.user = user.outputs.name
         memberships = [
-            self._create(f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
+            self.provider.create(self, f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
             for name, role in self.roles.items()
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
@@ -151,7 +148,8 @@ class SnowflakeStack(LakeferryStack):
             "ICEBERG TABLES IN SCHEMA": self.schema.full_name,
             "USER": self.user,
         }
-        return self._create(
+        return self.provider.create(
+            self,
             f"{pascal_case(grant.role)}On{pascal_case(grant.on.lower().replace(' ', '_'))}",
             GrantProps(privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]),
         )
@@ -159,15 +157,16 @@ class SnowflakeStack(LakeferryStack):
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = own_arn(self, "iam", f"role/{self._role_name}", region=False)
         bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
-        volume = self._create("Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
-        catalog = self._create(
+        volume = self.provider.create(self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
+        catalog = self.provider.create(
+            self,
             "Catalog",
             CatalogIntegrationProps(
                 role_arn=role_arn,
                 region=self.deployment.aws.region,
                 account_id=self.account,
                 namespace=database,
-                refresh_seconds=self.wanted.refresh_seconds,
+                refresh_seconds=self.settings.refresh_seconds,
             ),
         ).outputs
         role = self._role(volume, catalog, data.lake.tableflow_arn, database)
@@ -183,28 +182,29 @@ class SnowflakeStack(LakeferryStack):
                     table=topic.name,
                     write_mode=topic.tableflow.write_mode,
                 )
-                self._create(f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
-        if self.wanted.linked_database:
+                self.provider.create(self, f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
+        if self.settings.linked_database:
             linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
-            self._let_read(self._create("LinkedDatabase", linked).after(trust).outputs.name)
+            self._grant_on_linked(self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name)
 
-    def _let_read(self, linked: str) -> None:
-        """The reader may select from all tables that the linked database has when it is deployed."""
+    def _grant_on_linked(self, linked: str) -> None:
+        """Let the reader select from all tables that the linked database has at the deployment."""
         for privilege, on in _ON_LINKED:
-            self._create(
+            self.provider.create(
+                self,
                 f"ReaderOnLinked{pascal_case(on.lower().replace(' ', '_'))}",
                 GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
 
     @property
     def _role_name(self) -> str:
-        """Known before the role is there, because volume and integration are created with its ARN."""
+        """Return the role's name. It is fixed, because volume and integration are created before the role, with its ARN."""
         return f"{self.deployment.regional_prefix}-snowflake"
 
     def _role(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, bucket_arn: str, database: str
     ) -> iam.Role:
-        """Two principals, each with the external id of its own object, all four by value. It can only read."""
+        """Create the role. It can only read, and trusts two principals, each with the external id of its own object."""
         needs = contract.SNOWFLAKE_NEEDS
         created = role(
             self,
@@ -234,8 +234,9 @@ class SnowflakeStack(LakeferryStack):
     def _trust(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, database: str
     ) -> VendorResource[TrustOutputs]:
-        """Proves that Snowflake is let in before any table asks for it."""
-        return self._create(
+        """Check that Snowflake can assume the role, before tables need it."""
+        return self.provider.create(
+            self,
             "Trust",
             TrustProps(
                 volume=volume.name,
@@ -250,6 +251,6 @@ class SnowflakeStack(LakeferryStack):
 
     def _outputs(self) -> None:
         self.output("WarehouseName", self.warehouse, "The readers' warehouse")
-        self.output("SchemaName", self.schema.full_name, "Where the tables are")
-        self.output("ReaderName", self.user, "The user that reads")
-        self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with all that the reader needs to connect")
+        self.output("SchemaName", self.schema.full_name, "Schema of the tables")
+        self.output("ReaderName", self.user, "The user that can read")
+        self.output("ReaderSecretArn", self.reader_secret.arn, "Secret with the connection of the reader")

@@ -27,7 +27,7 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
 class Assembly:
     """`templates` by part: data, confluent, … `failure` is what synth raised, "" where it went well."""
 
-    plan: check.Plan
+    plan: check.LoadedDeployment
     folder: Path
     templates: dict
     failure: str

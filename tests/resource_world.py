@@ -130,7 +130,7 @@ class Invocations:
         store = SecretStore(self.secrets)
         return Lifecycle(
             deployment=self._deployment,
-            ledger=StateStore(self.documents, self.clock),
+            states=StateStore(self.documents, self.clock),
             stacks=self.stacks,
             secrets=store,
             vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),

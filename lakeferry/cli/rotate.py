@@ -21,9 +21,9 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "secrets": "With --check, each: secret, vendor, age_days, next_rotation (seconds since 1970), overdue_days, "
-        "pending_days, place of the live key, keys at the vendor (id, place, since), and trouble if the vendor was not asked.",
+        "pending_days, label of the live key, keys at the vendor (id, label, since), and trouble where the vendor was not asked.",
         "rotated": "With --now and --revoke, each secret with the version that is current now, and seconds.",
-        "revoked": "With --revoke, both times: secret, the ids of revoked keys, not_ours, and kept.",
+        "revoked": "With --revoke, both times: secret, ids that were revoked, unmanaged, and kept.",
     },
 )
 def rotate(

@@ -41,7 +41,7 @@ class RotatingSecret:
 
 @attrs.frozen
 class Age:
-    """The age of a key. `place` is the slot or version label of the live key; `trouble` says why its vendor wasn't asked.
+    """The age of a key. `label` is the slot or version label of the live key; `trouble` says why its vendor wasn't asked.
 
     A key that people create, `by_hand`, has no rotation, and its vendor isn't asked.
     """
@@ -52,7 +52,7 @@ class Age:
     next_rotation: float | None
     overdue_days: float
     pending_days: float
-    place: str
+    label: str
     keys: tuple[Mapping[str, str], ...]
     trouble: str = ""
     by_hand: bool = False
@@ -109,7 +109,7 @@ def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
         return _age_without_vendor(ctx, secret, f"{code}  {message}")
     keys = tuple(answer["keys"])
     numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
-    return Age(secret.name, secret.vendor, *numbers, answer["live_place"], keys)
+    return Age(secret.name, secret.vendor, *numbers, answer["current_label"], keys)
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Revoked:
 
     secret: str
     revoked: tuple[str, ...]
-    not_ours: tuple[str, ...]
+    unmanaged: tuple[str, ...]
     kept: str
 
 
@@ -128,13 +128,13 @@ def documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
 
 
 def _row(deployment: Deployment, age: Age) -> list[str]:
-    live = next((key["id"] for key in age.keys if key["place"] == age.place), "")
-    others = ", ".join(f"{key['id']} ({key['place'] or 'no label'})" for key in age.keys if key["id"] != live)
+    live = next((key["id"] for key in age.keys if key["label"] == age.label), "")
+    others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
     hints = ["not asked ?"] if age.trouble else ["created by hand"] if age.by_hand else []
     remarks = "; ".join([*troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
-    return [age.secret, days, due, live, age.place, others, remarks]
+    return [age.secret, days, due, live, age.label, others, remarks]
 
 
 def _rotate(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
@@ -148,8 +148,8 @@ def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> R
     with output.step(f"Revoking older keys of {secret.name}"):
         done = revoke_now(ctx, secret)
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
-    if done.not_ours:
-        others = ", ".join(done.not_ours)
+    if done.unmanaged:
+        others = ", ".join(done.unmanaged)
         output.warn(f"  not created by Lakeferry, and still valid: {others}. Ask for their owners, and UNSET them in Snowflake")
     return done
 
@@ -194,7 +194,7 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
 def revoke_now(ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
     """Revoke every key but the current one. Raises CommandFailed."""
     answer = rotating_secrets.ask(ctx, secret, "revoke")
-    return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["not_ours"]), answer["kept"])
+    return Revoked(answer["secret"], tuple(answer["revoked"]), tuple(answer["unmanaged"]), answer["kept"])
 
 
 def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:

@@ -14,8 +14,8 @@ import attrs
 import boto3
 from botocore.config import Config
 
-from deployments import check, forms
-from deployments.check import BadFile, Plan
+from deployments import check, validation
+from deployments.check import BadFile, LoadedDeployment
 from deployments.model import Deployment
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
@@ -65,7 +65,7 @@ class Addresses:
 class DeploymentContext:
     """Nothing is asked of anybody before it is needed. Everything here raises CommandFailed."""
 
-    plan: Plan
+    plan: LoadedDeployment
     addresses: Addresses = Addresses()
     clock: Clock = attrs.field(factory=SystemClock)
     _clients: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
@@ -77,7 +77,7 @@ class DeploymentContext:
 
     @property
     def stage(self) -> str:
-        return self.deployment.deployment.stage
+        return self.deployment.identity.stage
 
     @property
     def region(self) -> str:
@@ -151,14 +151,14 @@ class DeploymentContext:
             raise CommandFailed(error.row.code, error.what, hint) from None
 
 
-def load_deployment(stage: str) -> Plan:
+def load_deployment(stage: str) -> LoadedDeployment:
     """Raises CommandFailed with every mistake of the file."""
     try:
         return check.load_stage(stage)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
-        if forms.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
+        if validation.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
             hint = f"Make one with `{program_name()} init --stage {stage}`, or choose another stage"
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 

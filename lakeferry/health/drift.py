@@ -151,7 +151,7 @@ def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set
 
 
 def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
-    deployment = ctx.deployment.deployment
+    deployment = ctx.deployment.identity
     name = contract.object_name(
         project=deployment.name, stage=deployment.stage, region=ctx.region, account=ctx.account, stack=stack.name,
         logical_id=identity.logical_id, generation=identity.generation,

@@ -18,9 +18,10 @@ from lakeferry.health.trust import Principal, Role
 from lambdas import contract
 from lambdas.monitoring.measurements import read_auto_refresh
 from lambdas.shared.errors import NotFound
-from lambdas.snowflake import sql, trust
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
-from lambdas.snowflake.trust import Side
+from lambdas.snowflake.resources import trust
+from lambdas.snowflake.resources.trust import Side
 
 GROUP: Final = Group("Snowflake → AWS")
 VOLUME: Final = "external volume"
@@ -131,7 +132,7 @@ def _volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
         return GROUP.fail(VOLUME, f"{chain.volume} is not there", _REPAIR)
     wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake")}
-    actual = {"leads to": side.place, "assumes role": side.role_arn}
+    actual = {"leads to": side.location, "assumes role": side.role_arn}
     return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
 
 
@@ -201,7 +202,7 @@ def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> C
 
     def look() -> Check:
         verify(side)
-        return GROUP.ok(name, side.place)
+        return GROUP.ok(name, side.location)
 
     return runner.attempt(GROUP, name, look)
 

@@ -32,7 +32,7 @@ class StackOutputs:
         identity = self._identity(kind)
         if identity is None:
             return ""
-        deployment = self.ctx.deployment.deployment
+        deployment = self.ctx.deployment.identity
         return contract.object_name(
             project=deployment.name,
             stage=deployment.stage,

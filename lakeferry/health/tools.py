@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Topic
 from glue_jobs.contract import JAVA_VERSION, PYTHON_VERSION
 from lakeferry.deployment import cdk, node
@@ -91,17 +91,17 @@ def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
     return ((answer.stderr or answer.stdout).strip().splitlines() or ["npm said nothing"])[0]
 
 
-def check_file(plan: Plan) -> list[Check]:
+def check_file(plan: LoadedDeployment) -> list[Check]:
     deployment = plan.deployment
     counts = f"{len(deployment.topics)} topics, {len(deployment.tables)} tables, {len(deployment.exports)} exports"
-    return [FILE.ok("deployment file", f"deployments/{deployment.deployment.stage}.toml: {counts}"), field_names(plan)]
+    return [FILE.ok("deployment file", f"deployments/{deployment.identity.stage}.toml: {counts}"), field_names(plan)]
 
 
 def invalid_file(failure: CommandFailed) -> list[Check]:
     return [FILE.fail("deployment file", failure.message, failure.hint)]
 
 
-def field_names(plan: Plan) -> Check:
+def field_names(plan: LoadedDeployment) -> Check:
     """Topics have no capitals; a schema's fields may, and Glue shows them in lower case."""
     fields = [
         f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
@@ -114,6 +114,6 @@ def field_names(plan: Plan) -> Check:
     return FILE.warn("names in small letters", effect, fix)
 
 
-def _fields(plan: Plan, topic: Topic) -> list[str]:
+def _fields(plan: LoadedDeployment, topic: Topic) -> list[str]:
     schema = json.loads(plan.sources.schema_text(topic) or "{}")
     return [str(field.get("name", "")) for field in schema.get("fields", [])]

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from deployments import forms
+from deployments import validation
 from deployments.model import Deployment
 from exports import cron
 from exports.contract import zone_problem
@@ -47,7 +47,7 @@ def _account(text: str) -> str | None:
 def _topics(text: str) -> str | None:
     if text in (EXAMPLE, KEEP):
         return None
-    return _all(text, forms.topic_name) or (None if split_names(text) else "name at least one topic")
+    return _all(text, validation.topic_name) or (None if split_names(text) else "name at least one topic")
 
 
 def _schedule(text: str) -> str | None:
@@ -58,7 +58,7 @@ def _schedule(text: str) -> str | None:
 
 
 def _addresses(text: str) -> str | None:
-    return _all(text, forms.mail_address)
+    return _all(text, validation.mail_address)
 
 
 def _addresses_or_none(text: str) -> str | None:
@@ -72,9 +72,9 @@ def _all(text: str, check: Callable[[str], str | None]) -> str | None:
 _NAME: Final = "2 to 20 small letters, digits and hyphens, a letter first"
 _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
-    Question("name", "What is the deployment called?", _matches(forms.NAME, _NAME), "lakeferry"),
-    Question("owner", "Who owns it: a team or a role?", forms.tag_value, "data-platform team"),
-    Question("region", "AWS region, also that of the Kafka cluster", forms.region, "eu-west-1"),
+    Question("name", "What is the deployment called?", _matches(validation.NAME, _NAME), "lakeferry"),
+    Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
+    Question("region", "AWS region, also that of the Kafka cluster", validation.region, "eu-west-1"),
     Question("environment", "Confluent environment: new, or the id of one that exists", _environment, NEW),
     Question("environment_name", "Its name in Confluent", _matches(r".{1,64}", "a name"), ""),
     Question("snowflake", "Snowflake account, or none", _account, NONE),
@@ -114,8 +114,8 @@ def _answers_of_file(deployment: Deployment) -> dict[str, str]:
     of_export = {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}
     account = deployment.snowflake.account if deployment.snowflake and deployment.uses_snowflake else NONE
     return {
-        "name": deployment.deployment.name,
-        "owner": deployment.deployment.owner,
+        "name": deployment.identity.name,
+        "owner": deployment.identity.owner,
         "region": deployment.aws.region,
         "environment": deployment.confluent.environment_id or NEW,
         "environment_name": deployment.confluent.environment_name or "",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments import check, forms
+from deployments import check, validation
 from deployments.check import BadFile
 from deployments.model import Deployment
 from lakeferry.errors import CommandFailed
@@ -71,7 +71,7 @@ def _clone(stage: str, root: Path) -> Clone:
         message = f"{Path.cwd()} is not in a clone of Lakeferry, where deployment files are stored"
         hint = f"Clone the project, or change to the clone that this command belongs to: {root}"
         raise CommandFailed("NO-CLONE", message, hint)
-    if not forms.is_stage(stage):
+    if not validation.is_stage(stage):
         message = f"{stage[:40]!r} is not a valid stage: use 2 to 12 lower-case letters and digits"
         raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
     return Clone(root, stage)

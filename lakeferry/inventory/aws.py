@@ -82,7 +82,7 @@ class _Listing:
 
     def tagged(self, listed: list[Item]) -> Iterator[Item]:
         """What is of none of the kinds and in no stack, and has the deployment's tags all the same."""
-        deployment = self.ctx.deployment.deployment
+        deployment = self.ctx.deployment.identity
         filters = [{"Key": "project", "Values": [deployment.name]}, {"Key": "stage", "Values": [deployment.stage]}]
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
         known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
@@ -137,13 +137,13 @@ class _Listing:
         return former
 
     def _is_tagged(self, tags: Tags) -> bool:
-        deployment = self.ctx.deployment.deployment
+        deployment = self.ctx.deployment.identity
         own = (tags.get("project"), tags.get("stage")) == (deployment.name, deployment.stage)
         return (own or _STACK_NAME in tags) and not self._belongs_to_another(tags)
 
     def _belongs_to_another(self, tags: Tags) -> bool:
         """Return whether tags name another deployment, another stack, or a stack of another region."""
-        deployment = self.ctx.deployment.deployment
+        deployment = self.ctx.deployment.identity
         stack, region = tags.get(_STACK_NAME, ""), (tags.get(_STACK_ID) or ":::").split(":")[3]
         return (
             (tags.get("project", deployment.name), tags.get("stage", deployment.stage)) != (deployment.name, deployment.stage)

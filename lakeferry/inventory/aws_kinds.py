@@ -154,7 +154,7 @@ def _services(deployment: Deployment, patterns: _Patterns) -> list[AwsKind]:
         ),
         AwsKind(
             "budget", "AWS::Budgets::Budget", _budgets,
-            Recognition(custom=regional, description=re.escape(f"user:project${deployment.deployment.name}")),
+            Recognition(custom=regional, description=re.escape(f"user:project${deployment.identity.name}")),
         ),
     ]  # fmt: skip
 

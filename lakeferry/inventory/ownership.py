@@ -98,7 +98,7 @@ class VendorNames:
 
     def find(self, text: str) -> str | None:
         """Return the name of this deployment that `text` contains, None where it contains none."""
-        deployment = self.deployment.deployment
+        deployment = self.deployment.identity
         beginning = contract.name_prefix(deployment.name, deployment.stage, self.deployment.aws.region)
         match = re.search(rf"(?<![a-z0-9-]){re.escape(beginning)}{_HASHED}(?![a-z0-9])", text)
         return match[0] if match else None
@@ -129,7 +129,7 @@ class VendorNames:
         )
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
-        deployment = self.deployment.deployment
+        deployment = self.deployment.identity
         return contract.object_name(
             project=deployment.name, stage=deployment.stage, region=self.deployment.aws.region, account=self.account,
             stack=stack, logical_id=logical_id, generation=generation,

@@ -241,7 +241,7 @@ class _VendorObjects:
         context = Context(
             vendor=vendor, name=_resource_name(item), secrets=self.ctx.secrets, clock=self.ctx.clock, notes={}, deleting=True
         )
-        state = ResourceState(request_id="destroy", verb=DELETE, mark="", since=self.ctx.clock.time(), name=context.name)
+        state = ResourceState(request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name)
         if item.world == CONFLUENT:
             state.facts.object_id = item.id
         store = StateStore(_MemoryTable(), self.ctx.clock)

@@ -11,8 +11,9 @@ from deployments.model import Snowflake as Wanted
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.model import SNOWFLAKE, Item, Ownership, orphaned, retained
 from lakeferry.inventory.ownership import VendorNames
-from lambdas.snowflake import sql, trust
+from lambdas.snowflake import sql
 from lambdas.snowflake.client import Row, Snowflake
+from lambdas.snowflake.resources import trust
 
 #: What is looked for, as SHOW calls it, containers before what is in them.
 KINDS: Final = {

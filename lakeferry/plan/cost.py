@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Deployment, Export
 from exports import cron
 
@@ -79,7 +79,7 @@ class Estimate:
         return [price for name, price in price_table().items() if name in names]
 
 
-def estimate(plan: Plan) -> Estimate:
+def estimate(plan: LoadedDeployment) -> Estimate:
     deployment = plan.deployment
     lines = [*_confluent(deployment), *_exports(deployment), *_standing(plan)]
     return Estimate(lines, list(_rates(deployment)))
@@ -123,7 +123,7 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
         yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, ("glue_dpu_hour",))
 
 
-def _standing(plan: Plan) -> Iterator[Line]:
+def _standing(plan: LoadedDeployment) -> Iterator[Line]:
     """What AWS bills by the month, whether or not anything happens."""
     secrets, keys = counted_secrets(plan), counted_keys(plan)
     yield _by_month("Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key")
@@ -141,12 +141,12 @@ def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Lin
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
 
-def counted_secrets(plan: Plan) -> int:
+def counted_secrets(plan: LoadedDeployment) -> int:
     deployment = plan.deployment
     return _CONFLUENT_KEYS + int(deployment.uses_snowflake) + int(deployment.aws.pseudonym_secret is None)
 
 
-def counted_keys(plan: Plan) -> int:
+def counted_keys(plan: LoadedDeployment) -> int:
     """Those of Confluent's keys, of alarms, of the jobs' logs, of Snowflake's users and of the pseudonymisation key."""
     return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 

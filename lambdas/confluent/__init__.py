@@ -1,1 +1,1 @@
-"""Confluent Cloud: the client, and one module for each kind of resource."""
+"""Confluent Cloud: the client, and one module for each resource type."""

@@ -1,11 +1,11 @@
-"""Confluent Cloud's REST APIs: which address answers what, with which key, and answers parsed or raised.
+"""Confluent Cloud's REST APIs: addresses, keys, and parsed answers or exceptions.
 
-Only the control plane's address is configured, and that of the Iceberg catalog, which is only written into a secret. The
-addresses of Kafka, Schema Registry and Flink are what the control plane says; they must be the vendor's own hosts, or loopback
-where the control plane is.
+Only the addresses of the control plane and of the Iceberg catalog are configured; the latter is only written into a secret. The
+control plane returns those of Kafka, Schema Registry and Flink. They must be hosts of the vendor, or loopback if the control
+plane is.
 
-Confluent answers 403 for much that is gone. That is believed only where the same key works on something else in the same moment;
-otherwise a dead key would look like a successful delete.
+Confluent answers 403 for many objects that are gone. That counts as gone only if the same key works on something else at the same
+time; otherwise a revoked key would look like a successful delete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def text(body: Any, *names: str) -> str:
 
 
 def require_text(body: Any, *names: str) -> str:
-    """Raises Transient where the answer lacks what every answer of its kind has."""
+    """Return the text at a path of names. Raises Transient if there is none."""
     if value := text(body, *names):
         return value
     raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
@@ -55,7 +55,7 @@ def objects(body: Any, *names: str) -> list[dict[str, Any]]:
 
 PAGE_SIZE: Final = 99
 #: A list longer than this is a loop: quotas are far below.
-MOST_PAGES: Final = 200
+MAX_PAGES: Final = 200
 DEAD_KEY: Final = "invalid api key"
 
 
@@ -69,9 +69,9 @@ def path(*parts: str) -> str:
 
 @attrs.frozen
 class RestClient:
-    """`probe` is a path that any living key may read; where it is "", only 404 means gone.
+    """`probe` is a path that every valid key may read; if it is "", only 404 means gone.
 
-    `denied_patience` is how many seconds a 401 or 403 may last: new keys and new roles take their time.
+    `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take time.
     """
 
     session: Session
@@ -85,7 +85,7 @@ class RestClient:
         return self._call("GET", route, params)
 
     def post(self, route: str, body: Any, *, repeatable: bool = False, **params: str) -> Any:
-        """Post. `repeatable` says that a second call changes nothing."""
+        """Post. `repeatable` means that a second call changes nothing."""
         return self._call("POST", route, params, body, repeatable)
 
     def put(self, route: str, body: Any) -> Any:
@@ -136,7 +136,7 @@ class RestClient:
 
     def _pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
         tokens = {""}
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = self._object(self._call("GET", route, params), route)
             yield page
             token = _next_token(page)
@@ -178,7 +178,7 @@ def bootstrap_servers(cluster: dict[str, Any]) -> str:
 
 
 class Confluent:
-    """One organization, seen with a Cloud key. What it looked up is remembered for one invocation."""
+    """One organization, accessed with a Cloud key. Lookups are cached for one invocation."""
 
     def __init__(self, session: Session, clock: Clock, key: ApiKey, url: str = CONTROL_PLANE, catalog_url: str = "") -> None:
         require_safe(url)
@@ -227,7 +227,7 @@ class Confluent:
         return listed[0]
 
     def flink_region(self, region: str) -> dict[str, Any]:
-        """Raises NotFound where Confluent has no Flink in `region`."""
+        """Return a Flink region. Raises NotFound if Confluent has no Flink in `region`."""
         listed = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
         if not listed:
             raise NotFound(confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
@@ -265,7 +265,7 @@ class Confluent:
         return RestClient(self._session, self.clock, url, key, probe=probe, denied_patience=NEW_KEY_PATIENCE)
 
     def _require_vendor(self, url: str) -> None:
-        """Raise LakeferryError for a host that only an answer names: no credential goes there."""
+        """Raise LakeferryError for a host in an answer that isn't the vendor's: it must get no credential."""
         require_safe(url)
         host = urlsplit(url).hostname or ""
         is_vendor = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)

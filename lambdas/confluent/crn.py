@@ -11,7 +11,7 @@ import attrs
 
 @attrs.frozen
 class CrnScope:
-    """Ids of what lies around an object; "" where the scope doesn't need it. `name` may be a pattern such as `*`."""
+    """Ids of an object and its containers; "" if the scope doesn't need one. `name` may be a pattern such as `*`."""
 
     organization_id: str
     environment_id: str = ""
@@ -30,7 +30,7 @@ def environment(scope: CrnScope) -> str:
 
 
 def cluster(scope: CrnScope) -> str:
-    """Return the form that role bindings want, without the `/kafka=` at the end of the cluster's own resource name."""
+    """Return the form for role bindings, without the `/kafka=` at the end of the cluster's own resource name."""
     return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 

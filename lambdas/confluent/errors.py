@@ -1,4 +1,4 @@
-"""Errors of Confluent Cloud: the rows that users read, and which of them an HTTP answer is."""
+"""Errors of Confluent Cloud: codes and remedies, and the error of an HTTP answer."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import Response, requested_wait
 
 AUTH: Final = ErrorRow(
-    "CFL-AUTH", "Check that the secret holds a key for the service named above; tableflow wants a Tableflow key, not a Cloud key."
+    "CFL-AUTH", "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key."
 )
 AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE", "Grant the role, or wait some minutes, and deploy again.")
 NOT_FOUND: Final = ErrorRow("CFL-NOT-FOUND", "Check that the ids named above exist; if they do, deploy again in some minutes.")
 CONFLICT: Final = ErrorRow(
-    "CFL-CONFLICT", "Look at the object in the Confluent Cloud console; remove what hangs on it, or rename it, and deploy again."
+    "CFL-CONFLICT",
+    "Look at the object in the Confluent Cloud console; remove what depends on it, or rename it, and deploy again.",
 )
 FOREIGN_SUBJECT: Final = ErrorRow(
     "CFL-FOREIGN-SUBJECT",
@@ -32,28 +33,30 @@ FOREIGN_SUBJECT: Final = ErrorRow(
 )
 INVALID: Final = ErrorRow("CFL-INVALID", "Correct the value that the message names, and deploy again.")
 QUOTA: Final = ErrorRow("CFL-QUOTA", "Delete what isn't needed or ask Confluent for a higher quota, and deploy again.")
-RATE: Final = ErrorRow("CFL-RATE", "Nothing: it is repeated when Confluent allows; if the deployment fails of it, deploy again.")
+RATE: Final = ErrorRow(
+    "CFL-RATE", "Nothing: it is retried when Confluent allows; if the deployment fails because of it, deploy again."
+)
 UNAVAILABLE: Final = ErrorRow("CFL-UNAVAILABLE", "Look at Confluent's status page, and deploy again.")
 UNEXPECTED: Final = ErrorRow("CFL-UNEXPECTED", "Report it with the request id above.")
-KEY_NOT_READY: Final = ErrorRow("CFL-KEY-NOT-READY", "Nothing; if the deployment fails of it, deploy again.")
+KEY_NOT_READY: Final = ErrorRow("CFL-KEY-NOT-READY", "Nothing; if the deployment fails because of it, deploy again.")
 CLUSTER_FAILED: Final = ErrorRow(
     "CFL-CLUSTER-FAILED", "Look at the cluster in the Confluent Cloud console; try another region or ask Confluent."
 )
-DELETION_PROTECTED: Final = ErrorRow("CFL-DELETION-PROTECTED", "Set deletion_protection to false, deploy, and destroy then.")
+DELETION_PROTECTED: Final = ErrorRow("CFL-DELETION-PROTECTED", "Set deletion_protection to false, deploy, and destroy again.")
 POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED", "Look at the pool in the Confluent Cloud console; try again or ask Confluent.")
 FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED", "Correct what the message names, and deploy again.")
 FLINK_TABLEFLOW: Final = ErrorRow(
     "CFL-FLINK-TABLEFLOW",
-    "Take the edit back, and give the new version a name and a topic of its own. Or take [topics.tableflow] and what reads the "
-    "table out of the deployment file, deploy, then edit: the topic's records are lost.",
+    "Undo the edit, and give the new version its own name and topic. Or remove [topics.tableflow] and what reads the "
+    "table from the deployment file, deploy, then edit: the topic's records are lost.",
 )
 CONNECTOR_CONFIG: Final = ErrorRow("CFL-CONNECTOR-CONFIG", "Correct the settings that the message names, and deploy again.")
 CONNECTOR_FAILED: Final = ErrorRow("CFL-CONNECTOR-FAILED", "Correct what the message names, and deploy again.")
 INTEGRATION_IN_USE: Final = ErrorRow("CFL-INTEGRATION-IN-USE", "Remove what uses it (named above), and destroy again.")
 SCHEMALESS: Final = ErrorRow(
-    "CFL-SCHEMALESS", "Register a schema, or look why the connector or the statement does not write, and deploy again."
+    "CFL-SCHEMALESS", "Register a schema, or find out why the connector or the statement does not write, and deploy again."
 )
-STORAGE_NOT_EMPTY: Final = ErrorRow("CFL-STORAGE-NOT-EMPTY", "Give Tableflow a bucket of its own.")
+STORAGE_NOT_EMPTY: Final = ErrorRow("CFL-STORAGE-NOT-EMPTY", "Give Tableflow its own bucket.")
 TABLEFLOW_FAILED: Final = ErrorRow(
     "CFL-TABLEFLOW-FAILED", "Compare the role's trust and policy with the provider integration's outputs, and deploy again."
 )
@@ -63,13 +66,13 @@ TABLEFLOW_SUSPENDED: Final = ErrorRow(
 )
 CATALOG_FAILED: Final = ErrorRow(
     "CFL-CATALOG-FAILED",
-    "Correct what the message names, and deploy again, which resumes the integration; `lakeferry doctor` looks at each hop.",
+    "Correct what the message names, and deploy again, which resumes the integration; `lakeferry doctor` checks each hop.",
 )
 MISSING_ENDPOINT: Final = ErrorRow("CFL-NO-ENDPOINT", "Use a cluster with a public endpoint.")
 
 
-#: How long to leave Confluent alone after a 429 that doesn't say.
-UNASKED_WAIT = 10.0
+#: Seconds to wait after a 429 that names none.
+DEFAULT_WAIT = 10.0
 _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
     400: (Refused, INVALID),
     401: (Denied, AUTH),
@@ -87,7 +90,7 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
     what = f"{call}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
     if answer.status == 429:
         asked_for = requested_wait(answer.headers, clock)
-        return RateLimited(RATE, what, wait=UNASKED_WAIT if asked_for is None else asked_for)
+        return RateLimited(RATE, what, wait=DEFAULT_WAIT if asked_for is None else asked_for)
     if answer.status in _ROWS:
         kind, row = _ROWS[answer.status]
         return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)
@@ -98,27 +101,23 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
 
 def detail(body: Any) -> str:
     """Return the vendor's message, at most DETAIL_LENGTH characters; "" if there is none, or an HTML page."""
-    return _said(body)[:DETAIL_LENGTH]
-
-
-def _said(body: Any) -> str:
+    message = ""
     if isinstance(body, str):
-        return "" if "<" in body else body.strip()
-    if not isinstance(body, dict):
-        return ""
-    if isinstance(body.get("errors"), list):
-        return "; ".join(filter(None, map(_one, body["errors"])))
-    nested = body.get("error")
-    return _one(nested) if isinstance(nested, dict) else _one(body)
+        message = "" if "<" in body else body.strip()
+    elif isinstance(body, dict) and isinstance(body.get("errors"), list):
+        message = "; ".join(filter(None, map(_message_of, body["errors"])))
+    elif isinstance(body, dict):
+        message = _message_of(body["error"] if isinstance(body.get("error"), dict) else body)
+    return message[:DETAIL_LENGTH]
 
 
-def _one(error: Any) -> str:
+def _message_of(error: Any) -> str:
     if not isinstance(error, dict):
         return str(error)
-    said = error.get("detail") or error.get("title") or error.get("message") or ""
+    message = error.get("detail") or error.get("title") or error.get("message") or ""
     source = error.get("source")
     pointer = source.get("pointer") or source.get("parameter") if isinstance(source, dict) else None
-    return f"{said} ({pointer})" if pointer else str(said)
+    return f"{message} ({pointer})" if pointer else str(message)
 
 
 def mentions(error: LakeferryError, *phrases: str) -> bool:

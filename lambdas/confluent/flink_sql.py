@@ -1,4 +1,4 @@
-"""Text of Flink SQL: what is the same statement, whatever its comments and blanks."""
+"""Flink SQL, compared without comments and blanks."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def has_several_statements(sql: str) -> bool:
 
 
 def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
-    """Return eight hexadecimal digits that differ if the statement does something else."""
+    """Return eight hexadecimal digits that differ if statement or properties differ."""
     meaning = json.dumps([normalized(sql), sorted(properties.items())])
     return hashlib.sha256(meaning.encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""What a key can be for: how Confluent names it, how a client connects with it, and how it is tried out."""
+"""The services that a key can be for: Confluent's resource of the key, its connection, and a test of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lambdas.shared.redaction import ApiKey
 
 @attrs.frozen
 class Target:
-    """What one key is for; the ids that its service doesn't have are ""."""
+    """The service and resource of a key; ids that the service doesn't have are ""."""
 
     service: str
     service_account_id: str
@@ -26,14 +26,14 @@ class Target:
     compute_pool_id: str = ""
 
 
-def target_of(held: Mapping[str, str]) -> Target:
-    """Return what the key in a secret is for, by the fields that AWS's managed external secrets use."""
-    resource_id = held.get("resourceId", "")
-    common = Target(_service(resource_id), held.get("serviceAccountId", ""), held.get("environmentId", ""))
+def target_of(stored: Mapping[str, str]) -> Target:
+    """Return the target of the key in a secret, by the fields that AWS's managed external secrets use."""
+    resource_id = stored.get("resourceId", "")
+    common = Target(_service(resource_id), stored.get("serviceAccountId", ""), stored.get("environmentId", ""))
     if common.service == "kafka":
         return attrs.evolve(common, cluster_id=resource_id)
     if common.service == "flink":
-        return attrs.evolve(common, region=resource_id.rpartition(".")[2], compute_pool_id=held.get("compute.pool.id", ""))
+        return attrs.evolve(common, region=resource_id.rpartition(".")[2], compute_pool_id=stored.get("compute.pool.id", ""))
     return common
 
 
@@ -62,7 +62,7 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
 
 
 def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
-    """Return whether a listed key is for `wanted`. Confluent returns kind and version in other words than it takes."""
+    """Return whether a listed key is for `wanted`. Confluent returns kind and version in another form than it accepts."""
     resource_id = text(key, "spec", "resource", "id").lower()
     if wanted is None:
         return resource_id in ("", "cloud")
@@ -70,7 +70,7 @@ def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
-    """Raises ResourceMissing where the cluster is gone, InProgress where the service isn't up."""
+    """Return how a client connects. Raises ResourceMissing if the cluster is gone, InProgress if the service isn't up."""
     wanted = resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,
@@ -95,7 +95,7 @@ def connection(vendor: Confluent, target: Target) -> Connection:
 
 def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
     """Return whether the service accepts the key now. A Flink gateway reports an unknown key in four ways."""
-    plane, route = _trial(vendor, target, key)
+    plane, route = _test_call(vendor, target, key)
     try:
         plane.get(route)
     except (Denied, NotFound):
@@ -107,7 +107,7 @@ def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
     return True
 
 
-def _trial(vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
+def _test_call(vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
     if target.service == "kafka":
         plane = vendor.kafka(target.environment_id, target.cluster_id, key)
         return plane, path("kafka", "v3", "clusters", target.cluster_id, "topics")

@@ -1,4 +1,4 @@
-"""How the kinds find their objects, and what they make of not finding them."""
+"""How resource types find their objects, and treat missing ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Ctx: TypeAlias = Context[Confluent]
 
 
 def existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
-    """Raises ResourceMissing where there is no body."""
+    """Return the body. Raises ResourceMissing if it is None."""
     if body is None:
-        raise ResourceMissing(errors.VANISHED, f"{what} is not there")
+        raise ResourceMissing(errors.VANISHED, f"{what} does not exist")
     return body
 
 
@@ -27,7 +27,7 @@ def known_and_named(
     name: str,
     *where: str,
 ) -> list[str]:
-    """Return ids: the remembered one, if it exists, then all other objects with our name at `where`."""
+    """Return ids: the known one, if it exists, then those of all other objects whose field at `where` is `name`."""
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
     return ids + [one for one in named if one and one not in ids]

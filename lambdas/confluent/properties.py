@@ -1,7 +1,6 @@
-"""The properties of Confluent Cloud's resource types, which stacks declare and handlers read: one schema of each.
+"""The properties of Confluent Cloud's resource types. Stacks set them, handlers read them.
 
-TYPE names it in a stack, its outputs are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
-place: another value makes another object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and another value of a CREATE_ONLY property replaces the object.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ class EnvironmentOutputs(NamedTuple):
 @properties
 class EnvironmentProps(Properties[EnvironmentOutputs]):
     TYPE: ClassVar[str] = "environment"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     stream_governance: str = prop(
-        "Stream Governance package. It can be raised, never lowered: a lower one leaves the environment as it is.",
+        "Stream Governance package. It can be raised, never lowered: a lower one has no effect.",
         default="ESSENTIALS",
         one_of=STREAM_GOVERNANCE,
     )
@@ -58,13 +56,11 @@ class KafkaClusterProps(Properties[KafkaClusterOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
-    type: str = prop(
-        "Basic or Standard. Basic can become Standard; the way back leaves the cluster as it is.", default="Standard"
-    )
+    type: str = prop("Basic or Standard. Basic can become Standard; Standard stays Standard.", default="Standard")
     availability: str = prop(
         "How many zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
     )
-    max_ecku: int | None = prop("Most elastic units the cluster may grow to; Confluent's own limit without it.", default=None)
+    max_ecku: int | None = prop("Largest number of elastic units (eCKU); Confluent's own limit without it.", default=None)
     deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -82,9 +78,8 @@ class ServiceAccountOutputs(NamedTuple):
 @properties
 class ServiceAccountProps(Properties[ServiceAccountOutputs]):
     TYPE: ClassVar[str] = "service_account"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
-    description: str = prop("What the account is for.", default="Made by Lakeferry")
+    description: str = prop("Purpose of the account.", default="Made by Lakeferry")
 
 
 class RoleBindingOutputs(NamedTuple):
@@ -100,13 +95,13 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
     )  # fmt: skip
 
     service_account_id: str = prop("The account, sa-….")
-    role: str = prop("Confluent's name of the role, such as CloudClusterAdmin.")
-    scope: str = prop("What the role is for.", one_of=tuple(crn.SCOPES))
-    environment_id: str = prop("The environment, where the scope lies in one.", default="")
-    cluster_id: str = prop("The Kafka cluster, where the scope lies in one.", default="")
+    role: str = prop("Name of the role, such as CloudClusterAdmin.")
+    scope: str = prop("Scope of the role.", one_of=tuple(crn.SCOPES))
+    environment_id: str = prop("The environment, if the scope is in one.", default="")
+    cluster_id: str = prop("The Kafka cluster, if the scope is in one.", default="")
     schema_registry_id: str = prop("The Schema Registry, for the scope subject.", default="")
     region: str = prop("The AWS region, for the scope compute_pool.", default="")
-    name: str = prop("Name or id of what the role is for; names may be `*` or end in `*`.", default="")
+    name: str = prop("Name or id of the object in the scope; names may be `*` or end in `*`.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for needed_for_scope in crn.NEEDS[self.scope]:
@@ -114,7 +109,7 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
                 yield needed_for_scope, f"is missing: scope {self.scope} needs it"
 
 
-#: The one resource name that entries on the cluster itself have.
+#: The resource name of entries on the cluster itself.
 CLUSTER_NAME: Final = "kafka-cluster"
 
 
@@ -133,23 +128,23 @@ class AclProps(Properties[AclOutputs]):
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
-    service_account_id: str = prop("The account that the entry is about, sa-….")
-    resource_type: str = prop("What is allowed or denied.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
-    resource_name: str = prop(f"Its name; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
-    resource_names: list[str] = prop("Several names in place of one: an entry for each.", default=list)
-    pattern_type: str = prop("Whether the name is whole or a beginning.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
+    service_account_id: str = prop("The account of the entry, sa-….")
+    resource_type: str = prop("Type of the resource.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
+    resource_name: str = prop(f"Name of the resource; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
+    resource_names: list[str] = prop("Several names instead of one: an entry for each.", default=list)
+    pattern_type: str = prop("Whether the name is complete or a prefix.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
     operation: str = prop(
-        "What may be done.",
+        "The operation.",
         one_of=(
             "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
             "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
         ),
     )  # fmt: skip
-    permission: str = prop("Whether it is allowed.", default="ALLOW", one_of=("ALLOW", "DENY"))
-    host: str = prop("From where.", default="*")
+    permission: str = prop("Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY"))
+    host: str = prop("The host that it applies to.", default="*")
 
 
-#: What a key can be for, and the properties that each service needs besides the account.
+#: The services of keys, with the properties that each needs besides the account.
 KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": ("environment_id", "cluster_id"),
     "schema_registry": ("environment_id",),
@@ -169,14 +164,14 @@ class ApiKeyProps(Properties[ApiKeyOutputs]):
     TYPE: ClassVar[str] = "api_key"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("service_account_id", "service", "secret", "environment_id", "cluster_id", "region")
 
-    service_account_id: str = prop("The account whose key it is, sa-….")
-    service: str = prop("What the key is for.", one_of=tuple(KEY_SERVICES))
+    service_account_id: str = prop("The account that owns the key, sa-….")
+    service: str = prop("The service that accepts the key.", one_of=tuple(KEY_SERVICES))
     secret: str = prop("Name or ARN of the secret that gets the key. It must exist; its value is replaced.")
     environment_id: str = prop("The environment, for all but cloud.", default="")
     cluster_id: str = prop("The Kafka cluster, for kafka and tableflow.", default="")
     region: str = prop("The AWS region, for flink and tableflow.", default="")
-    compute_pool_id: str = prop("The compute pool that the secret names, for flink.", default="")
-    description: str = prop("What the key is for, in words.", default="Made by Lakeferry")
+    compute_pool_id: str = prop("The compute pool in the secret, for flink.", default="")
+    description: str = prop("Description of the key.", default="Made by Lakeferry")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in KEY_SERVICES[self.service]:
@@ -198,7 +193,7 @@ class TopicProps(Properties[TopicOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
     topic: str = prop("The topic's name.")
-    partitions: int = prop("How many partitions. They can grow, never shrink: fewer leaves the topic as it is.", default=6)
+    partitions: int = prop("Number of partitions. It can be raised, never lowered: a lower one has no effect.", default=6)
     config: dict[str, str] = prop("Settings of the topic, such as retention.ms; Confluent's own without them.", default=dict)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -222,16 +217,16 @@ class SchemaProps(Properties[SchemaOutputs]):
     TYPE: ClassVar[str] = "schema"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "subject")
 
-    environment_id: str = prop("The environment whose Schema Registry it is, env-….")
+    environment_id: str = prop("The environment of the Schema Registry, env-….")
     credentials: str = prop("Name or ARN of the secret with a Schema Registry key that may write the subject.")
     subject: str = prop("The subject, such as orders-value.")
     schema: str = prop("The schema's text.")
-    schema_type: str = prop("What language the schema is written in.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
+    schema_type: str = prop("Language of the schema.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
     compatibility: str = prop(
         "The subject's compatibility level; the registry's own without it.", default="", one_of=("", *COMPATIBILITY_LEVELS)
     )
     delete_permanently: bool = prop(
-        "Whether deleting the resource removes the subject for good. Otherwise the registry can restore it.",
+        "Whether deleting the resource deletes the subject permanently. Otherwise it can be restored.",
         default=False,
     )
 
@@ -240,7 +235,7 @@ class SchemaProps(Properties[SchemaOutputs]):
             try:
                 json.loads(self.schema)
             except ValueError as error:
-                yield "schema", f"is not JSON, which {self.schema_type} is written in: {error}"
+                yield "schema", f"is not JSON, as {self.schema_type} requires: {error}"
 
 
 class ConnectorOutputs(NamedTuple):
@@ -257,15 +252,15 @@ class ConnectorProps(Properties[ConnectorOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
     topic: str = prop("The topic that it writes.")
-    quickstart: str = prop("Which of Datagen's own data, such as STOCK_TRADES; or give `schema`.", default="")
-    schema: str = prop("Avro schema with Datagen's arguments, for data of one's own.", default="")
-    schema_key_field: str = prop("The field whose value is the record's key, beside `schema`.", default="")
+    quickstart: str = prop("A quickstart of Datagen, such as STOCK_TRADES; or set `schema`.", default="")
+    schema: str = prop("Avro schema with Datagen's arguments, for your own data.", default="")
+    schema_key_field: str = prop("The field that becomes the record's key, with `schema`.", default="")
     max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
-    tasks: int = prop("How many tasks at most.", default=1)
+    tasks: int = prop("Largest number of tasks.", default=1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if bool(self.quickstart) == bool(self.schema):
-            yield "quickstart", "give either quickstart or schema"
+            yield "quickstart", "set either quickstart or schema"
 
 
 class FlinkComputePoolOutputs(NamedTuple):
@@ -283,7 +278,7 @@ class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
     max_cfu: int = prop(
-        "Most Flink units at once. It can be raised, never lowered: fewer leaves the pool as it is.",
+        "Largest number of Flink units (CFU). It can be raised, never lowered: a lower one has no effect.",
         default=10,
         one_of=(5, 10, 20, 30, 40, 50),
     )
@@ -307,8 +302,8 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     catalog: str = prop("Flink's catalog: the name of the environment.")
     database: str = prop("Flink's database: the name of the Kafka cluster.")
     sql: str = prop("The statement.")
-    undo_sql: str = prop("The statement that undoes it, run before it is deleted or replaced.", default="")
-    properties: dict[str, str] = prop("Further properties of Flink's session.", default=dict)
+    undo_sql: str = prop("The statement that reverts it. It runs before the statement is deleted or replaced.", default="")
+    properties: dict[str, str] = prop("Further session properties of Flink.", default=dict)
     tableflow_topics: list[str] = prop(
         "Topics with Tableflow that it writes. While it has some, its text can't change: the topics would have to be dropped.",
         default=list,
@@ -317,7 +312,7 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):
             if flink_sql.has_several_statements(getattr(self, name)):
-                yield name, "holds several statements; each needs a resource of its own"
+                yield name, "contains several statements; each needs its own resource"
 
 
 class ProviderIntegrationOutputs(NamedTuple):
@@ -334,7 +329,7 @@ class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     role_arn: str = prop(
-        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can name it."
+        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can use it."
     )
 
 
@@ -357,23 +352,23 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
     topic: str = prop("The topic. Its values need a schema.")
-    storage: str = prop("Where the table is written.", default="own_bucket", one_of=("own_bucket", "managed"))
-    bucket: str = prop("The bucket, for own_bucket: empty at first, and written by nobody else.", default="")
-    provider_integration_id: str = prop("How Confluent gets into the bucket's account, for own_bucket: cspi-….", default="")
+    storage: str = prop("Storage of the table.", default="own_bucket", one_of=("own_bucket", "managed"))
+    bucket: str = prop("The bucket, for own_bucket: empty at first; nobody else may write to it.", default="")
+    provider_integration_id: str = prop("The provider integration for the bucket's account, for own_bucket: cspi-….", default="")
     table_formats: list[str] = prop("Formats of the table.", default=list)
-    retention_ms: int | None = prop("How long old snapshots stay, in milliseconds; at least a day.", default=None)
-    data_retention_ms: int | None = prop("How long rows stay, in milliseconds; at least 30 days.", default=None)
+    retention_ms: int | None = prop("Milliseconds for which old snapshots are kept; at least a day.", default=None)
+    data_retention_ms: int | None = prop("Milliseconds for which rows are kept; at least 30 days.", default=None)
     error_handling: str = prop(
-        "What happens at a record that can't be written.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
+        "What Tableflow does with a record that it can't write.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
     )
-    error_log_topic: str = prop("The topic that takes such records, for LOG.", default="error_log")
-    metadata_columns: str = prop("How metadata columns are named.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
-    await_catalog: bool = prop("Whether to wait until every catalog integration shows the table.", default=False)
+    error_log_topic: str = prop("The topic for such records, for LOG.", default="error_log")
+    metadata_columns: str = prop("Naming scheme of metadata columns.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
+    await_catalog: bool = prop("Whether to wait until the table is in every catalog.", default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("bucket", "provider_integration_id"):
             if bool(getattr(self, name)) != (self.storage == "own_bucket"):
-                yield name, "is for storage own_bucket, which needs it"
+                yield name, "must be set for storage own_bucket, and only then"
         for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
             if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
                 yield name, f"{value} is less than {days} days"
@@ -395,5 +390,5 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
-    provider_integration_id: str = prop("How Confluent gets into the account whose Glue it is, cspi-….")
+    provider_integration_id: str = prop("The provider integration for the account of the Glue catalog, cspi-….")
     database: str = prop("The Glue database; the cluster's id without it.", default="")

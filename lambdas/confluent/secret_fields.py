@@ -1,4 +1,4 @@
-"""What stands in the secret of a key: enough to connect with nothing else.
+"""The fields of a key's secret: all that a client needs to connect.
 
 First the fields that AWS's managed external secrets expect, then those that clients of the service read, among them the
 names that the Terraform kickstarter of the same architecture uses.
@@ -19,7 +19,7 @@ DISPLAY_NAME: Final = "displayName"
 
 @attrs.frozen
 class Connection:
-    """Where a key is used, and its owner; "" if the service has no such thing."""
+    """Where a key is used, and its owner; "" for what the service doesn't have."""
 
     service_account_id: str
     resource_id: str
@@ -29,7 +29,7 @@ class Connection:
     compute_pool_id: str = ""
     endpoint: str = ""
     catalog_uri: str = ""
-    #: How the names of this resource's keys begin, by which rotation knows them.
+    #: Prefix of the names of this resource's keys, by which rotation finds them.
     display_name: str = ""
 
 
@@ -84,7 +84,7 @@ _OF_SERVICE: Final[Mapping[str, Callable[[ApiKey, Connection], dict[str, str]]]]
 SERVICES: Final = tuple(_OF_SERVICE)
 
 
-#: What of a key stands in which field, whatever the service.
+#: The fields that contain a part of the key, for all services.
 _OF_KEY: Final[Mapping[str, Callable[[ApiKey], str]]] = {
     KEY_ID: lambda key: key.id,
     KEY_SECRET: lambda key: key.secret.reveal(),
@@ -109,6 +109,6 @@ def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
     return {name: value for name, value in {**managed, **_OF_SERVICE[service](key, to)}.items() if value}
 
 
-def with_key(held: Mapping[str, str], key: ApiKey) -> dict[str, str]:
+def with_key(stored: Mapping[str, str], key: ApiKey) -> dict[str, str]:
     """Return the fields of a secret with another key; all other fields stay, also unknown ones."""
-    return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in held.items()}
+    return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in stored.items()}

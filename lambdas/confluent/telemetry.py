@@ -1,6 +1,6 @@
-"""Numbers of a cluster from Confluent's Metrics API: which topics got records, and how many of them Tableflow skipped.
+"""Metrics of a cluster from Confluent's Metrics API: which topics got records, and how many of them Tableflow skipped.
 
-It wants a Cloud key of an account with the role MetricsViewer, which can see numbers and nothing else.
+The key is a Cloud key of an account with the role MetricsViewer, which can read metrics and nothing else.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lambdas.confluent.client import MOST_PAGES, RestClient, objects, text
+from lambdas.confluent.client import MAX_PAGES, RestClient, objects, text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
-#: The Metrics API keeps a week, and counts by the hour over as long as that.
-LOOKS_BACK: Final = timedelta(days=7)
+#: The Metrics API keeps a week of metrics, by the hour.
+RETENTION: Final = timedelta(days=7)
 _QUERY: Final = "/v2/metrics/cloud/query"
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
 #: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). Of the whole
@@ -30,7 +30,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     Topics without records in a week are left out. Raises LakeferryError.
     """
     times: dict[str, float] = {}
-    for row in _rows(plane, _RECEIVED, cluster_id, LOOKS_BACK, now):
+    for row in _rows(plane, _RECEIVED, cluster_id, RETENTION, now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
             topic = str(row.get(_TOPIC))
@@ -53,11 +53,11 @@ def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
 
 
 def _rows(
-    plane: RestClient, metric: str, cluster_id: str, looks_back: timedelta, now: float, *, by_topic: bool = True
+    plane: RestClient, metric: str, cluster_id: str, period: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
-    """Return the rows of all pages, by hour, from the start of the hour in which `looks_back` began."""
+    """Return the rows of all pages, by hour, from the start of the hour in which `period` began."""
     end = datetime.fromtimestamp(now, UTC)
-    start = (end - looks_back).replace(minute=0, second=0, microsecond=0)
+    start = (end - period).replace(minute=0, second=0, microsecond=0)
     body: dict[str, Any] = {
         "aggregations": [{"metric": metric}],
         "filter": {"field": "resource.kafka.id", "op": "EQ", "value": cluster_id},
@@ -68,7 +68,7 @@ def _rows(
     }
     rows: list[dict[str, Any]] = []
     page: dict[str, str] = {}
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         answer = plane.post(_QUERY, body, repeatable=True, **page)
         rows += objects(answer, "data")
         token = text(answer, "meta", "pagination", "next_page_token")

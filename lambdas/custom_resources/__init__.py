@@ -1,1 +1,1 @@
-"""The lifecycle that every kind of resource goes through, whoever its vendor is."""
+"""The lifecycle of custom resources, the same for every resource type and vendor."""

@@ -1,6 +1,6 @@
-"""What vendors and jobs leave: objects and uploads in a bucket, tables of a Glue database.
+"""Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
-Each function goes on until the deadline and says whether nothing is left; what is gone already counts as removed.
+Each method works until the deadline and returns whether nothing is left. Something that is already gone counts as removed.
 """
 
 from __future__ import annotations
@@ -22,37 +22,36 @@ if TYPE_CHECKING:
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
-#: The states of a stack in which it goes as a whole. In all others a resource goes because it is no longer wanted, and what
-#: it names is in use.
-_GOING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
+#: States of a stack that is deleted. In any other, one resource leaves a stack whose data is still in use.
+_DELETING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 
 @attrs.frozen
 class Cleaner:
-    """`client` returns the client of a service. `account` is the only one whose buckets are emptied."""
+    """`client` returns the client of a service. Only buckets of `account` are emptied."""
 
     client: Callable[[str], Any]
     account: str
     deadline: Deadline
 
     def remove(self, properties: Mapping[str, Any]) -> bool:
-        """Return whether nothing is left of what `properties` name. Raises Transient, and LakeferryError if AWS refuses."""
-        for what, removed in _REMOVED.items():
-            if value := properties.get(what):
-                return removed(self, value)
+        """Empty what `properties` name. Return whether nothing is left. Raises Transient, and LakeferryError if AWS refuses."""
+        for name, remove in _METHODS.items():
+            if value := properties.get(name):
+                return remove(self, value)
         return True
 
-    def stack_is_going(self, stack_id: str) -> bool:
-        """Raises Transient, and LakeferryError where AWS refuses."""
-        with aws_call("asking for the stack's state"):
+    def stack_is_deleting(self, stack_id: str) -> bool:
+        """Return whether the whole stack is being deleted. Raises Transient, and LakeferryError if AWS refuses."""
+        with aws_call("describing the stack"):
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-        return any(stack["StackStatus"] in _GOING for stack in stacks)
+        return any(stack["StackStatus"] in _DELETING for stack in stacks)
 
     def bucket(self, name: str) -> bool:
         s3: S3Client = self.client("s3")
         while self._has_time():
             try:
-                with _asking(f"emptying bucket {name}"):
+                with _calling(f"emptying bucket {name}"):
                     if not self._round(s3, name):
                         return True
             except _Gone:
@@ -63,10 +62,10 @@ class Cleaner:
         glue: GlueClient = self.client("glue")
         while self._has_time():
             try:
-                with _asking(f"removing Glue database {name}"):
+                with _calling(f"removing Glue database {name}"):
                     tables = glue.get_tables(DatabaseName=name)["TableList"]
                     for table in tables:
-                        with suppress(_Gone), _asking(f"removing Glue table {name}.{table['Name']}"):
+                        with suppress(_Gone), _calling(f"removing Glue table {name}.{table['Name']}"):
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
                     if not tables:
                         glue.delete_database(Name=name)
@@ -79,7 +78,7 @@ class Cleaner:
         return self.deadline.clock.time() < self.deadline.at
 
     def _round(self, s3: S3Client, bucket: str) -> bool:
-        """Remove up to a thousand versions and a page of uploads; return False where there were none."""
+        """Remove up to a thousand versions and a page of uploads. Return False if there were none."""
         owner = self.account
         listed = s3.list_object_versions(Bucket=bucket, ExpectedBucketOwner=owner, MaxKeys=1000)
         versions = [*listed.get("Versions", []), *listed.get("DeleteMarkers", [])]
@@ -93,25 +92,25 @@ class Cleaner:
                 raise error_for(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
         uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
-            with suppress(_Gone), _asking("ending an upload"):
+            with suppress(_Gone), _calling("ending an upload"):
                 s3.abort_multipart_upload(
                     Bucket=bucket, ExpectedBucketOwner=owner, Key=upload["Key"], UploadId=upload["UploadId"]
                 )
         return bool(versions or uploads)
 
 
-_REMOVED: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
+_METHODS: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
     "bucket": Cleaner.bucket,
     "glue_database": Cleaner.glue_database,
 }
 
 
 class _Gone(Exception):
-    """It is not there any more."""
+    """AWS answers that it doesn't exist."""
 
 
 @contextmanager
-def _asking(doing: str) -> Iterator[None]:
-    """Raises _Gone for what is not there, and else what `aws_call` makes of the answer."""
+def _calling(doing: str) -> Iterator[None]:
+    """Raise _Gone for something that doesn't exist, and for other errors what `aws_call` raises."""
     with aws_call(doing), raise_instead(_GONE, _Gone):
         yield

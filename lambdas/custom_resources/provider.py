@@ -1,8 +1,8 @@
-"""What every kind of resource goes through, behind CDK's provider framework.
+"""The lifecycle of every custom resource, behind CDK's provider framework.
 
-`on_event` checks the properties and names the object. It asks neither AWS nor a vendor, so it fails only for a mistake in the
+`on_event` checks the properties and names the object. It calls neither AWS nor a vendor, so it fails only for a mistake in the
 properties: the framework sends no delete after a create that failed in on_event.
-`is_complete` does the work, some or all of it each time it is called, and raises only what no waiting can cure.
+`is_complete` does the work, some or all of it in each call, and raises only errors that waiting can't resolve.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from lambdas.shared.secrets import SecretStore
 
 _WAITING: Final[dict[str, Any]] = {"IsComplete": False}
 _DONE: Final[dict[str, Any]] = {"IsComplete": True}
-#: Seconds that a lease outlives the work: until Lambda ends the process, and until what it sent last has arrived.
+#: Seconds by which a lease outlasts the work: Lambda has then ended the process, and its last call has arrived.
 _LEASE_AFTERLIFE: Final = 60.0
 _DOING: Final = {"Create": "creating", "Update": "updating", "Delete": "deleting"}
 
 
 @attrs.frozen
 class Deployment:
-    """What names contain."""
+    """The parts of names that are the same for all resources."""
 
     project: str
     stage: str
 
 
 def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
-    """Name the resource. `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for a foreign event."""
+    """Name the resource. `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an invalid event."""
     request = read_request(event)
     with _named(request):
         handler = registry.find(request.kind, types).handler
@@ -71,10 +71,10 @@ def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceT
 
 @attrs.frozen
 class Lifecycle:
-    """`vendors` make a vendor's client when it is needed. `deadline` is the end of this invocation's work."""
+    """`vendors` create a vendor's client when it is first needed. `deadline` is the end of this invocation's work."""
 
     deployment: Deployment
-    ledger: StateStore
+    states: StateStore
     stacks: Stacks
     secrets: SecretStore
     vendors: Mapping[str, Callable[[], Any]]
@@ -83,7 +83,7 @@ class Lifecycle:
     types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises what the user must know of. Transient troubles and work that goes on are `IsComplete: False`."""
+        """Work on a request. IsComplete is False for unfinished work and temporary errors; all others are raised."""
         request = read_request(event)
         target = self._to_delete(request) if request.verb == DELETE else request.identity
         if target is None and request.verb == DELETE:
@@ -97,16 +97,16 @@ class Lifecycle:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
         except Denied as error:
-            # The state table or the stack: what vendors refuse is weighed where the resource's state is known.
+            # From the state table or the stack. What vendors deny is handled in `_advance`, where the resource's state is known.
             if error.row is not errors.STORAGE or self.deadline.clock.time() - request.started >= error.patience:
                 raise
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
 
     def _under_lease(self, request: Request, target: Identity) -> dict[str, Any]:
-        self._admit(request, target)
+        self._accept(request, target)
         if discarded := parse_physical_id(request.discard):
-            self._admit(attrs.evolve(request, verb=DELETE), discarded)
+            self._accept(attrs.evolve(request, verb=DELETE), discarded)
         lease = self._lease(request, target)
         try:
             outputs = self._advance(request, lease)
@@ -144,7 +144,7 @@ class Lifecycle:
         return outputs
 
     def _is_discarded(self, request: Request, physical_id: str) -> bool:
-        """Return whether a replacement is gone that was rolled back before CloudFormation knew of it."""
+        """Delete a replacement that was rolled back before CloudFormation knew its id. Return whether it is gone."""
         target = parse_physical_id(physical_id)
         if target is None:
             return True
@@ -167,13 +167,13 @@ class Lifecycle:
             notes=lease.state.facts.notes,
             previous=_previous(request, registered.handler.PROPERTIES),
             deleting=deleting,
-            origin=resource_uid(request.stack_id, request.logical_id),
+            resource_uid=resource_uid(request.stack_id, request.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
         )
         return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
 
     def _to_delete(self, request: Request) -> Identity | None:
-        """Return the object to delete; None if the id is foreign and the properties could never have created anything."""
+        """Return the object to delete, or None if the id is not ours and the properties could never have created anything."""
         if request.identity:
             return request.identity
         handler = registry.find(request.kind, self.types).handler
@@ -183,10 +183,10 @@ class Lifecycle:
             return None
         return Identity(request.kind, request.logical_id, generation_of(handler, spec))
 
-    def _admit(self, request: Request, target: Identity) -> None:
+    def _accept(self, request: Request, target: Identity) -> None:
         name = self._name(request, target)
         now = self.deadline.clock.time()
-        self.ledger.change(
+        self.states.change(
             _key(request, target),
             lambda row: state.accept_request(row, request, name=name, now=now, stacks=self.stacks),
         )
@@ -205,10 +205,10 @@ class Lifecycle:
 
     def _lease(self, request: Request, target: Identity) -> Lease:
         until = self.deadline.at + _LEASE_AFTERLIFE
-        return self.ledger.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
+        return self.states.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
 
     def _release(self, lease: Lease) -> None:
-        """Release the lease. One that can't be released expires; the work is done."""
+        """Release the lease. If that fails, it expires; the work is done anyway."""
         try:
             lease.release()
         except Transient as error:
@@ -235,7 +235,7 @@ def _targets(
         return wanted, None
     if before is None or not is_replaced(handler, before, spec):
         return current, None
-    # Back to the object that CloudFormation still has: the update to the other one never ended well.
+    # A rollback to the object that CloudFormation still has: the update to the other one failed.
     return wanted, attrs.evolve(wanted, generation=generation_of(handler, before)) if wanted == current else None
 
 

@@ -34,22 +34,22 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import NotSent
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
 
-#: What hangs on an object may take this long to go, also where the vendor answers 400 instead of 409.
+#: Seconds for which dependent objects may block a delete, also if the vendor answers 400 instead of 409.
 DELETE_PATIENCE: Final = 1200.0
-#: A key that removes things is not new, so a 401 or 403 doesn't come of that.
+#: Shorter than for a create: the key of a delete is not new, so that can't be the reason of a 401 or 403.
 DELETE_DENIED_PATIENCE: Final = 300.0
 
 
 def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
-    """Return if waiting may help. Raises TimedOut, or the error itself if waiting is no use.
+    """Return if waiting may help. Raises TimedOut, or the error itself if waiting can't help.
 
-    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. The state records since when the error lasts.
+    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. The state records when the error began.
     """
     if isinstance(error, StaleRequest):
         raise error
     if isinstance(error, RateLimited):
         row.progress.not_before = now + error.wait
-    if isinstance(error, InProgress) and not isinstance(error, Looking):
+    if isinstance(error, InProgress) and not isinstance(error, StillSearching):
         row.progress.refused_since.clear()
     lasting = _lasting(error, row, now)
     patience = _patience(error, row)
@@ -60,22 +60,22 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
 
 
 def check_slow(row: ResourceState, now: float, limit: float) -> None:
-    """Raises TimedOut where an object that shows no fault has been coming into being, or going, for too long."""
+    """Raise TimedOut if creating or deleting an object without errors takes too long."""
     row.progress.refused_since.clear()
     if now - row.since >= limit:
-        what = "it is still there" if row.verb == DELETE else "it is not ready"
+        what = "it still exists" if row.verb == DELETE else "it is not ready"
         raise TimedOut(errors.WAITING, f"{what} after {(now - row.since) / 60:.0f} minutes")
 
 
 def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
-    """Return the seconds since this error came first. Other errors in between, caused by the repair, don't end it."""
+    """Return the seconds since this error first occurred. Errors in between, which the repair causes, don't reset it."""
     progress = row.progress
     if isinstance(error, ReplacementRequired | Transient):
         return now - row.since
     if isinstance(error, ResourceFailed):
-        if progress.faulty_since is None:
-            progress.faulty_since = now
-        return now - progress.faulty_since
+        if progress.failed_since is None:
+            progress.failed_since = now
+        return now - progress.failed_since
     return now - progress.refused_since.setdefault(error.row.code, now)
 
 
@@ -91,15 +91,15 @@ def _patience(error: LakeferryError, row: ResourceState) -> float:
     return error.patience
 
 
-#: Seconds after which a create whose answer was lost can't take effect any more, and lists show what it created.
+#: Seconds after which a create without an answer can no longer take effect, and lists contain what it created.
 ABSENCE_GAP: Final = 60.0
 #: Seconds after which a delete is sent again, and between two attempts to repair an object by replacing it.
 REPEAT_GAP: Final = 120.0
-_LOOKS: Final = 4
+_ROUNDS: Final = 4
 
 
-class Looking(InProgress):
-    """Nothing is known yet; looking goes on."""
+class StillSearching(InProgress):
+    """It is not known yet whether the object exists; the search continues."""
 
 
 @attrs.frozen
@@ -115,28 +115,28 @@ class Reconciler:
             return self._present()
         except ParentMissing:
             raise
-        except ResourceMissing as vanished:
+        except ResourceMissing as missing:
             self._forget()
-            raise Looking(vanished.row, vanished.what) from None
-        except NeedsReplacement as spoiled:
-            self._remove(spoiled)
+            raise StillSearching(missing.row, missing.what) from None
+        except NeedsReplacement as needed:
+            self._remove(needed)
             raise
 
     def ensure_absent(self) -> bool:
-        """Return True once the object is certainly gone."""
-        for _ in range(_LOOKS):
+        """Delete the object. Return True once it is certainly gone."""
+        for _ in range(_ROUNDS):
             object_ids = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
             if object_ids:
-                self._progress.empty_looks, self._facts.absent_since = 0, None
-                if not self._may_ask_again():
+                self._progress.empty_searches, self._facts.absent_since = 0, None
+                if not self._may_send_deletion():
                     return False
                 for object_id in object_ids:
                     self.handler.delete(self.context, self.spec, object_id)
-                self._progress.asked_at = self._now
+                self._progress.deletion_sent_at = self._now
                 continue
-            self._progress.empty_looks += 1
+            self._progress.empty_searches += 1
             self._rule_out_lost_create()
-            if self._progress.empty_looks > 1:
+            if self._progress.empty_searches > 1:
                 # A later create of the same resource must not take over what somebody else has created since.
                 self._facts.object_id = self._facts.lost_id = None
                 self._facts.notes.clear()
@@ -157,12 +157,12 @@ class Reconciler:
 
     def _present(self) -> Outputs | None:
         object_id = self._facts.object_id or self._find() or self._create()
-        if not self._progress.settled:
+        if not self._progress.applied:
             self.handler.update(self.context, self.spec, object_id)
-            self._progress.settled = True
+            self._progress.applied = True
         outputs = self.handler.is_ready(self.context, self.spec, object_id)
         if outputs is not None and self._facts.creates > 1:
-            self._remove_doubles(object_id)
+            self._remove_duplicates(object_id)
         return outputs
 
     def _find(self) -> str | None:
@@ -181,58 +181,58 @@ class Reconciler:
         try:
             facts.object_id = self.handler.create(self.context, self.spec)
         except LakeferryError as error:
-            facts.attempted = _may_have_made(error)
+            facts.attempted = _may_have_created(error)
             if not facts.attempted and not isinstance(error, RateLimited):
                 facts.creates -= 1
             raise
         facts.attempted = False
-        self._progress.settled = True
+        self._progress.applied = True
         self.lease.save()
         return facts.object_id
 
     def _rule_out_lost_create(self) -> None:
-        """Raises Looking until an object that may exist would be listed."""
+        """Raises StillSearching until an object that may exist would be listed."""
         facts = self._facts
         if not facts.attempted and not facts.lost_id:
             return
         if facts.absent_since is None:
             facts.absent_since = self._now
         if self._now - facts.absent_since < ABSENCE_GAP:
-            raise Looking(errors.VANISHED, "looking once more whether it is there")
+            raise StillSearching(errors.VANISHED, "searching once more for the object")
         facts.attempted, facts.absent_since = False, None
 
     def _forget(self) -> None:
         """Forget an object that is missing. One that was removed on purpose is not searched for."""
         self._facts.lost_id = None if self._progress.removing else self._facts.object_id
         self._facts.object_id = None
-        self._progress.settled = self._progress.removing = False
+        self._progress.applied = self._progress.removing = False
 
-    def _remove(self, spoiled: NeedsReplacement) -> None:
-        """Delete what can't be repaired, so that the next call creates it again."""
+    def _remove(self, needed: NeedsReplacement) -> None:
+        """Delete an object that can't be repaired, so that the next call creates it again."""
         object_id = self._facts.object_id
-        if object_id is None or not self._may_ask_again():
+        if object_id is None or not self._may_send_deletion():
             return
         before = self.context.previous
-        spec = before if isinstance(spoiled, ReplacementRequired) and before is not None else self.spec
+        spec = before if isinstance(needed, ReplacementRequired) and before is not None else self.spec
         self._progress.removing = True
         self.handler.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
-        self._progress.asked_at = self._now
+        self._progress.deletion_sent_at = self._now
 
-    def _remove_doubles(self, object_id: str) -> None:
+    def _remove_duplicates(self, object_id: str) -> None:
         """Delete all but one object: of several creates, more than one may have had its effect."""
         everything = attrs.evolve(self.context, deleting=True)
-        for double in self.handler.find_existing(everything, self.spec, object_id):
-            if double != object_id:
-                self.handler.delete(everything, self.spec, double)
+        for duplicate in self.handler.find_existing(everything, self.spec, object_id):
+            if duplicate != object_id:
+                self.handler.delete(everything, self.spec, duplicate)
         self._facts.creates = 1
 
-    def _may_ask_again(self) -> bool:
-        asked_at = self._progress.asked_at
-        return asked_at is None or self._now - asked_at >= REPEAT_GAP
+    def _may_send_deletion(self) -> bool:
+        deletion_sent_at = self._progress.deletion_sent_at
+        return deletion_sent_at is None or self._now - deletion_sent_at >= REPEAT_GAP
 
 
-def _may_have_made(error: LakeferryError) -> bool:
-    """Return whether an object may exist after a create that ended so."""
+def _may_have_created(error: LakeferryError) -> bool:
+    """Return whether an object may exist after a create that failed with this error."""
     return isinstance(error, Conflict) or (
         isinstance(error, Transient) and not isinstance(error, InProgress | NotSent | RateLimited)
     )

@@ -1,8 +1,8 @@
-"""A custom resource's event, the object that it is about, and what CloudFormation is doing with the stack.
+"""A custom resource's event, the object that it names, and the status of its stack.
 
 CloudFormation's physical id consists of the resource type, the logical id and a generation. The generation is a hash of the
 create-only property values, not a count: the same values give the same object again. So a rollback names the old object without
-knowing it, and a create that was lost finds its own.
+knowing it, and a create without an answer is found again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
 
 _PREFIX: Final = "lf1"
-#: The generation of kinds that are never replaced.
+#: The generation of resource types that are never replaced.
 ONLY_GENERATION: Final = "0"
 
 
@@ -40,7 +40,7 @@ class Identity:
 
 
 def parse_physical_id(physical_id: str) -> Identity | None:
-    """Return the parsed id, or None for a foreign one: CloudFormation invents one for a create that never answered."""
+    """Return the parsed id, or None for any other text: CloudFormation invents an id for a create that never answered."""
     prefix, *parts = physical_id.split(":")
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
@@ -78,7 +78,7 @@ class Stacks(Protocol):
 
 @attrs.frozen
 class CloudFormationStacks:
-    """Raises Transient, and Denied or Refused where AWS will not answer."""
+    """Methods raise Transient, and Denied or Refused if AWS refuses."""
 
     client: CloudFormationClient
 
@@ -136,13 +136,13 @@ class Request:
         return parsed if parsed and (parsed.kind, parsed.logical_id) == (self.kind, self.logical_id) else None
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Return a hash that differs when the wanted properties differ."""
         return hashlib.sha256(json.dumps(self.given, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def read_request(event: Mapping[str, Any]) -> Request:
-    """Raises LakeferryError for what CloudFormation doesn't send."""
+    """Parse an event. Raises LakeferryError for one that CloudFormation doesn't send."""
     try:
         given = dict(event["ResourceProperties"])
         verb = event["RequestType"]

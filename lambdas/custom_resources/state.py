@@ -1,11 +1,11 @@
-"""The state of one resource that must outlive an invocation: which request is in force, and what is known of the object.
+"""The state of a resource between invocations: which request is in force, and what is known about the object.
 
 There is one DynamoDB item for each object that a stack may have. An item is written only over the version that was read, so two
 invocations never both own it. An invocation that works on an object holds the item's lease; a lease expires when the Lambda that
 took it can't run any more.
 
 Events come twice, late and in the wrong order. The first event of a request takes the object over from the request before it,
-which may do nothing more. A delete is always accepted. A create or an update after a delete, and an update after a rollback, may
+which can do nothing more. A delete is always accepted. A create or an update after a delete, and an update after a rollback, may
 come too late: then CloudFormation's status of the stack decides.
 """
 
@@ -19,6 +19,7 @@ import attrs
 from botocore.exceptions import ClientError
 from cattrs import Converter
 
+from lambdas import contract
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
 from lambdas.shared.aws import aws_call, error_code
@@ -27,9 +28,6 @@ from lambdas.shared.errors import InProgress, StaleRequest, Transient
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-KEY_ATTRIBUTE: Final = "id"
-EXPIRY_ATTRIBUTE: Final = "expires"
 
 
 class Versioned(NamedTuple):
@@ -55,18 +53,18 @@ class DynamoDocuments:
 
     def read(self, key: str) -> Versioned:
         with aws_call(f"reading table {self.table}"):
-            response = self.client.get_item(TableName=self.table, Key={KEY_ATTRIBUTE: {"S": key}}, ConsistentRead=True)
+            response = self.client.get_item(TableName=self.table, Key={contract.STATE_KEY: {"S": key}}, ConsistentRead=True)
         item = response.get("Item")
         return Versioned(json.loads(item["document"]["S"]), int(item["version"]["N"])) if item else Versioned({}, 0)
 
     def write(self, key: str, document: dict[str, Any], over: int, expires: float | None) -> bool:
         item = {
-            KEY_ATTRIBUTE: {"S": key},
+            contract.STATE_KEY: {"S": key},
             "version": {"N": str(over + 1)},
             "document": {"S": json.dumps(document)},
-            **({EXPIRY_ATTRIBUTE: {"N": str(int(expires))}} if expires is not None else {}),
+            **({contract.STATE_EXPIRY: {"N": str(int(expires))}} if expires is not None else {}),
         }
-        condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({KEY_ATTRIBUTE})"}
+        condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({contract.STATE_KEY})"}
         if over:
             condition = {"ConditionExpression": "version = :over", "ExpressionAttributeValues": {":over": {"N": str(over)}}}
         with aws_call(f"writing table {self.table}"):
@@ -79,7 +77,7 @@ class DynamoDocuments:
         return True
 
 
-#: How long the row of a deleted object stays, as a tombstone. Lambda delivers an event up to six hours late.
+#: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda delivers an event up to six hours late.
 TOMBSTONE_SECONDS: Final = 7 * 86400.0
 _RACES: Final = 20
 _CONVERTER: Final = Converter()
@@ -87,7 +85,7 @@ _CONVERTER: Final = Converter()
 
 @attrs.define
 class KnownObject:
-    """What is known of the object over all requests. `attempted`: a create was sent, and its outcome is not known."""
+    """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known."""
 
     object_id: str | None = None
     lost_id: str | None = None
@@ -99,15 +97,15 @@ class KnownObject:
 
 @attrs.define
 class RequestProgress:
-    """How far one request has come. Times are seconds since 1970; `refused_since` is by the error's code."""
+    """The progress of one request. Times are seconds since 1970; `refused_since` is by the error's code."""
 
     done: bool = False
-    settled: bool = False
+    applied: bool = False
     removing: bool = False
-    asked_at: float | None = None
-    empty_looks: int = 0
+    deletion_sent_at: float | None = None
+    empty_searches: int = 0
     not_before: float = 0.0
-    faulty_since: float | None = None
+    failed_since: float | None = None
     refused_since: dict[str, float] = attrs.field(factory=dict)
 
 
@@ -117,7 +115,7 @@ class ResourceState:
 
     request_id: str
     verb: str
-    mark: str
+    fingerprint: str
     since: float
     name: str
     past: list[str] = attrs.field(factory=list)
@@ -149,16 +147,16 @@ class StateStore:
             expires = self.clock.time() + TOMBSTONE_SECONDS if gone else None
             if self.documents.write(key, _CONVERTER.unstructure(changed), stored.version, expires):
                 return changed
-        raise Transient(errors.STORAGE, "too many others write the same row")
+        raise Transient(errors.STORAGE, "too many other invocations write the same item")
 
     def lease(self, key: str, request_id: str, owner: str, until: float) -> Lease:
-        """Raises StaleRequest where another request has its turn, InProgress where another invocation is at work."""
+        """Take the lease. Raises StaleRequest if another request is in force, InProgress if another invocation has the lease."""
 
         def take(row: ResourceState | None) -> ResourceState:
             if row is None or row.request_id != request_id:
                 raise StaleRequest(errors.OVERTAKEN, f"request {request_id} is no longer in force")
             if row.lease_owner not in ("", owner) and row.lease_until > self.clock.time():
-                raise InProgress(errors.WAITING, "another invocation works on it")
+                raise InProgress(errors.WAITING, "another invocation is working on it")
             return attrs.evolve(row, lease_owner=owner, lease_until=until)
 
         return Lease(self, key, owner, self.change(key, take))
@@ -166,36 +164,36 @@ class StateStore:
 
 @attrs.define
 class Lease:
-    """The right to work on an object. Facts and progress are changed in place, and kept by `save` or `release`."""
+    """The right to work on an object. Facts and progress are changed in place; `save` and `release` write them."""
 
-    ledger: StateStore
+    states: StateStore
     key: str
     owner: str
     state: ResourceState
 
     def save(self) -> None:
-        """Raises StaleRequest where a later request has come; what is known of the object is kept nevertheless."""
-        self._keep(self.owner)
+        """Save. Raises StaleRequest if a later request is in force; what is known about the object is saved anyway."""
+        self._write(self.owner)
 
     def release(self) -> None:
-        self._keep("")
+        self._write("")
 
-    def _keep(self, owner: str) -> None:
-        mine = self.state
+    def _write(self, owner: str) -> None:
+        own = self.state
 
         def merge(stored: ResourceState | None) -> ResourceState:
             if stored is None or stored.lease_owner != self.owner:
                 raise StaleRequest(errors.OVERTAKEN, "the lease has passed to another invocation")
-            progress = mine.progress if stored.request_id == mine.request_id else stored.progress
-            return attrs.evolve(stored, facts=mine.facts, progress=progress, lease_owner=owner)
+            progress = own.progress if stored.request_id == own.request_id else stored.progress
+            return attrs.evolve(stored, facts=own.facts, progress=progress, lease_owner=owner)
 
-        kept = self.ledger.change(self.key, merge)
-        if kept.request_id != mine.request_id:
-            raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} replaced {mine.request_id}")
+        kept = self.states.change(self.key, merge)
+        if kept.request_id != own.request_id:
+            raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} replaced {own.request_id}")
         self.state = kept
 
 
-#: How many requests before the current one are known by their ids.
+#: Number of earlier requests whose ids are kept.
 _REMEMBERED = 50
 
 
@@ -212,14 +210,14 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
         raise StaleRequest(errors.OVERTAKEN, f"request {request.id} was answered before")
     backward = request.verb == UPDATE and not stacks.is_forward(request.stack_id)
     if row is None:
-        return ResourceState(request.id, request.verb, request.mark, started, name, backward=backward)
+        return ResourceState(request.id, request.verb, request.fingerprint, started, name, backward=backward)
     if request.verb != DELETE:
         _require_timely(row, request, backward, stacks)
     return attrs.evolve(
         row,
         request_id=request.id,
         verb=request.verb,
-        mark=request.mark,
+        fingerprint=request.fingerprint,
         since=started,
         past=[*row.past, row.request_id][-_REMEMBERED:],
         backward=backward,
@@ -230,6 +228,6 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
 def _require_timely(row: ResourceState, request: Request, backward: bool, stacks: Stacks) -> None:
     if row.verb == DELETE and not stacks.is_creating(request.stack_id, request.logical_id):
         raise StaleRequest(errors.OVERTAKEN, f"{request.verb} came after the delete, and CloudFormation no longer waits for it")
-    # A rollback that is tried again wants the same as the one before; a forward update that comes late wants something else.
-    if row.backward and backward and row.mark != request.mark:
+    # A repeated rollback has the same properties as the one before; a late forward update has others.
+    if row.backward and backward and row.fingerprint != request.fingerprint:
         raise StaleRequest(errors.OVERTAKEN, "an update came after its own rollback")

@@ -1,1 +1,1 @@
-"""What Lambda calls: parse, build the context, call one function, answer."""
+"""The functions' entry points: read the environment, create clients, call one function, return the answer."""

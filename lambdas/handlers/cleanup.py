@@ -1,6 +1,6 @@
 """Cleanup on delete, behind CDK's provider framework.
 
-What a resource names is emptied when its whole stack goes, and only then.
+A bucket or database is emptied when the whole stack is deleted, and only then.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
         return {"IsComplete": True}
     with entry_point(request=event.get("RequestId"), verb="Delete", resource=event.get("LogicalResourceId")) as log:
         require_own_stack(event, context)
-        return {"IsComplete": _removed(event, context, log)}
+        return {"IsComplete": _clean_up(event, context, log)}
 
 
-def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
-    """Return False while something has to be waited for. What belongs to a stack that stays is left alone."""
+def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
+    """Return whether nothing is left to do. Data of a stack that stays is not touched."""
     account = context.invoked_function_arn.split(":")[4]
     cleaner = Cleaner(lambda service: client(service, _SLOW_CALLS), account, deadline(context, contract.HANDLER_MARGIN_SECONDS))
     try:
-        if not cleaner.stack_is_going(event["StackId"]):
-            log.info("left alone: the stack stays")
+        if not cleaner.stack_is_deleting(event["StackId"]):
+            log.info("nothing removed: the stack stays")
             return True
         return cleaner.remove(event["ResourceProperties"])
     except Transient as error:
@@ -56,7 +56,7 @@ def _removed(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
 
 
 def physical_id(event: Mapping[str, Any]) -> str:
-    """Return one id for each bucket or database: CloudFormation deletes the old one when a resource names another."""
+    """Return one id for each bucket or database, so that another one replaces the resource and the old one is deleted."""
     properties = event["ResourceProperties"]
     named = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
     return f"{contract.CLEANUP_ID}:{next(named, event['LogicalResourceId'])}"

@@ -1,4 +1,4 @@
-"""Custom resources, behind CDK's provider framework. CloudFormation gets what is returned or raised."""
+"""Custom resources, behind CDK's provider framework. CloudFormation gets the returned value or the exception's message."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
-
-import attrs
 
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
@@ -29,26 +27,8 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: Of the 4 KB of JSON that CloudFormation takes as an answer, the outputs' share.
+#: The outputs' share of the 4 KB of JSON that CloudFormation accepts as an answer.
 DATA_BYTES: Final = 2500
-
-
-@attrs.frozen
-class Settings:
-    """What a vendor needs is "" where it isn't set: a stack that uses one vendor only sets that one's variables."""
-
-    project: str
-    stage: str
-    ledger_table: str
-    cloud_key_secret: str
-    confluent_url: str
-    catalog_url: str
-    snowflake_account: str
-    snowflake_user: str
-    snowflake_role: str
-    snowflake_warehouse: str
-    snowflake_secret: str
-    snowflake_url: str
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -65,7 +45,7 @@ def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with _invocation(event, context) as log:
-        lifecycle = build(read_settings(os.environ), deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
+        lifecycle = build(os.environ, deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
         return require_deliverable(lifecycle.is_complete(event))
 
 
@@ -77,65 +57,48 @@ def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
         yield log
 
 
-def build(settings: Settings, deadline: Deadline, log: Log) -> Lifecycle:
+def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifecycle:
+    """Raises LakeferryError that names all missing variables. Those of a vendor are only required by its client."""
+    require_variables(environment, contract.PROJECT, contract.STAGE, contract.STATE_TABLE)
     store = SecretStore(client("secretsmanager"))
     return Lifecycle(
-        deployment=Deployment(settings.project, settings.stage),
-        ledger=StateStore(DynamoDocuments(client("dynamodb"), settings.ledger_table), deadline.clock),
+        deployment=Deployment(environment[contract.PROJECT], environment[contract.STAGE]),
+        states=StateStore(DynamoDocuments(client("dynamodb"), environment[contract.STATE_TABLE]), deadline.clock),
         stacks=CloudFormationStacks(client("cloudformation")),
         secrets=store,
-        vendors=vendor_clients(settings, store, deadline),
+        vendors=vendor_clients(environment, store, deadline),
         deadline=deadline,
         log=log,
     )
 
 
-def vendor_clients(settings: Settings, store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
-    """Return what creates each vendor's client, once. What its variables and secrets lack is raised when it is first called."""
+def vendor_clients(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
+    """Return for each vendor a function that creates its client once. It raises LakeferryError for what is missing."""
     return {
-        registry.CONFLUENT: functools.cache(lambda: _confluent(settings, store, deadline)),
-        registry.SNOWFLAKE: functools.cache(lambda: _snowflake(settings, store, deadline)),
+        registry.CONFLUENT: functools.cache(lambda: _confluent(environment, store, deadline)),
+        registry.SNOWFLAKE: functools.cache(lambda: _snowflake(environment, store, deadline)),
     }
 
 
-def _confluent(settings: Settings, store: SecretStore, deadline: Deadline) -> Confluent:
-    require_variables({contract.CLOUD_KEY_SECRET: settings.cloud_key_secret}, contract.CLOUD_KEY_SECRET)
-    key = store.read_key(settings.cloud_key_secret)
-    return Confluent(Session(deadline), deadline.clock, key, settings.confluent_url, settings.catalog_url)
+def _confluent(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Confluent:
+    require_variables(environment, contract.CLOUD_KEY_SECRET)
+    key = store.read_key(environment[contract.CLOUD_KEY_SECRET])
+    url = environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE
+    return Confluent(Session(deadline), deadline.clock, key, url, environment.get(contract.CATALOG_URL, ""))
 
 
-def _snowflake(settings: Settings, store: SecretStore, deadline: Deadline) -> Snowflake:
-    given = {
-        contract.SNOWFLAKE_ACCOUNT: settings.snowflake_account,
-        contract.SNOWFLAKE_USER: settings.snowflake_user,
-        contract.SNOWFLAKE_ROLE: settings.snowflake_role,
-        contract.SNOWFLAKE_WAREHOUSE: settings.snowflake_warehouse,
-        contract.SNOWFLAKE_SECRET: settings.snowflake_secret,
-    }
-    require_variables(given, *given)
-    key = secret_fields.read_pair(store, settings.snowflake_secret)
-    role, warehouse = sql.named(settings.snowflake_role), sql.named(settings.snowflake_warehouse)
-    login = Login(settings.snowflake_account, settings.snowflake_user, role, warehouse)
-    return Snowflake(Session(deadline), deadline.clock, login, key, settings.snowflake_url)
-
-
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read the function's environment. Raises LakeferryError that names all missing variables that both vendors need."""
-    require_variables(environment, contract.PROJECT, contract.STAGE, contract.LEDGER_TABLE)
-    return Settings(
-        project=environment[contract.PROJECT],
-        stage=environment[contract.STAGE],
-        ledger_table=environment[contract.LEDGER_TABLE],
-        cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),
-        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
-        catalog_url=environment.get(contract.CATALOG_URL, ""),
-        snowflake_account=environment.get(contract.SNOWFLAKE_ACCOUNT, ""),
-        snowflake_user=environment.get(contract.SNOWFLAKE_USER, ""),
-        snowflake_role=environment.get(contract.SNOWFLAKE_ROLE, ""),
-        snowflake_warehouse=environment.get(contract.SNOWFLAKE_WAREHOUSE, ""),
-        snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
-        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+def _snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
+    login_variables = (
+        contract.SNOWFLAKE_ACCOUNT,
+        contract.SNOWFLAKE_USER,
+        contract.SNOWFLAKE_ROLE,
+        contract.SNOWFLAKE_WAREHOUSE,
     )
+    require_variables(environment, *login_variables, contract.SNOWFLAKE_SECRET)
+    key = secret_fields.read_pair(store, environment[contract.SNOWFLAKE_SECRET])
+    account, user, role, warehouse = (environment[name] for name in login_variables)
+    login = Login(account, user, sql.named(role), sql.named(warehouse))
+    return Snowflake(Session(deadline), deadline.clock, login, key, environment.get(contract.SNOWFLAKE_URL, ""))
 
 
 def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _QUICK_CALLS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
-#: Seconds at the end, in which metrics are written, and the part of the rest that each vendor may use up.
+#: Seconds at the end for writing the metrics, and the share of the rest that each vendor may use.
 _MARGIN: Final = 15.0
 _SHARE: Final = 0.4
 
@@ -59,7 +59,7 @@ class Settings:
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Measure and return how much was measured. What could not be measured is no failure: a metric with an alarm counts it."""
+    """Measure, and return how much was measured. A failed measurement is no failure of the function: a metric counts those."""
     with entry_point() as log:
         clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
         left = deadline(context, _MARGIN).left()
@@ -97,9 +97,9 @@ def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
     if not settings.tableflow_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLEFLOW_SECRET)
     store = SecretStore(_client("secretsmanager"))
-    key, held = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
+    key, stored = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
     plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
-    return Connection(plane, held["environment.id"].reveal(), held["kafka.cluster.id"].reveal())
+    return Connection(plane, stored["environment.id"].reveal(), stored["kafka.cluster.id"].reveal())
 
 
 def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
@@ -107,9 +107,9 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     if not settings.snowflake_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.SNOWFLAKE_SECRET)
     store = SecretStore(_client("secretsmanager"))
-    held = store.read(settings.snowflake_secret)
+    stored = store.read(settings.snowflake_secret)
     account, user, role = (
-        held[name].reveal() if name in held else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+        stored[name].reveal() if name in stored else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
     )
     login = Login(account, user, sql.named(role))
     return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
@@ -139,5 +139,5 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
 
 
 def _client(service: str) -> Any:
-    """Return a client that gives up early: every check has its own short time."""
+    """Return a client with short timeouts: every check has little time."""
     return client(service, _QUICK_CALLS)

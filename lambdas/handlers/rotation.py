@@ -1,5 +1,5 @@
-"""Rotation. Secrets Manager sends its four steps; an operator may send {"operation": "revoke" or "status", "secret": id}; the
-clock sends {"operation": "revoke_expired", "secrets": [id, ...]}."""
+"""Rotation. Secrets Manager sends its four steps; an operator can send {"operation": "revoke" or "status", "secret": id}; the
+schedule sends {"operation": "revoke_expired", "secrets": [id, ...]}."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ class Settings:
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    with entry_point(secret=_shown(event), step=event.get("Step")) as log:
+    with entry_point(secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")) as log:
         end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
         return answer(build(read_settings(os.environ), client("secretsmanager"), Session(end), end, log), event)
 
 
-def answer(engine: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
+def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     if "operation" not in event:
-        return {"outcome": engine.run(event)}
+        return {"outcome": rotation.run(event)}
     secrets = event.get("secrets")
     if event["operation"] == contract.REVOKE_EXPIRED and isinstance(secrets, list) and secrets:
-        return engine.revoke_expired([str(secret) for secret in secrets])
+        return rotation.revoke_expired([str(secret) for secret in secrets])
     operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
     if operation is None or not secret:
         known = f"{' or '.join(_OPERATIONS)}, of a secret, or {contract.REVOKE_EXPIRED}, of a list of secrets"
         raise Refused(rotation_errors.EVENT, f"an operation is {known}")
-    return operation(engine, secret)
+    return operation(rotation, secret)
 
 
 def build(settings: Settings, secrets: SecretsManagerClient, session: Session, deadline: Deadline, log: Log) -> Rotation:
@@ -76,7 +76,7 @@ def build(settings: Settings, secrets: SecretsManagerClient, session: Session, d
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Raises LakeferryError for numbers that rotation can't keep to."""
+    """Read the function's environment. Raises LakeferryError for invalid numbers."""
     try:
         keep = int(environment.get(contract.ROTATION_KEEP) or contract.KEYS_KEPT)
         grace = float(environment.get(contract.ROTATION_GRACE_DAYS) or contract.GRACE_DAYS)
@@ -95,9 +95,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 _OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
     "revoke": Rotation.revoke,
-    "status": lambda engine, secret: steps.as_document(steps.age_of(*engine.hold(secret))),
+    "status": lambda rotation, secret: attrs.asdict(steps.age_of(*rotation.open(secret))),
 }
-
-
-def _shown(event: Mapping[str, Any]) -> str:
-    return str(event.get("SecretId") or event.get("secret") or "")

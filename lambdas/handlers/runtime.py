@@ -1,4 +1,4 @@
-"""What every function's entry point needs: clients of AWS, its settings, a deadline, and one way to fail."""
+"""Shared by all entry points: AWS clients, required variables, the deadline, and one kind of failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log, open_log
 from lambdas.shared.redaction import invocation, redact
 
-#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own words take their part.
+#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own text need the rest.
 REASON_BYTES: Final = 2000
 AWS_CONFIG: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 
@@ -74,7 +74,7 @@ def require_own_stack(event: Mapping[str, Any], context: LambdaContext) -> None:
     """Raise LakeferryError unless the event comes from a stack of the function's own account and region."""
     account, region, _ = parse_stack_arn(str(event.get("StackId")))
     if [region, account] != context.invoked_function_arn.split(":")[3:5]:
-        raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} asks")
+        raise LakeferryError(errors.FOREIGN, f"a stack of account {account} in {region} sent it")
 
 
 def truncate(text: str, length: int) -> str:

@@ -1,7 +1,7 @@
-"""What is measured of a deployment, one check after the other, and the metrics that become of it.
+"""The checks of a deployment, one after the other, and the metrics of their results.
 
-The metrics are sent by PutMetricData, not as lines of a log that CloudWatch makes metrics of later: a metric that could not be
-written has to be an error of this function, because only an alarm on missing data would show it otherwise.
+Metrics are written with PutMetricData, not with the embedded metric format: a metric that can't be written has to be an error of
+this function, because otherwise only an alarm on missing data would show it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import attrs
 
 from lambdas import contract
-from lambdas.confluent.telemetry import LOOKS_BACK
+from lambdas.confluent.telemetry import RETENTION
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements
 from lambdas.monitoring.measurements import (
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_sns import SNSClient
 
-#: Of 1,000 that CloudWatch takes in a call.
+#: CloudWatch accepts 1,000 in a call.
 _DATA_PER_CALL: Final = 500
-_WEEK_HOURS: Final = LOOKS_BACK.total_seconds() / HOUR
+_WEEK_HOURS: Final = RETENTION.total_seconds() / HOUR
 #: Values by metric and thing, None where a thing could not be measured.
 Measured = Mapping[tuple[str, str], float | None]
 
@@ -65,7 +65,7 @@ class Clients:
 
 
 def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
-    """Yield all checks. AWS, which answers fast, comes first: a vendor that hangs takes time from later checks only."""
+    """Yield all checks. Those of AWS come first, because it answers fast: a slow vendor delays only the checks after it."""
     for secret in monitored.secrets:
         yield Check("KeyAgeDays", secret, partial(clients.keys.age_days, secret))
         yield Check("RotationOverdueDays", secret, partial(clients.keys.overdue_days, secret))
@@ -101,7 +101,7 @@ def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
 
 
 def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
-    """Return an age in hours. A table that nobody has written yet is as old as itself: a new deployment has no stale tables."""
+    """Return an age in hours. A table without commits has the age of the table, so a new deployment has no stale tables."""
     try:
         hours = measure()
     except LakeferryError as error:
@@ -114,7 +114,7 @@ def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> flo
 
 
 def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float | None]:
-    """Run every check: one that fails keeps no other from being measured."""
+    """Run every check. One that fails doesn't prevent the others."""
     measured: dict[tuple[str, str], float | None] = {}
     for metric, of, measure in checks:
         bound = log.bind(metric=metric, of=of)

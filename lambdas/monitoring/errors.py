@@ -1,4 +1,4 @@
-"""Why something could not be measured. None of these ends the function: a metric with an alarm counts them."""
+"""Errors of measurements: codes and remedies. None ends the function: a metric with an alarm counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a deployment is measured at each hop: in AWS, at Confluent, in Snowflake, of exports and of keys."""
+"""How each metric is measured: in AWS, at Confluent, in Snowflake, for exports and for keys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DAY = 24 * HOUR
 
 
 def once(call: Callable[[], T]) -> Callable[[], T]:
-    """Return `call`, made once by whichever thread needs it first. If it raises LakeferryError, every caller gets that."""
+    """Return a function that runs `call` once, for whichever thread is first. All callers get its result or LakeferryError."""
     outcomes: list[T | LakeferryError] = []
     lock = threading.Lock()
 
@@ -132,7 +132,7 @@ class TableflowTables:
         self._listed = once(self._list)
 
     def stopped(self, topic: str) -> float:
-        """Return 1 if Tableflow writes the table no more until somebody acts, 0 while it runs or starts."""
+        """Return 1 if Tableflow has stopped writing the table, 0 while it runs or starts."""
         table = self._table(topic)
         failed = text(table, "status", "phase") == "FAILED" or bool(objects(table, "status", "failing_table_formats"))
         return float(failed or get_path(table, "spec", "suspended") is True)
@@ -170,14 +170,14 @@ class KafkaTopics:
     def age(self, topic: str) -> float:
         """Return the hours since the last record; a week if there was none in it."""
         now = self._now()
-        return (now - self._received().get(topic, now - telemetry.LOOKS_BACK.total_seconds())) / HOUR
+        return (now - self._received().get(topic, now - telemetry.RETENTION.total_seconds())) / HOUR
 
     def skipped(self) -> float:
         """Return how many records Tableflow left out of tables, in this hour and the one before."""
         return self._skipped()
 
     def logged(self, error_log: str) -> float:
-        """Return how many records Tableflow wrote to this topic in place of a table, in this hour and the one before."""
+        """Return how many records Tableflow wrote to this topic instead of a table, in this hour and the one before."""
         return self._logged().get(error_log, 0.0)
 
 
@@ -195,7 +195,7 @@ class AutoRefresh:
 
 
 def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
-    """Raises LakeferryError."""
+    """Return the state of a table's automatic refresh. Raises LakeferryError."""
     status = vendor.document(sql.statement(_STATUS, table=sql.reference(*path)))
     document: Mapping[str, Any] = status if isinstance(status, dict) else {}
     reason = document.get("invalidExecutionStateReason") or "no reason given"

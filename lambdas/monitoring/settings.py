@@ -10,7 +10,7 @@ from lambdas.shared.deployment import DeploymentSettings
 
 @attrs.frozen
 class MonitoredTable:
-    """`database` is Glue's, `snowflake` the table's full name there; "" where it isn't shown."""
+    """`database` is Glue's, `snowflake` the table's full name there; "" if it isn't there."""
 
     topic: str
     database: str = ""
@@ -19,7 +19,7 @@ class MonitoredTable:
 
 @attrs.frozen
 class MonitoredExport(deployment.Export):
-    """`topic` is the ARN of the SNS topic that has `recipients`; nobody counts them where that is ""."""
+    """`topic` is the ARN of the SNS topic that has `recipients`; "" if they aren't counted."""
 
     topic: str = ""
 
@@ -38,7 +38,7 @@ class Monitored:
 
 
 def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Monitored:
-    """`topic_arns` is how the ARNs of the exports' SNS topics begin."""
+    """Combine the published settings with ids. `topic_arns` is the common prefix of the SNS topics' ARNs."""
     tables = [
         MonitoredTable(
             topic=table.topic,

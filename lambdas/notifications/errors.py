@@ -1,4 +1,4 @@
-"""Errors between the record of a run and a mail."""
+"""Errors of notifications: codes and remedies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_RECORD: Final = ErrorRow(
 )
 BUSY: Final = ErrorRow(
     "MAIL-BUSY",
-    "Nothing at first: Lambda tries again. If it stays, delete the marker and invoke the function with the event of the "
+    "Nothing at first: Lambda tries again. If it persists, delete the marker and invoke the function with the event of the "
     "dead-letter queue.",
 )
 NOT_SENT: Final = ErrorRow(

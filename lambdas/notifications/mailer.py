@@ -1,4 +1,4 @@
-"""Send the mails about a run of an export. What this promises:
+"""Send the mails about a run of an export. Guarantees:
 
 - For each mail there is one marker, a small object in S3: the last news of a window that one audience got. It is written with a
   condition before the mail is published (`If-None-Match: *`, or `If-Match` over the former one) and once more after SNS took the
@@ -35,7 +35,7 @@ from lambdas.shared.sns import SnsTopics
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
 
-#: Those who get the files, and those who run the deployment.
+#: The people who get the files, and those who run the deployment.
 RECIPIENTS: Final = "recipients"
 ENGINEERS: Final = "engineers"
 #: Glue's state of a job run that ended well.
@@ -46,9 +46,9 @@ SUCCEEDED: Final = "SUCCEEDED"
 class Marker:
     """The last news of a window that one audience got.
 
-    `run` is the newest run that was looked at. `failure` is the state in FAILURE_STATES that nothing has ended yet, or "".
-    `identities` are those of the news since the window was last well. `sending` names the run and the invocation of a mail that
-    is on its way.
+    `run` is the newest run that was processed. `failure` is a state in FAILURE_STATES that lasts, or "".
+    `identities` are those of the news since the window last had no failure. `sending` names run and invocation of a mail that
+    is being sent.
     """
 
     run: str = ""
@@ -57,7 +57,7 @@ class Marker:
     sending: str = ""
 
     def pending_state(self, news: RunOutcome) -> str | None:
-        """Return the state to mail: that of the news, or RECOVERED. None if it is known, or a later run was looked at."""
+        """Return the state to mail: that of the news, or RECOVERED. None if it was sent before, or a later run was processed."""
         if news.run_id < self.run:
             return None
         if not news.is_bad and self.failure:
@@ -67,7 +67,7 @@ class Marker:
         return news.state
 
     def after(self, news: RunOutcome) -> Marker:
-        """Return the marker once the news are known. Good news end the failure before."""
+        """Return the marker after the news were sent. Good news end an earlier failure."""
         if news.run_id < self.run:
             return self
         if not news.is_bad:
@@ -91,13 +91,13 @@ class Notifier:
     invocation: str
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
-        """Mail what came of a job run that Glue says has ended.
+        """Send the mails about a job run that has ended.
 
-        A mail that can't be sent keeps no other back. Raises LakeferryError after all of them were tried.
+        A mail that can't be sent doesn't prevent the others. Raises LakeferryError after all were tried.
         """
         export = next((export for export in self.exports.values() if export.job == job), None)
         if export is None:
-            raise LakeferryError(notification_errors.EVENT, f"job {job} is none of this deployment")
+            raise LakeferryError(notification_errors.EVENT, f"job {job} is not one of this deployment")
         folder = f"{self.links.prefix}/{export.name}/runs/"
         run = outcome.get_job_run(self.glue, job, job_run_id)
         record = outcome.find_record(self.objects, folder, run)

@@ -1,8 +1,8 @@
 """The text of mails. Recipients of an export read what happened, where the file is and whom to ask, below a subject that ends
 with the state; engineers read where to look and how to run again.
 
-Titles, window labels and reasons come from contracts, tables and the job. The job keeps them clean; a mail can't be withdrawn,
-so they are cleaned once more.
+Titles, window labels and reasons come from contracts, tables and the job. The job cleans them; a mail can't be recalled, so they
+are cleaned again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PRIVATE: Final = re.compile(
     r"|\b(?:X-Amz-[A-Za-z-]+|Signature|AWSAccessKeyId)=\S*"
 )
 _TRACE: Final = re.compile(r"Traceback \(most recent|\bat [\w$.]+\([\w$]+\.(?:java|scala):\d+\)|File \"[^\"]*\", line \d+")
-#: Categories of Unicode that show nothing, break lines or turn the direction of text.
+#: Unicode categories of characters that are invisible, break lines or change the direction of text.
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
@@ -120,8 +120,8 @@ _FIRST: Final = {
     states.COMPLETE: "The file is ready.",
     states.EMPTY: "There were no rows in this window.",
     states.INCOMPLETE: "Not final yet: the source does not reach to the end of this window.",
-    states.BLOCKED: "There is no new file: it was made, did not pass its checks and was kept back.",
-    states.FAILED: "The file is delayed. The team that runs the export has been told.",
+    states.BLOCKED: "There is no new file: it did not pass its checks, so it was not published.",
+    states.FAILED: "The file is delayed. The team that runs the export has been notified.",
 }
 
 
@@ -156,7 +156,7 @@ def _lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator
 
 def _what(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
-        yield "What was wrong before is over." + ("" if news.window == states.RUN else " This replaces the notice about it.")
+        yield "The earlier problem is solved." + ("" if news.window == states.RUN else " This replaces the notice about it.")
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
@@ -170,7 +170,7 @@ def _why_blocked(news: RunOutcome) -> str:
     """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
         return f"Why: {quoted(news.reason)}"
-    return "Why: it holds what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else "Why: a rule of the export."
+    return "Why: it contains what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else "Why: a rule of the export."
 
 
 def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
@@ -179,21 +179,21 @@ def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     yield _rows(news.document)
     for number in (news.document.get("headline") or [])[:3]:
         unit = f" {quoted(number['unit'])}" if number.get("unit") else ""
-        yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{_change(facts, number)}"
+        change = facts.change(number)
+        against = f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
+        yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{against}"
     if int(news.document.get("generation") or 1) > 1:
-        yield f"This is version {int(news.document['generation'])} of the file; use it in place of the former one."
+        yield f"This is version {int(news.document['generation'])} of the file; use it instead of the earlier one."
     yield ""
-
-
-def _change(facts: Facts, number: Mapping[str, Any]) -> str:
-    change = facts.change(number)
-    return f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
 
 
 def _sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
-    failed = [check for check in news.document.get("checks") or [] if not check.get("passed")]
-    lines = [f"Check: {quoted(check['message'])}{_count(check)}" for check in failed]
+    lines = []
+    for check in news.document.get("checks") or []:
+        if not check.get("passed"):
+            rows = f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
+            lines.append(f"Check: {quoted(check['message'])}{rows}")
     lines += [f"Note: {quoted(note)}" for note in news.document.get("notes") or []]
     yield from lines[:_SENTENCES]
     if len(lines) > _SENTENCES:
@@ -202,19 +202,15 @@ def _sentences(news: RunOutcome) -> Iterator[str]:
         yield ""
 
 
-def _count(check: Mapping[str, Any]) -> str:
-    return f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
-
-
 def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
     shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN and _is_plain(str(file["key"]))]
-    yield "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do not run out."
+    yield "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do not expire."
     for file in shown[:_FILES]:
         yield f"- {PurePosixPath(file['key']).name}, {_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
     if len(shown) != len(shown[:_FILES]) or not shown:
-        yield f"All of them lie in bucket {links.bucket}, and their keys stand in the window's manifest."
+        yield f"All files are in bucket {links.bucket}; the window's manifest has their keys."
     yield ""
 
 
@@ -226,7 +222,7 @@ def _is_plain(key: str) -> bool:
 def _last_file(facts: Facts, links: Links) -> Iterator[str]:
     """Yield the last file with rows, and the time of the next run."""
     if facts.last:
-        yield f"The last file with rows is that of {quoted(facts.last['window']['label'])}:"
+        yield f"The last file with rows is of {quoted(facts.last['window']['label'])}:"
         yield from _files(facts.last, links)
     if facts.next_run:
         yield f"The next try is on {_local(facts.next_run, facts.zone)}."
@@ -243,7 +239,7 @@ def _end(news: RunOutcome, facts: Facts) -> Iterator[str]:
     yield f"Run: {one_line(news.run_id)}"
     if facts.owner:
         yield f"Questions: {quoted(facts.owner)}"
-    yield "To get no more of these mails, use the link below this text."
+    yield "To unsubscribe, use the link below this text."
 
 
 def _rows(document: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What came of a run: its record, what that says about each window and the run as a whole, and the facts that a mail adds."""
+"""The outcome of a run: its record, the news about each window and about the run, and the facts that a mail adds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lambdas.shared.s3 import Objects
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
 
-#: Instead of a window's label, for what concerns a run as a whole; no window has this label.
+#: Used instead of a window's label for news about a whole run; no window has this label.
 RUN: Final = "run"
 
 COMPLETE: Final = "complete"
@@ -28,10 +28,10 @@ INCOMPLETE: Final = "incomplete"
 BLOCKED: Final = "blocked"
 FAILED: Final = "failed"
 RECOVERED: Final = "recovered"
-#: Of a run as a whole: no news, unless something was wrong before.
+#: Of a whole run: no news, unless there was a failure before.
 FINE: Final = "fine"
 
-#: States whose end is news too.
+#: States whose end is news.
 FAILURE_STATES: Final = (BLOCKED, FAILED)
 DIED: Final = "EXP-DIED"
 _VISIBLE: Final = ("published", "unchanged", "superseded")
@@ -75,8 +75,8 @@ def of_record(record: Mapping[str, Any]) -> list[RunOutcome]:
 
 def of_dead_run(export: str, run_id: str) -> RunOutcome:
     """Return the news of a run that wrote no record, or no end into its record."""
-    reason = "the run ended without saying why"
-    return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look into the job's log, then run again")
+    reason = "the run ended without a reason"
+    return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look at the job's log, then run again")
 
 
 def _of_run(record: Mapping[str, Any]) -> RunOutcome:
@@ -118,7 +118,7 @@ _MANIFESTS: Final = 10
 
 @attrs.frozen
 class ExportSettings:
-    """What the deployment says of an export."""
+    """The deployment's settings of an export."""
 
     name: str
     job: str
@@ -172,7 +172,7 @@ def next_run(export: ExportSettings, now: float) -> datetime | None:
 
 @functools.cache
 def _of_contract(name: str) -> tuple[str, str]:
-    """Return title and owner; a mail has to go out without the contract too."""
+    """Return title and owner. Without the contract, a mail is sent nevertheless."""
     try:
         contract = contracts.load(name)
     except BadFile:
@@ -193,7 +193,7 @@ def _last(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:
 
 #: A run's id begins with the time at which its record was begun.
 _ID_TIME: Final = "%Y%m%dT%H%M%SZ"
-#: By which the clocks of Glue and of its workers may differ.
+#: Largest difference between the clocks of Glue and of its workers.
 _SKEW: Final = timedelta(seconds=90)
 
 
@@ -206,7 +206,7 @@ class JobRun:
 
     @property
     def run_id(self) -> str:
-        """Return what stands for a record's id where there is none; it sorts by time with those."""
+        """Return a replacement for the id of a record that doesn't exist. It sorts by time among those."""
         return f"{self.started:{_ID_TIME}}-{self.id[:40]}"
 
 

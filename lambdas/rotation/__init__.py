@@ -1,1 +1,1 @@
-"""Keys that change on schedule while others use them: Secrets Manager's four steps once, and a strategy for each credential."""
+"""Rotation of keys that are in use: Secrets Manager's four steps, and one strategy for each type of credential."""

@@ -1,8 +1,8 @@
-"""API keys of Confluent Cloud: a new one for each rotation, known by its display name, which holds rotation's token.
+"""API keys of Confluent Cloud. Each rotation creates one, whose display name contains the rotation's token.
 
-Confluent shows a key's secret once, so a key is created and stored in one step. One that was created and not stored is found by
-its name and deleted before another is created. Old keys are deleted when their grace is over or room is needed, oldest first,
-and never while a reader that kept a value for as long as it may could still use them.
+Confluent shows a key's secret once, so a key is created and stored in one step. A key that was created and not stored is found by
+its name and deleted before another is created. Old keys are deleted, oldest first, when their grace is over or when a new key
+needs their slot, and never during the grace, when readers may still use them.
 """
 
 from __future__ import annotations
@@ -41,110 +41,110 @@ class _Key:
 
 @attrs.frozen
 class ConfluentApiKey:
-    """`connect` gives a client that may manage the keys of all accounts of the deployment."""
+    """`connect` returns a client that may manage the keys of all accounts of the deployment."""
 
     connect: Callable[[], Confluent]
 
     def id_of(self, version: Version) -> str:
         return version.text(KEY_ID)
 
-    def create_credential(self, held: RotationContext) -> dict[str, str]:
-        vendor, fields, name = self.connect(), held.current.fields, _name(held)
+    def create_credential(self, context: RotationContext) -> dict[str, str]:
+        vendor, fields, name = self.connect(), context.current.fields, _name(context)
         target = key_services.target_of(fields)
-        owner = target.service_account_id or self._owner(held)
+        owner = target.service_account_id or self._owner(context)
         resource = key_services.resource(vendor, target)
-        self._make_room(held, self._ring(held, owner))
+        self._free_slot(context, self._managed_keys(context, owner))
         wanted = {
-            "display_name": f"{name}{ROTATED}{held.token}",
+            "display_name": f"{name}{ROTATED}{context.token}",
             "description": _DESCRIPTION,
             "owner": {"id": owner, "kind": "User" if owner.startswith("u-") else "ServiceAccount"},
             **({"resource": resource} if resource else {}),
         }
-        created = self._made(held, owner, {"spec": wanted})
+        created = self._create(context, owner, {"spec": wanted})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
         return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
 
-    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
 
-    def register(self, held: RotationContext, pending: Version) -> None:
+    def register(self, context: RotationContext, pending: Version) -> None:
         """Check that Confluent still has the key, which it accepts from its creation on."""
-        if not self.is_there(held, pending):
+        if not self.is_there(context, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
 
     def authenticates(self, version: Version) -> bool:
         key = ApiKey(version.text(KEY_ID), version.guarded[KEY_SECRET])
         return key_services.works(self.connect(), key_services.target_of(version.fields), key)
 
-    def is_there(self, held: RotationContext, pending: Version) -> bool:
+    def is_there(self, context: RotationContext, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is not None
 
     def is_unusable(self, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
 
-    def is_outdated(self, held: RotationContext, pending: Version) -> bool:
+    def is_outdated(self, context: RotationContext, pending: Version) -> bool:
         own = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
         key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
-        return with_key({**own, **held.current.fields}, key) != pending.fields
+        return with_key({**own, **context.current.fields}, key) != pending.fields
 
-    def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
-        ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
-        others = [key for key in ring if key.id not in _ids(held.current, held.pending)]
-        return Replaced([key.id for key in others if in_grace or _may_go(held, key, ring)], [])
+    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        ring = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
+        others = [key for key in ring if key.id not in _ids(context.current, context.pending)]
+        return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, ring)], [])
 
-    def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
+    def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
             self._delete(key_id)
 
-    def live(self, held: RotationContext) -> list[LiveKey]:
-        stages = {PREVIOUS: held.previous, PENDING: held.pending, CURRENT: held.current}
+    def live(self, context: RotationContext) -> list[LiveKey]:
+        stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
         stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
-        ring = self._ring(held, held.current.text("serviceAccountId") or self._owner(held))
+        ring = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in ring]
 
-    def _ring(self, held: RotationContext, owner: str) -> list[_Key]:
+    def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
         """Return the managed live keys, oldest first: by name, and those in the secret, whoever created them."""
-        name, stored = _name(held), _ids(*held.labelled)
+        name, stored = _name(context), _ids(*context.labelled)
         listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
         keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
         return sorted(
             (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)
         )
 
-    def _make_room(self, held: RotationContext, ring: list[_Key]) -> None:
-        """Raises Refused where a new key would be one too many and none may go."""
+    def _free_slot(self, context: RotationContext, ring: list[_Key]) -> None:
+        """Delete keys until there is a slot for a new one. Raises Refused if none may be deleted."""
         live = list(ring)
-        for key in [key for key in live if _is_lost(held, key, ring)]:
+        for key in [key for key in live if _is_lost(context, key, ring)]:
             self._delete(key.id)
             live.remove(key)
-        foreign = [key for key in live if not is_managed(key.name, _name(held))]
-        for key in [key for key in live if _may_go(held, key, ring)]:
-            if len(live) >= held.policy.keep or key in foreign:
+        unmanaged = [key for key in live if not is_managed(key.name, _name(context))]
+        for key in [key for key in live if _is_revocable(context, key, ring)]:
+            if len(live) >= context.policy.keep or key in unmanaged:
                 self._delete(key.id)
                 live.remove(key)
-        if len(live) > held.policy.keep:
-            raise Refused(rotation_errors.LIMIT, f"secret {held.described.name} has {len(live)} live keys")
+        if len(live) > context.policy.keep:
+            raise Refused(rotation_errors.LIMIT, f"secret {context.described.name} has {len(live)} live keys")
 
-    def _made(self, held: RotationContext, owner: str, body: dict[str, Any]) -> Any:
+    def _create(self, context: RotationContext, owner: str, body: dict[str, Any]) -> Any:
         """Create a key. At the account's quota, delete the oldest managed key that nobody can be using, and no other."""
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
-            ring = self._ring(held, owner)
-            spare = [key for key in ring if _may_go(held, key, ring) and key.id not in _ids(held.previous)]
+            ring = self._managed_keys(context, owner)
+            spare = [key for key in ring if _is_revocable(context, key, ring) and key.id not in _ids(context.previous)]
             if refused.row is not confluent_rows.QUOTA or not spare:
                 raise
             self._delete(spare[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
-    def _owner(self, held: RotationContext) -> str:
-        key = self.connect().cloud.read(_ROUTE + path(held.current.text(KEY_ID)))
+    def _owner(self, context: RotationContext) -> str:
+        key = self.connect().cloud.read(_ROUTE + path(context.current.text(KEY_ID)))
         if key is None:
-            raise Refused(rotation_errors.FIELDS, f"secret {held.described.name} has no serviceAccountId, and its key is gone")
+            raise Refused(rotation_errors.FIELDS, f"secret {context.described.name} has no serviceAccountId, and its key is gone")
         return require_text(key, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
-        """Delete a key. One that is gone is no error; Confluent refuses to delete it like a foreign one."""
+        """Delete a key. One that is gone is no error: Confluent answers 403 for it, as for another account's key."""
         cloud, route = self.connect().cloud, _ROUTE + path(key_id)
         try:
             cloud.delete(route)
@@ -153,42 +153,42 @@ class ConfluentApiKey:
                 raise
 
 
-def _name(held: RotationContext) -> str:
-    """Return how the names of this secret's keys begin. A key that somebody else created keeps its name until it is replaced."""
-    mark = hashlib.sha256(held.described.arn.encode()).hexdigest()[:16]
-    return held.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{mark}"
+def _name(context: RotationContext) -> str:
+    """Return the prefix of the names of this secret's keys. A key that somebody else created keeps its name."""
+    fingerprint = hashlib.sha256(context.described.arn.encode()).hexdigest()[:16]
+    return context.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
 
 
 def _ids(*versions: Version | None) -> set[str]:
     return {version.text(KEY_ID) for version in versions if version}
 
 
-def _is_lost(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
-    """Return whether nobody has read or will read the key: its version has no value, or another key.
+def _is_lost(context: RotationContext, key: _Key, ring: list[_Key]) -> bool:
+    """Return whether nobody can have read the key: its version has no value, or another key.
 
     A version with a value may be about to become current. A key that is older than the current one and has no value may have
     lost it, because Secrets Manager drops versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
-    if key.id in _ids(*held.labelled) or not token:
+    if key.id in _ids(*context.labelled) or not token:
         return False
-    stored = held.versions.read(token)
+    stored = context.versions.read(token)
     if stored is not None:
         return stored.text(KEY_ID) != key.id
-    return token == held.token or _is_newer(held, key, ring) is True
+    return token == context.token or _is_newer(context, key, ring) is True
 
 
-def _may_go(held: RotationContext, key: _Key, ring: list[_Key]) -> bool:
-    if key.id in _ids(held.current, held.pending):
+def _is_revocable(context: RotationContext, key: _Key, ring: list[_Key]) -> bool:
+    if key.id in _ids(context.current, context.pending):
         return False
-    if key.id in _ids(held.previous):
-        return held.previous_may_go
-    return _is_newer(held, key, ring) is False and held.older_may_go
+    if key.id in _ids(context.previous):
+        return context.previous_is_revocable
+    return _is_newer(context, key, ring) is False and context.older_are_revocable
 
 
-def _is_newer(held: RotationContext, key: _Key, ring: list[_Key]) -> bool | None:
+def _is_newer(context: RotationContext, key: _Key, ring: list[_Key]) -> bool | None:
     """Return whether the key was created after the current one; None if Confluent doesn't say."""
-    current = next((_instant(one.created) for one in ring if one.id == held.current.text(KEY_ID)), 0.0)
+    current = next((_instant(one.created) for one in ring if one.id == context.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None
 
 

@@ -1,4 +1,4 @@
-"""What rotation can refuse, as rows of the reference of errors."""
+"""Errors of rotation: codes and remedies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lambdas.shared.errors import ErrorRow
 
 _REVOKE: Final = "docs/how-to/rotate.md"
 
-EVENT: Final = ErrorRow("ROT-EVENT", f"See {_REVOKE} for what an operator may ask of it; nothing was done.")
+EVENT: Final = ErrorRow("ROT-EVENT", f"See {_REVOKE} for the operations that exist; nothing was done.")
 NOT_ENABLED: Final = ErrorRow("ROT-NOT-ENABLED", "Deploy again, which configures it; nothing was done.")
 UNKNOWN_TOKEN: Final = ErrorRow("ROT-UNKNOWN-TOKEN", "Nothing; start a new rotation if one is due.")
 NOT_PENDING: Final = ErrorRow("ROT-NOT-PENDING", "Nothing; the other rotation goes on.")
@@ -20,7 +20,7 @@ IN_GRACE: Final = ErrorRow(
 )
 FOREIGN_KEY: Final = ErrorRow(
     "ROT-FOREIGN-KEY",
-    "Find out whose key it is; UNSET the slot named above if nobody needs it, and rotate again. Nothing was overwritten.",
+    "Find out who set the key; UNSET the slot above if nobody needs it, and rotate again. Nothing was overwritten.",
 )
 LOCKED_OUT: Final = ErrorRow(
     "ROT-LOCKED-OUT",

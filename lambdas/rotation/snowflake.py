@@ -1,7 +1,7 @@
-"""Key pairs of Snowflake users: the user's two slots take turns, and Snowflake itself tells which one is free.
+"""Key pairs of Snowflake users. Rotation uses a user's two slots in turn; Snowflake's description shows which one is free.
 
-The slot to write is the one whose fingerprint is not the current key's; no counter says so. A key that neither belongs to the
-secret nor may go by now is never overwritten. The user logs in with its own key, in a role that may set keys and nothing else.
+The new key goes into the slot whose fingerprint is not the current key's. A key is overwritten only if the secret had it and its
+grace is over. The user logs in with its own key, in a role that can set keys and nothing else.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from lambdas.snowflake.secret_fields import ACCOUNT, PASSPHRASE, PRIVATE_KEY, US
 
 _DESC: Final = "DESC USER {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
-#: A role that every user has, and that may do nothing: it proves the key alone.
-_ANYBODY: Final = "PUBLIC"
+#: A role that every user has and that has no privileges: logging in with it tests the key alone.
+_PUBLIC: Final = "PUBLIC"
 
 #: From the text of a private key and its passphrase. Raises UnusableKey.
 Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
@@ -33,7 +33,7 @@ Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
 
 @attrs.frozen
 class _User:
-    """As Snowflake describes it: of each slot the fingerprint, "" where it is empty, and when it was set."""
+    """A described user. `slots` are fingerprints by slot, "" for an empty one; `since` says when each was set."""
 
     client: Snowflake
     slots: Mapping[str, str]
@@ -42,13 +42,13 @@ class _User:
 
 @attrs.frozen
 class _Keys:
-    """The versions' key pairs, each read once in an invocation: reading one checks its numbers, which takes its time."""
+    """The versions' key pairs, each loaded once in an invocation: loading checks the key, which takes time."""
 
     load: Load
     _read: dict[str, KeyPair] = attrs.field(factory=dict, init=False, repr=False)
 
     def of(self, version: Version) -> KeyPair:
-        """Raises Refused where the version has no key that can be used."""
+        """Return the version's key pair. Raises Refused if it has none that can be used."""
         if version.id not in self._read:
             self._read[version.id] = self._loaded(version)
         return self._read[version.id]
@@ -60,7 +60,7 @@ class _Keys:
             return None
 
     def fingerprint(self, version: Version | None) -> str:
-        """Empty where there is no key that can be read."""
+        """Return the fingerprint of the version's key; "" if it has none that can be used."""
         pair = self.readable(version)
         return pair.fingerprint if pair else ""
 
@@ -74,7 +74,7 @@ class _Keys:
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` gives a client of the account for whoever logs in. Making a key and reading one take the most time of all."""
+    """`connect` returns a client of the account for a login. `make` and `load` take the most time."""
 
     connect: Callable[[Login, KeyPair], Snowflake]
     make: Callable[[], KeyPair] = keypair.make
@@ -84,109 +84,109 @@ class SnowflakeKeyPair:
     def id_of(self, version: Version) -> str:
         return self._keys.of(version).fingerprint
 
-    def create_credential(self, held: RotationContext) -> dict[str, str]:
-        """Create a key pair in memory, after checking that there will be a slot for it."""
-        self._keys.of(held.current)
-        self._slot_for_new(held, self._user(held).slots)
+    def create_credential(self, context: RotationContext) -> dict[str, str]:
+        """Create a key pair in memory, after checking that a slot is free for it."""
+        self._keys.of(context.current)
+        self._slot_for_new(context, self._user(context).slots)
         try:
             pair = keypair.verify_key_pair(self.make())
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
-        return {**secret_fields.without_key(_kept(held.current)), **secret_fields.fields(pair, _connection(held.current))}
+        return {**secret_fields.without_key(_kept(context.current)), **secret_fields.fields(pair, _connection(context.current))}
 
-    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
-        """Do nothing: only this process ever saw the key pair."""
+    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
+        """Do nothing: only this process has the key pair."""
 
-    def register(self, held: RotationContext, pending: Version) -> None:
-        user, pair = self._user(held), self._keys.of(pending)
+    def register(self, context: RotationContext, pending: Version) -> None:
+        user, pair = self._user(context), self._keys.of(pending)
         if pair.fingerprint not in user.slots.values():
-            slot = self._slot_for_new(held, user.slots)
-            user.client.run(sql.statement(SET_SLOT[slot], name=_name(held), key=sql.literal(pair.public)))
+            slot = self._slot_for_new(context, user.slots)
+            user.client.run(sql.statement(SET_SLOT[slot], name=_name(context), key=sql.literal(pair.public)))
 
     def authenticates(self, version: Version) -> bool:
-        client = self.connect(_login(version, _ANYBODY), self._keys.of(version))
+        client = self.connect(_login(version, _PUBLIC), self._keys.of(version))
         try:
             return client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
         except Denied:
             return False
 
-    def is_there(self, held: RotationContext, pending: Version) -> bool:
-        return self._keys.of(pending).fingerprint in self._user(held).slots.values()
+    def is_there(self, context: RotationContext, pending: Version) -> bool:
+        return self._keys.of(pending).fingerprint in self._user(context).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
         """Return whether the key can't be read. One that was removed from its slot can be set again."""
         return self._keys.readable(pending) is None
 
-    def is_outdated(self, held: RotationContext, pending: Version) -> bool:
-        return secret_fields.without_key(_kept(held.current)) != secret_fields.without_key(pending.fields)
+    def is_outdated(self, context: RotationContext, pending: Version) -> bool:
+        return secret_fields.without_key(_kept(context.current)) != secret_fields.without_key(pending.fields)
 
-    def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
-        kept = {self._keys.fingerprint(version) for version in (held.current, held.pending)}
-        others = sorted(set(self._user(held).slots.values()) - kept - {""})
-        over = {each: self._grace_is_over(held, each) for each in others}
-        foreign = [each for each in others if over[each] is None]
-        return Replaced([each for each in others if over[each] or (in_grace and each not in foreign)], foreign)
+    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        kept = {self._keys.fingerprint(version) for version in (context.current, context.pending)}
+        others = sorted(set(self._user(context).slots.values()) - kept - {""})
+        over = {each: self._grace_is_over(context, each) for each in others}
+        unmanaged = [each for each in others if over[each] is None]
+        return Replaced([each for each in others if over[each] or (in_grace and each not in unmanaged)], unmanaged)
 
-    def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
+    def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Unset the slots of these keys, after reading them again: a rotation may have written one since."""
-        user = self._user(held)
+        user = self._user(context)
         for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
-            user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(held)))
+            user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(context)))
 
-    def live(self, held: RotationContext) -> list[LiveKey]:
-        user = self._user(held)
+    def live(self, context: RotationContext) -> list[LiveKey]:
+        user = self._user(context)
         return [LiveKey(fingerprint, slot, user.since[slot]) for slot, fingerprint in user.slots.items() if fingerprint]
 
-    def _user(self, held: RotationContext) -> _User:
-        """Describe the user, logged in with whichever of the secret's keys works, the current one first."""
+    def _user(self, context: RotationContext) -> _User:
+        """Describe the user, logged in with the first of the secret's keys that works, starting with the current one."""
         denied = ""
-        for version in held.labelled:
+        for version in context.labelled:
             if (pair := self._keys.readable(version)) is None:
                 continue
-            client = self.connect(_login(version, _rotation_role(held)), pair)
+            client = self.connect(_login(version, _rotation_role(context)), pair)
             try:
-                rows = client.run(sql.statement(_DESC, name=_name(held)))
+                rows = client.run(sql.statement(_DESC, name=_name(context)))
             except Denied as error:
                 denied = denied or error.what
                 continue
             properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
             return _User(client, keypair.slot_fingerprints(properties), since)
-        raise Refused(rotation_errors.LOCKED_OUT, f"user {held.current.text(USER)}: {denied}")
+        raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
 
-    def _slot_for_new(self, held: RotationContext, slots: Mapping[str, str]) -> str:
+    def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
         """Return an empty slot, or else the one without the current key if its grace is over. Raises Refused."""
         if slot := keypair.empty_slot(slots):
             return slot
-        current, user = self._keys.fingerprint(held.current), f"user {held.current.text(USER)}"
+        current, user = self._keys.fingerprint(context.current), f"user {context.current.text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
         others = [(slot, other) for slot, other in slots.items() if other != current]
         if not others:
             return SLOTS[1]
         slot, other = others[0]
-        may_go = self._grace_is_over(held, other)
-        if may_go is None:
+        is_over = self._grace_is_over(context, other)
+        if is_over is None:
             raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {other}")
-        if not may_go:
+        if not is_over:
             raise Refused(rotation_errors.IN_GRACE, f"{slot} of {user}")
         return slot
 
-    def _grace_is_over(self, held: RotationContext, fingerprint: str) -> bool | None:
+    def _grace_is_over(self, context: RotationContext, fingerprint: str) -> bool | None:
         """Return whether the grace of a replaced key is over; None if the secret never had it."""
-        if fingerprint == self._keys.fingerprint(held.previous):
-            return held.previous_may_go
-        # A version without a label: of a rotation that was given up, or of one long ago.
-        was_ours = any(self._keys.fingerprint(version) == fingerprint for version in held.versions.unlabelled())
-        return held.older_may_go if was_ours else None
+        if fingerprint == self._keys.fingerprint(context.previous):
+            return context.previous_is_revocable
+        # A version without a label: of an abandoned rotation, or of an old one.
+        was_managed = any(self._keys.fingerprint(version) == fingerprint for version in context.versions.unlabelled())
+        return context.older_are_revocable if was_managed else None
 
 
 def _login(version: Version, role: str) -> Login:
     return Login(version.text(ACCOUNT), version.text(USER), role)
 
 
-def _rotation_role(held: RotationContext) -> str:
-    return sql.named(held.described.tags.get(contract.ROTATION_ROLE_TAG, "") or held.current.text("role") or _ANYBODY)
+def _rotation_role(context: RotationContext) -> str:
+    return sql.named(context.described.tags.get(contract.ROTATION_ROLE_TAG, "") or context.current.text("role") or _PUBLIC)
 
 
 def _connection(version: Version) -> Connection:
@@ -199,5 +199,5 @@ def _kept(version: Version) -> dict[str, str]:
     return {**version.fields, **secret_fields.about(_connection(version))}
 
 
-def _name(held: RotationContext) -> sql.Sql:
-    return sql.identifier(held.current.text(USER))
+def _name(context: RotationContext) -> sql.Sql:
+    return sql.identifier(context.current.text(USER))

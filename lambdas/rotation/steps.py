@@ -1,8 +1,8 @@
-"""Secrets Manager's four steps, once for all credentials: createSecret, setSecret, testSecret, finishSecret.
+"""Secrets Manager's four steps for all types of credentials: createSecret, setSecret, testSecret, finishSecret.
 
-Every step may come again, also after the end, and each may be the second try of one that died half-way. The move of
-AWSCURRENT in the last step is the commit: before it nobody reads the new key, after it nothing is done any more. A replaced key
-stays alive for its grace; then a scheduled call revokes it.
+Every step may be repeated, also after the end of the rotation and after a try that stopped half-way. Moving AWSCURRENT in the
+last step is the commit: before it nobody reads the new key, after it nothing more is done. A replaced key stays valid for its
+grace; then a scheduled call revokes it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 CONFLUENT: Final = "confluent"
 SNOWFLAKE: Final = "snowflake"
-#: The fields by which a secret is known.
-KNOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
+#: The fields that identify the type of a credential.
+IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     CONFLUENT: (KEY_ID, KEY_SECRET),
     SNOWFLAKE: ("account", "user", "privateKey"),
 }
@@ -44,10 +44,10 @@ KNOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
 
 @attrs.frozen
 class LiveKey:
-    """A managed key at the vendor. `place` is its slot, or its version's label; `since` is as the vendor writes it."""
+    """A managed key at the vendor. `label` is its slot, or its version's label; `since` is the vendor's text."""
 
     id: str
-    place: str
+    label: str
     since: str
 
 
@@ -56,74 +56,74 @@ class Replaced:
     """Ids of keys at the vendor that are neither current nor pending."""
 
     managed: list[str]
-    foreign: list[str]
+    unmanaged: list[str]
 
 
 class Strategy(Protocol):
-    """The credentials of one vendor. Every verb may be called twice, and each call may be the one whose answer was lost."""
+    """The credentials of one vendor. Every method may be called twice, and the answer of any call may be lost."""
 
     def id_of(self, version: Version) -> str:
         """Return the vendor's id of the credential, which may be shown."""
 
-    def create_credential(self, held: RotationContext) -> dict[str, str]:
-        """Return the fields of a new credential. Raises Refused, with nothing changed, if there is no room for one."""
+    def create_credential(self, context: RotationContext) -> dict[str, str]:
+        """Return the fields of a new credential. Raises Refused, with nothing changed, if no slot is free."""
 
-    def discard(self, held: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
         """Undo `create_credential`: its fields could not be stored, or will never be current."""
 
-    def register(self, held: RotationContext, pending: Version) -> None:
+    def register(self, context: RotationContext, pending: Version) -> None:
         """Make the vendor accept the pending credential."""
 
     def authenticates(self, version: Version) -> bool:
         """Return whether the vendor accepts the credential now."""
 
-    def is_there(self, held: RotationContext, pending: Version) -> bool:
+    def is_there(self, context: RotationContext, pending: Version) -> bool:
         """Return whether the vendor has the pending credential, accepted or not yet."""
 
     def is_unusable(self, pending: Version) -> bool:
         """Return whether the pending credential can never become valid."""
 
-    def is_outdated(self, held: RotationContext, pending: Version) -> bool:
+    def is_outdated(self, context: RotationContext, pending: Version) -> bool:
         """Return whether fields of the current version, besides its key, changed after `create_credential` copied them."""
 
-    def replaced(self, held: RotationContext, *, in_grace: bool) -> Replaced:
+    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         """Return the keys that may be revoked: all that were replaced, or only those after their grace."""
 
-    def revoke(self, held: RotationContext, keys: Sequence[str]) -> None:
+    def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Remove these keys. One that is gone is no error."""
 
-    def live(self, held: RotationContext) -> list[LiveKey]: ...
+    def live(self, context: RotationContext) -> list[LiveKey]: ...
 
 
 def credential_type(version: Version) -> str:
-    """Raises Refused where the fields are of no credential that rotation knows."""
-    for kind, names in KNOWN_BY.items():
+    """Return the type of the credential. Raises Refused if the fields identify none."""
+    for kind, names in IDENTIFYING_FIELDS.items():
         if all(version.text(name) for name in names):
             return kind
-    known = " or ".join(", ".join(names) for names in KNOWN_BY.values())
+    known = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
     raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")
 
 
 SUCCESSES: Final = 2
-#: Seconds between two successes, and the least and the most between two tries.
-APART: Final = 1.0
-_LEAST: Final = 1.0
-_MOST: Final = 20.0
+#: Seconds between two successes, and the limits of the seconds between two tries.
+SUCCESS_PAUSE: Final = 1.0
+_MIN_PAUSE: Final = 1.0
+_MAX_PAUSE: Final = 20.0
 #: Seconds that a try may need.
-_ENOUGH: Final = 10.0
+_TRY_SECONDS: Final = 10.0
 
 
 def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
-    """Raises Refused where the vendor doesn't have the key, InProgress where the time of this invocation is not enough."""
-    successes, wait = 0, _LEAST
+    """Test a key until it works. Raises Refused if the vendor doesn't have it, InProgress if time runs out."""
+    successes, wait = 0, _MIN_PAUSE
     while True:
         accepted, requested = _tried(authenticates, is_there, what)
         successes = successes + 1 if accepted else 0
         if successes == SUCCESSES:
             return
-        pause = APART if accepted else max(wait, requested)
-        wait = wait if accepted else min(_MOST, wait * 1.5)
-        if deadline.left() <= pause + _ENOUGH:
+        pause = SUCCESS_PAUSE if accepted else max(wait, requested)
+        wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
+        if deadline.left() <= pause + _TRY_SECONDS:
             raise InProgress(rotation_errors.NOT_PROVEN, what)
         deadline.clock.sleep(pause)
 
@@ -150,7 +150,7 @@ ALREADY: Final = "already current"
 
 @attrs.frozen
 class Rotation:
-    """One invocation's. `connect` gives the strategy of a kind of credential."""
+    """The rotation function in one invocation. `connect` returns the strategy for a type of credential."""
 
     client: SecretsManagerClient
     connect: Callable[[str], Strategy]
@@ -160,28 +160,28 @@ class Rotation:
 
     def run(self, event: Mapping[str, Any]) -> str:
         """Run a step and return its result. Raises LakeferryError; then nothing that anybody uses has changed."""
-        step, versions, token = self._asked(event)
+        step, versions, token = self._parse(event)
         described = versions.describe()
         log = self.log.bind(secret=described.name, step=step, version=token)
         if _is_done(described, token):
             outcome = ALREADY
         else:
-            held = read_context(versions, described, token, self.policy, self.deadline.clock.time)
-            acting = self.connect(credential_type(held.current))
-            outcome = _STEPS[step](self, held, acting, event)
+            context = read_context(versions, described, token, self.policy, self.deadline.clock.time)
+            strategy = self.connect(credential_type(context.current))
+            outcome = _STEPS[step](self, context, strategy, event)
         log.info(outcome)
         return outcome
 
-    def hold(self, secret_id: str) -> tuple[RotationContext, Strategy]:
-        """Hold the secret for an operator's command, outside of a rotation."""
+    def open(self, secret_id: str) -> tuple[RotationContext, Strategy]:
+        """Read the secret for an operator's command, outside of a rotation."""
         versions = SecretVersions(self.client, secret_id)
-        held = read_context(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
-        return held, self.connect(credential_type(held.current))
+        context = read_context(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
+        return context, self.connect(credential_type(context.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
         """Revoke every key but the current one (and the pending one) at once, in grace or not."""
-        held, acting = self.hold(secret_id)
-        return self._revoke(held, acting, in_grace=True)
+        context, strategy = self.open(secret_id)
+        return self._revoke(context, strategy, in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
         """Revoke replaced keys after their grace. A secret that is being rotated is left for the next call.
@@ -201,91 +201,91 @@ class Rotation:
         return {"secrets": answers}
 
     def _revoke_expired(self, secret_id: str) -> dict[str, Any]:
-        held, acting = self.hold(secret_id)
-        waits = {"secret": held.described.name, "revoked": [], "rotating": True}
-        if held.is_rotating:
-            return waits
+        context, strategy = self.open(secret_id)
+        skipped = {"secret": context.described.name, "revoked": [], "rotating": True}
+        if context.is_rotating:
+            return skipped
         try:
-            return self._revoke(held, acting, in_grace=False) | {"rotating": False}
+            return self._revoke(context, strategy, in_grace=False) | {"rotating": False}
         except Refused as refused:
             if refused.row is not rotation_errors.CHANGED:
                 raise
-            return waits
+            return skipped
 
-    def _revoke(self, held: RotationContext, acting: Strategy, *, in_grace: bool) -> dict[str, Any]:
-        replaced = acting.replaced(held, in_grace=in_grace)
+    def _revoke(self, context: RotationContext, strategy: Strategy, *, in_grace: bool) -> dict[str, Any]:
+        replaced = strategy.replaced(context, in_grace=in_grace)
         if replaced.managed:
-            if not acting.authenticates(held.current):
-                raise Refused(rotation_errors.NOTHING_LEFT, f"secret {held.described.name}")
-            held.require_same_labels()
-            acting.revoke(held, replaced.managed)
+            if not strategy.authenticates(context.current):
+                raise Refused(rotation_errors.NOTHING_LEFT, f"secret {context.described.name}")
+            context.require_same_labels()
+            strategy.revoke(context, replaced.managed)
         result = {
-            "secret": held.described.name,
+            "secret": context.described.name,
             "revoked": replaced.managed,
-            "not_ours": replaced.foreign,
-            "kept": acting.id_of(held.current),
+            "unmanaged": replaced.unmanaged,
+            "kept": strategy.id_of(context.current),
         }
         self.log.info("revoked", **result)
         return result
 
-    def create(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
-        if held.pending is not None:
-            return self._kept(held, acting, held.pending)
-        fields = acting.create_credential(held)
+    def create(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
+        if context.pending is not None:
+            return self._keep(context, strategy, context.pending)
+        fields = strategy.create_credential(context)
         passed = event.get("RotationToken")
         try:
-            held.versions.put_pending(held.token, fields, Secret(str(passed)) if passed else None)
+            context.versions.put_pending(context.token, fields, Secret(str(passed)) if passed else None)
         except Refused:
-            acting.discard(held, fields)
+            strategy.discard(context, fields)
             raise
         return "created"
 
-    def set(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
-        acting.register(held, _with_value(held))
+    def set(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
+        strategy.register(context, _with_value(context))
         return "set"
 
-    def test(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
+    def test(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
         """Test the pending version. Secrets Manager also calls this without one, to test the configuration: then the current
         key is tested."""
-        self._prove(held, acting, held.pending or held.current)
-        return "tested" if held.pending else "tested the current key"
+        self._verify(context, strategy, context.pending or context.current)
+        return "tested" if context.pending else "tested the current key"
 
-    def finish(self, held: RotationContext, acting: Strategy, event: Mapping[str, Any]) -> str:
+    def finish(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
         """Verify the key once more and make its version current: nothing guarantees that the step before ran for it."""
-        pending = _with_value(held)
-        if acting.is_outdated(held, pending):
-            self._give_up(held, acting, pending)
-        self._prove(held, acting, pending)
-        if held.needs_mark(pending):
-            held.versions.mark(held.token, held.now())
+        pending = _with_value(context)
+        if strategy.is_outdated(context, pending):
+            self._give_up(context, strategy, pending)
+        self._verify(context, strategy, pending)
+        if context.needs_time_label(pending):
+            context.versions.label_time(context.token, context.now())
         try:
-            held.versions.make_current(held.token, held.current.id)
+            context.versions.make_current(context.token, context.current.id)
         except Transient:
-            if CURRENT not in held.versions.describe().stages.get(held.token, ()):
+            if CURRENT not in context.versions.describe().stages.get(context.token, ()):
                 raise
         return "current"
 
-    def _kept(self, held: RotationContext, acting: Strategy, pending: Version) -> str:
+    def _keep(self, context: RotationContext, strategy: Strategy, pending: Version) -> str:
         """Keep the stored pending value: a version gets one value only. Raises Refused after giving up an unusable one."""
-        if acting.is_unusable(pending) or acting.is_outdated(held, pending):
-            self._give_up(held, acting, pending)
+        if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
+            self._give_up(context, strategy, pending)
         return "created before"
 
-    def _give_up(self, held: RotationContext, acting: Strategy, pending: Version) -> NoReturn:
+    def _give_up(self, context: RotationContext, strategy: Strategy, pending: Version) -> NoReturn:
         """Give up the pending version. The next rotation starts from the fields of the current one."""
-        acting.discard(held, pending.fields)
-        held.versions.give_up(held.token)
-        raise Refused(rotation_errors.DISCARDED, f"version {held.token} of secret {held.described.name}")
+        strategy.discard(context, pending.fields)
+        context.versions.give_up(context.token)
+        raise Refused(rotation_errors.DISCARDED, f"version {context.token} of secret {context.described.name}")
 
-    def _prove(self, held: RotationContext, acting: Strategy, version: Version) -> None:
+    def _verify(self, context: RotationContext, strategy: Strategy, version: Version) -> None:
         verify(
-            lambda: acting.authenticates(version),
-            lambda: acting.is_there(held, version),
+            lambda: strategy.authenticates(version),
+            lambda: strategy.is_there(context, version),
             self.deadline,
-            f"the key of version {version.id} of secret {held.described.name}",
+            f"the key of version {version.id} of secret {context.described.name}",
         )
 
-    def _asked(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
+    def _parse(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
         if missing := [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]:
             raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing)}")
         if event["Step"] not in _STEPS:
@@ -294,7 +294,7 @@ class Rotation:
 
 
 def _is_done(described: Described, token: str) -> bool:
-    """Raises Refused where there is nothing to rotate, in the order in which AWS's own templates look."""
+    """Return whether the version is current. Raises Refused if it can't be rotated to, in the order of AWS's templates."""
     if described.deleted:
         raise Refused(rotation_errors.DELETED, f"secret {described.name}")
     if not described.enabled:
@@ -308,10 +308,10 @@ def _is_done(described: Described, token: str) -> bool:
     return False
 
 
-def _with_value(held: RotationContext) -> Version:
-    if held.pending is None:
-        raise Refused(rotation_errors.EMPTY, f"version {held.token} of secret {held.described.name}")
-    return held.pending
+def _with_value(context: RotationContext) -> Version:
+    if context.pending is None:
+        raise Refused(rotation_errors.EMPTY, f"version {context.token} of secret {context.described.name}")
+    return context.pending
 
 
 _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mapping[str, Any]], str]]] = {
@@ -324,7 +324,7 @@ _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mappin
 
 @attrs.frozen
 class Age:
-    """`live_place` is where the current key stands: a slot, or its version's label; "" where the vendor doesn't have it."""
+    """`current_label` is the current key's slot, or its version's label; "" if the vendor doesn't have the key."""
 
     secret: str
     enabled: bool
@@ -333,36 +333,31 @@ class Age:
     next_rotation: float | None
     overdue_days: float
     pending_days: float
-    live_place: str
+    current_label: str
     keys: tuple[LiveKey, ...]
 
 
-def age_of(held: RotationContext, acting: Strategy) -> Age:
+def age_of(context: RotationContext, strategy: Strategy) -> Age:
     """Raises LakeferryError if the vendor can't be called."""
-    now, described = held.now(), held.described
-    keys, current = tuple(acting.live(held)), acting.id_of(held.current)
+    now, described = context.now(), context.described
+    keys, current = tuple(strategy.live(context)), strategy.id_of(context.current)
     return Age(
         secret=described.name,
         enabled=described.enabled,
-        age_days=_days(now - held.current.created),
+        age_days=_days(now - context.current.created),
         next_rotation=described.next_rotation,
-        overdue_days=_days(now - _due(held)) if described.enabled else 0.0,
-        pending_days=_days(now - held.pending.created) if held.pending else 0.0,
-        live_place=next((key.place for key in keys if key.id == current), ""),
+        overdue_days=_days(now - _due(context)) if described.enabled else 0.0,
+        pending_days=_days(now - context.pending.created) if context.pending else 0.0,
+        current_label=next((key.label for key in keys if key.id == current), ""),
         keys=keys,
     )
 
 
-def as_document(age: Age) -> dict[str, Any]:
-    """Return plain data, without a secret."""
-    return attrs.asdict(age)
-
-
-def _due(held: RotationContext) -> float:
+def _due(context: RotationContext) -> float:
     """Return when the next rotation is due. Secrets Manager leaves the date in the past while rotation fails."""
-    if held.described.next_rotation is not None:
-        return held.described.next_rotation
-    return held.current.created + held.described.every if held.described.every else held.now()
+    if context.described.next_rotation is not None:
+        return context.described.next_rotation
+    return context.current.created + context.described.every if context.described.every else context.now()
 
 
 def _days(seconds: float) -> float:

@@ -1,9 +1,9 @@
-"""The versions of a secret with their staging labels, and which of their keys may be revoked by now.
+"""The versions of a secret with their staging labels, and which of their keys may be revoked.
 
-A key may be revoked once the grace is over since it was replaced. Nobody writes down when that was, so it is bounded: the
+A key may be revoked when its grace, counted from its replacement, is over. That time is not stored, so there is a bound: the
 current version became current when Secrets Manager ended its rotation, and no later than PENDING_LIFE after it was created. An
-older version, of a rotation that failed for a while, gets a label with the time before it becomes current, and the bound counts
-from there. The key before the previous one was replaced before that one was.
+older version, of a rotation that failed for a while, gets a label with the time before it becomes current, and the bound starts
+there. The key before the previous one was replaced before that one was.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
 PENDING: Final = "AWSPENDING"
-_MARK: Final = "LAKEFERRY-SINCE-"
+_TIME_LABEL: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
@@ -38,7 +38,7 @@ _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
 
 @attrs.frozen
 class Version:
-    """`created` is in seconds since 1970. `guarded` keeps what must not be shown out of logs and errors."""
+    """`created` is in seconds since 1970. `guarded` are the secret fields, which logs and errors never show."""
 
     id: str
     created: float
@@ -56,7 +56,7 @@ class Version:
 
 @attrs.frozen
 class Described:
-    """What Secrets Manager says of a secret without its values. Times are seconds since 1970; `every` is the schedule's."""
+    """A secret without its values. Times are seconds since 1970; `every` is the seconds between rotations."""
 
     arn: str
     name: str
@@ -75,7 +75,7 @@ class Described:
 
 @attrs.frozen
 class SecretVersions:
-    """One secret's."""
+    """The versions of one secret."""
 
     client: SecretsManagerClient
     secret_id: str
@@ -109,22 +109,22 @@ class SecretVersions:
             )
 
     def make_current(self, token: str, replaced: str) -> None:
-        """Make a version current in place of the one that the caller read. Raises Refused if another one is current."""
+        """Make a version current instead of the one that the caller read. Raises Refused if another one is current."""
         with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
             )
 
-    def mark(self, token: str, now: float) -> None:
+    def label_time(self, token: str, now: float) -> None:
         """Label a version with the time. Readers see no difference."""
-        with self._calling("marking a version of", rotation_errors.NOT_MOVED):
+        with self._calling("labelling a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
-                SecretId=self.secret_id, VersionStage=f"{_MARK}{int(now)}", MoveToVersionId=token
+                SecretId=self.secret_id, VersionStage=f"{_TIME_LABEL}{int(now)}", MoveToVersionId=token
             )
 
     def give_up(self, token: str) -> None:
         """Remove the label of the pending version."""
-        with self._calling("taking a label from a version of", rotation_errors.NOT_MOVED):
+        with self._calling("removing a label of a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
 
     def unlabelled(self) -> Iterator[Version]:
@@ -161,9 +161,9 @@ class SecretVersions:
             yield
 
 
-def marks(stages: Iterable[str]) -> list[float]:
-    """Return the times of `mark` among a version's labels."""
-    labels = (stage.removeprefix(_MARK) for stage in stages if stage.startswith(_MARK))
+def labelled_times(stages: Iterable[str]) -> list[float]:
+    """Return the times of `label_time` among a version's labels."""
+    labels = (stage.removeprefix(_TIME_LABEL) for stage in stages if stage.startswith(_TIME_LABEL))
     return [float(text) for text in labels if text.isdigit()]
 
 
@@ -181,7 +181,7 @@ def _seconds(value: Any) -> float | None:
 
 
 def _every(rules: Mapping[str, Any]) -> float | None:
-    """Return the days between rotations; None for a schedule by cron, whose next date Secrets Manager returns."""
+    """Return the seconds between rotations; None for a cron schedule, whose next date Secrets Manager returns."""
     if days := rules.get("AutomaticallyAfterDays"):
         return float(days) * _SECONDS["day"]
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
@@ -189,13 +189,13 @@ def _every(rules: Mapping[str, Any]) -> float | None:
 
 
 DAY: Final = 86400.0
-#: Seconds after which a version is labelled before it becomes current.
+#: Age in seconds from which a version is labelled before it becomes current.
 PENDING_LIFE: Final = DAY
 
 
 @attrs.frozen
 class Policy:
-    """`keep` keys live between two rotations, one more during one; `grace` is in seconds."""
+    """`keep` keys are valid between two rotations, one more during one; `grace` is in seconds."""
 
     keep: int = contract.KEYS_KEPT
     grace: float = contract.GRACE_DAYS * DAY
@@ -224,20 +224,20 @@ class RotationContext:
         return self.described.labelled(PENDING) not in ("", self.current.id)
 
     def require_same_labels(self) -> None:
-        """Raises Refused where a rotation has begun or ended since this was read."""
+        """Raise Refused if a rotation has begun or ended since this was read."""
         if self.versions.describe().stages != self.described.stages:
             raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
-    def needs_mark(self, pending: Version) -> bool:
-        """Return whether the version would become current so late that its age doesn't show when."""
+    def needs_time_label(self, pending: Version) -> bool:
+        """Return whether the version is so old that its age doesn't bound the time at which it becomes current."""
         return self.now() > self._known_since(pending) + PENDING_LIFE
 
     @property
-    def previous_may_go(self) -> bool:
+    def previous_is_revocable(self) -> bool:
         return self.now() >= self._replaced_by(self.current, self.described.last_rotated) + self.policy.grace
 
     @property
-    def older_may_go(self) -> bool:
+    def older_are_revocable(self) -> bool:
         """Return whether keys without a label may be revoked. Before the first rotation, none was ever replaced."""
         return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
 
@@ -246,7 +246,7 @@ class RotationContext:
         return rotated if rotated is not None and rotated >= successor.created else self._known_since(successor) + PENDING_LIFE
 
     def _known_since(self, version: Version) -> float:
-        return max([version.created, *marks(self.described.stages.get(version.id, ()))])
+        return max([version.created, *labelled_times(self.described.stages.get(version.id, ()))])
 
 
 def read_context(

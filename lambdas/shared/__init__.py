@@ -1,1 +1,1 @@
-"""What every Lambda needs and no vendor owns: HTTP, time, secrets, errors, log, and the shape of a kind of resource."""
+"""Shared by all functions: HTTP, time, secrets, errors, log, and the interface of resource types."""

@@ -1,4 +1,4 @@
-"""What boto3 raises, as LakeferryError."""
+"""Turn boto3's exceptions into LakeferryError."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from botocore.parsers import ResponseParserError
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 
-#: Answers after which nothing was done, and nothing would be the next time.
+#: Codes of permanent refusals.
 FINAL: Final = frozenset(
     "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException InvalidRequestException "
     "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
     "ResourceNotFoundException ValidationError ValidationException".split()
 )
-#: Answers for want of a permission. A new role's permissions take some seconds to be known everywhere.
+#: Codes of missing permissions. A new role's permissions take some seconds to become effective.
 DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
 
 
@@ -28,7 +28,7 @@ def error_code(error: ClientError) -> str:
 
 @contextmanager
 def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
-    """Raise what `error` makes of AWS's code where that is one of `codes`; every other error passes."""
+    """Raise `error(code)` if AWS answers with one of `codes`. Other errors pass."""
     try:
         yield
     except ClientError as refused:
@@ -45,7 +45,7 @@ def error_for(doing: str, code: str) -> LakeferryError:
 
 @contextmanager
 def aws_call(doing: str) -> Iterator[None]:
-    """Turn what boto3 raises into a LakeferryError, and into Transient if there was no answer."""
+    """Turn boto3's exceptions into LakeferryError: Transient if there was no answer."""
     try:
         yield
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Time as a port: nothing else in `lambdas` reads a clock or sleeps."""
+"""The clock, as a parameter of everything that depends on time. Nothing else in `lambdas` reads the time or sleeps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class SystemClock:
 
 @attrs.frozen
 class Deadline:
-    """The instant after which nothing may be begun. `at` is in seconds since 1970."""
+    """The time after which nothing new may start. `at` is in seconds since 1970."""
 
     clock: Clock
     at: float
 
     def left(self) -> float:
-        """Return the seconds that are left, never less than 0."""
+        """Return the remaining seconds, at least 0."""
         return max(0.0, self.at - self.clock.time())

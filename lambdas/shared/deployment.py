@@ -1,4 +1,4 @@
-"""What a deployment consists of, as far as it is known before it is deployed: an object in S3 that the stacks publish."""
+"""A deployment's tables, exports and secrets by name: a JSON object in S3 that the stacks publish."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SCHEME: Final = "s3"
 
 @attrs.frozen
 class Table:
-    """`snowflake` is the table's name in the deployment's Snowflake schema, "" where it isn't shown there.
+    """`snowflake` is the table's name in the deployment's Snowflake schema, "" if it has none.
 
-    `error_log` is the topic that takes records that Tableflow can't write, "" where they go nowhere.
+    `error_log` is the topic for records that Tableflow can't write, "" if there is none.
     """
 
     topic: str
@@ -33,9 +33,9 @@ class Table:
 
 @attrs.frozen
 class Export:
-    """`recipients` is how many addresses the deployment file names.
+    """`recipients` is the number of addresses in the deployment file.
 
-    `first_day` (ISO 8601) belongs to the first window that is exported; "" where the contract says.
+    `first_day` (ISO 8601) is a day of the first window to export; "" for the contract's own.
     """
 
     export: str
@@ -49,7 +49,7 @@ class Export:
 
 @attrs.frozen
 class DeploymentSettings:
-    """`secrets` are names of secrets that rotate, `deployer_secrets` those of keys that people created."""
+    """`secrets` are names of secrets that rotate, `deployer_secrets` names of those that people created."""
 
     tables: list[Table] = attrs.Factory(list)
     exports: list[Export] = attrs.Factory(list)
@@ -58,7 +58,7 @@ class DeploymentSettings:
 
 
 def read(s3: S3Client, url: str) -> DeploymentSettings:
-    """Raises LakeferryError where there is no such object, or it isn't what the stacks publish."""
+    """Read the settings. Raises LakeferryError if the object doesn't exist or isn't what the stacks publish."""
     parts = urlsplit(url)
     published = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None
     if published is None:

@@ -1,24 +1,24 @@
-"""Errors of the Lambdas. An error's class decides what is done about it, its row what users read.
+"""Errors of the functions. The class of an error decides how it is handled, its row what users read.
 
 LakeferryError
 ├── BadProperties        the event's properties, all mistakes at once         reported at once
 ├── StaleRequest         a later request has replaced this one                reported at once
-├── Refused              the vendor says no, and would say it again           reported at once
-│   ├── Denied           401 or 403: also what a right says that isn't there yet   waited for, a while
-│   ├── NotFound         404 on something else than the object itself         waited for, a while
+├── Refused              the vendor refuses, and would again                  reported at once
+│   ├── Denied           401 or 403, also while a new permission isn't effective   waited for, a while
+│   ├── NotFound         404 for something other than the object itself       waited for, a while
 │   └── Conflict         409: exists, or in use, or being changed             waited for, a while
 ├── ResourceFailed       the object exists and doesn't work                   waited for, a while
 │   └── NeedsReplacement  … and only a new one can help                       replaced, a while
 │       └── ReplacementRequired  it works, but a property changed that can't  replaced
-├── Transient            nobody knows whether it had an effect                waited for
-│   ├── InProgress       nothing is wrong, it takes its time
+├── Transient            it is not known whether the call had an effect       waited for
+│   ├── InProgress       no error: it takes time
 │   ├── RateLimited      429
-│   └── OutOfTime        this invocation ends; the next one carries on
-├── ResourceMissing      the object in the state does not exist               found or created again
-│   └── ParentMissing    the environment or cluster that held it is not there
-└── TimedOut             waited for as long as is sensible; carries the last reason
+│   └── OutOfTime        this invocation ends; the next one continues
+├── ResourceMissing      the object in the state does not exist               found again, or created again
+│   └── ParentMissing    its environment or cluster does not exist
+└── TimedOut             the wait is over; has the last reason
 
-"A while" is `patience`, in seconds, counted from the first time that the same error came.
+"A while" is `patience`, in seconds, counted from the first occurrence of the same error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 from lambdas.shared.redaction import redact
 
-#: A detail that the vendor gave is cut to this many characters.
+#: Details from a vendor are cut to this many characters.
 DETAIL_LENGTH = 300
 
 
@@ -40,9 +40,9 @@ class ErrorRow(NamedTuple):
 
 
 class LakeferryError(Exception):
-    """`what` says what happened, in words without secrets; the row says what to do.
+    """`what` says what happened, without secrets; the row says what to do.
 
-    `doing` names operation, kind and id; whoever knows them sets it.
+    `doing` names operation, resource type and id; the caller that knows them sets it.
     """
 
     patience: float = 0.0
@@ -68,11 +68,11 @@ class BadProperties(LakeferryError):
 
 
 class StaleRequest(LakeferryError):
-    """Nothing may be done any more in the name of this request."""
+    """A later request is in force; this one may do nothing more."""
 
 
 class Refused(LakeferryError):
-    """The vendor understood, did nothing and would refuse again."""
+    """The vendor refused, did nothing, and would refuse again."""
 
 
 class Denied(Refused):
@@ -92,23 +92,23 @@ class ResourceFailed(LakeferryError):
 
 
 class NeedsReplacement(ResourceFailed):
-    """Only deleting the object and making it again can help."""
+    """Only deleting and creating the object again can help."""
 
 
 class ReplacementRequired(NeedsReplacement):
-    """The vendor can't change what has to change, and its name can't be had twice: the old one goes first."""
+    """A property that the vendor can't change has changed. Names are unique, so the old object is deleted first."""
 
 
 class Transient(LakeferryError):
-    """Repeating may help; whether it had an effect is not known."""
+    """A retry may help; it is not known whether the call had an effect."""
 
 
 class InProgress(Transient):
-    """Nothing is wrong."""
+    """No error: the operation takes time."""
 
 
 class RateLimited(Transient):
-    """`wait` is how many seconds the vendor wants to be left alone."""
+    """`wait` is the number of seconds until the next call is allowed."""
 
     def __init__(self, row: ErrorRow, what: str, *, wait: float) -> None:
         super().__init__(row, what)
@@ -124,13 +124,13 @@ class ResourceMissing(LakeferryError):
 
 
 class ParentMissing(ResourceMissing):
-    """The environment or the cluster that held the object is not there, or a 403 makes it look so."""
+    """The environment or the cluster of the object does not exist, or a 403 makes it look so."""
 
     patience = 600.0
 
 
 class TimedOut(LakeferryError):
-    """The wait is over; row and words are those of what was waited for."""
+    """The wait is over. Row and text are those of the last error."""
 
 
 PROPERTIES: Final = ErrorRow("LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created.")
@@ -138,22 +138,22 @@ OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN", "Nothing, unless the deployment fail
 FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT", "Find out who invoked it; nothing was done.")
 SETTINGS: Final = ErrorRow("LF-SETTINGS", "Deploy again; don't edit the function manually.")
 WAITING: Final = ErrorRow(
-    "LF-WAITING", "Look at the object in the vendor's console; when it is well, deploy again: what exists is taken over."
+    "LF-WAITING", "Look at the object in the vendor's console; when it works, deploy again: existing objects are used."
 )
-OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation carries on.")
+OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation continues.")
 OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delete and a create.")
-VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry looks for it once more and creates it again if it is gone.")
+VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry searches for it once more, and creates it again if it is gone.")
 UNREACHABLE: Final = ErrorRow(
     "NET-UNREACHABLE",
     "Look at the vendor's status page and, if the function runs in a VPC, at its route to the internet; then deploy again.",
 )
-TLS: Final = ErrorRow("NET-TLS", "Let the vendor's hosts through unopened; there is no switch to turn the check off.")
+TLS: Final = ErrorRow("NET-TLS", "Exclude the vendor's hosts from TLS inspection; the check can't be turned off.")
 UNREADABLE: Final = ErrorRow("NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page.")
-ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address named above, and where it comes from.")
+ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address above, and the setting that it comes from.")
 SECRET_MISSING: Final = ErrorRow(
     "AWS-SECRET-MISSING", "Fill it (`lakeferry secrets set`), or correct the name, and deploy again."
 )
-SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields named above.")
+SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields above.")
 STORAGE: Final = ErrorRow("AWS-REFUSED", "Look at the error's own code above; deploy again when it is fixed.")
 DOCUMENT: Final = ErrorRow(
     "AWS-DOCUMENT", "Look at the object named above; an earlier version can be restored, because the bucket keeps them."

@@ -1,8 +1,8 @@
-"""HTTP calls: safe addresses only, timeouts on every call, repetition, no redirects, no proxy or password from outside.
+"""HTTP calls: safe addresses only, timeouts, retries, no redirects, no proxy or password from the environment.
 
-A session belongs to one invocation: it ends with the invocation's deadline, which lies before Lambda's own.
-429 says that nothing was done, so every call may be repeated. A failure after the request was sent leaves that open, so only
-a call that may be sent twice is repeated.
+A session belongs to one invocation: it ends with the invocation's deadline, which is before Lambda's own.
+After 429 nothing was done, so every call may be retried. After a failure that follows the request, this is not known, so only
+a call that may be sent twice is retried.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Response:
 
 
 class NotSent(Transient):
-    """The request never left, so it had no effect."""
+    """The request was not sent, so it had no effect."""
 
 
 class ResponseLost(Transient):
-    """The request was sent, and no whole answer came: it may have had its effect."""
+    """The request was sent, and no complete answer came: it may have had an effect."""
 
 
 LONGEST_WAIT = 30.0
@@ -57,21 +57,22 @@ NOT_IMPLEMENTED = 501
 
 @attrs.frozen
 class RetryPolicy:
-    """`attempts` counts the first one too; `spread` gives a number from 0 to 1."""
+    """`attempts` includes the first one; `spread` returns a random number from 0 to 1."""
 
     attempts: int = 4
     first_wait: float = 1.0
     spread: Callable[[], float] = random.random
 
     def run(self, call: Callable[[], Response], *, repeatable: bool, deadline: Deadline) -> Response:
-        """Return the last answer, whatever it is. Raises what the last attempt raised: NotSent or ResponseLost."""
+        """Return the last answer, with any status. Raises NotSent or ResponseLost if the last attempt did."""
         attempt = 0
         while True:
             attempt += 1
             outcome: Response | NotSent | ResponseLost
             try:
                 outcome = call()
-                if not _may_repeat(outcome, repeatable):
+                may_differ = repeatable and outcome.status >= 500 and outcome.status != NOT_IMPLEMENTED
+                if outcome.status != 429 and not may_differ:
                     return outcome
             except (NotSent, ResponseLost) as error:
                 if isinstance(error, ResponseLost) and not repeatable:
@@ -90,13 +91,8 @@ class RetryPolicy:
         return grown * (0.5 + 0.5 * self.spread()) if requested is None else requested + self.first_wait * self.spread()
 
 
-def _may_repeat(answer: Response, repeatable: bool) -> bool:
-    """Return whether the answer may differ next time. 429 says that nothing was done."""
-    return answer.status == 429 or (repeatable and answer.status >= 500 and answer.status != NOT_IMPLEMENTED)
-
-
 def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """Return for how many seconds the vendor asks not to be called; None if it doesn't say.
+    """Return the seconds that the vendor asks to wait; None if it doesn't say.
 
     Confluent's X-RateLimit-Reset counts seconds from now, unlike that of others.
     """
@@ -119,7 +115,7 @@ def _seconds(text: str, clock: Clock) -> float | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Return True for 127.0.0.1 and its like. A name, even localhost, may lead to another host."""
+    """Return True for loopback addresses such as 127.0.0.1. A name, even localhost, may resolve to another host."""
     try:
         return ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
     except ValueError:
@@ -127,7 +123,7 @@ def is_loopback(url: str) -> bool:
 
 
 def require_safe(url: str) -> None:
-    """Raises LakeferryError for plain HTTP to elsewhere, another scheme, and credentials in the URL."""
+    """Raise LakeferryError for plain HTTP to another machine, another scheme, and credentials in the URL."""
     parts = urlsplit(url)
     if parts.username or parts.password or not parts.hostname:
         raise LakeferryError(errors.ADDRESS, f"{parts.scheme}://{parts.hostname} has no host, or holds credentials")
@@ -136,7 +132,7 @@ def require_safe(url: str) -> None:
 
 
 USER_AGENT: Final = "Lakeferry/0.1 (Confluent and Snowflake resources for AWS CDK)"
-#: Idempotent methods. PATCH is one: bodies hold values, not changes.
+#: Idempotent methods, also PATCH: bodies contain values, not increments.
 REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE", "PATCH"})
 LARGEST_BODY: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
@@ -144,7 +140,7 @@ _PIECE: Final = 64 * 1024
 
 @attrs.frozen
 class Timeouts:
-    """Seconds: until the connection stands, between two pieces of the answer, and for the whole call."""
+    """Seconds to connect, between two parts of the answer, and for the whole call."""
 
     connect: float = 5.0
     read: float = 30.0
@@ -152,7 +148,7 @@ class Timeouts:
 
 
 class Session:
-    """Raises OutOfTime instead of a call that could not end before `deadline`. `wire` replaces the sockets."""
+    """Methods raise OutOfTime if less than a second is left before `deadline`. `adapter` replaces the sockets."""
 
     def __init__(
         self,
@@ -160,7 +156,7 @@ class Session:
         *,
         timeouts: Timeouts = Timeouts(),
         retry: RetryPolicy = RetryPolicy(),
-        wire: BaseAdapter | None = None,
+        adapter: BaseAdapter | None = None,
     ) -> None:
         self._deadline = deadline
         self._timeouts = timeouts
@@ -168,8 +164,8 @@ class Session:
         self._requests = requests.Session()
         self._requests.trust_env = False
         self._requests.headers["User-Agent"] = USER_AGENT
-        if wire:
-            self._requests.mount("http://", wire)
+        if adapter:
+            self._requests.mount("http://", adapter)
 
     def close(self) -> None:
         self._requests.close()
@@ -184,9 +180,9 @@ class Session:
         params: Mapping[str, Any] | None = None,
         body: Any = None,
         repeatable: bool | None = None,
-        again: Mapping[str, str] | None = None,
+        retry_params: Mapping[str, str] | None = None,
     ) -> Response:
-        """Return the response with any status. `body` is sent as JSON; `again` are parameters of a repetition, beside `params`.
+        """Return the response with any status. `body` is sent as JSON; retries have `retry_params` too.
 
         Raises NotSent, ResponseLost, OutOfTime, LakeferryError (address).
         """
@@ -205,7 +201,7 @@ class Session:
             try:
                 return self._once(sent)
             finally:
-                sent.params = {**(params or {}), **(again or {})}
+                sent.params = {**(params or {}), **(retry_params or {})}
 
         return self._retry.run(once, repeatable=safe, deadline=self._deadline)
 
@@ -220,7 +216,7 @@ class Session:
             request = self._requests.prepare_request(sent)
             response = self._requests.send(request, stream=True, timeout=timeout, allow_redirects=False)
         except requests.RequestException as error:
-            raise _unsent_or_broken(error, call) from None
+            raise _error_of(error, call) from None
         with response:
             return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
 
@@ -258,7 +254,7 @@ def _parsed(content: bytes) -> Any:
     return json.loads(content) if content.strip() else None
 
 
-def _unsent_or_broken(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
+def _error_of(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):

@@ -1,4 +1,4 @@
-"""A log of one JSON object a line, with every secret taken out of it."""
+"""A log of one JSON object per line, without secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _JsonLines(logging.Formatter):
 
 @attrs.frozen
 class Log:
-    """Writes lines that all carry `fields`. Time is left to CloudWatch, which stamps every line."""
+    """Writes lines that all have `fields`. They have no time: CloudWatch adds it."""
 
     logger: logging.Logger
     fields: dict[str, Any] = attrs.field(factory=dict)

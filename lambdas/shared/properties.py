@@ -32,15 +32,15 @@ T = TypeVar("T", bound="Properties[Any]")
 C = TypeVar("C")
 O_co = TypeVar("O_co", bound=tuple[str, ...], covariant=True)
 
-#: What CloudFormation and the lifecycle themselves put among the properties.
+#: Names that CloudFormation and the lifecycle add to the properties.
 RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.REPAIR})
 
 
 @attrs.frozen
 class Properties(Generic[O_co]):
-    """The schema of a resource type, and of what `Fn::GetAtt` gives: `class TopicProps(Properties[TopicOutputs])`.
+    """The schema of a resource type and of its outputs for `Fn::GetAtt`: `class TopicProps(Properties[TopicOutputs])`.
 
-    TYPE is its name in stacks, CREATE_ONLY are the properties whose change replaces the object.
+    TYPE is its name in stacks. A change of a CREATE_ONLY property replaces the object.
     """
 
     TYPE: ClassVar[str] = ""
@@ -65,12 +65,12 @@ def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()
 
 @dataclass_transform(field_specifiers=(prop,), kw_only_default=True, frozen_default=True)
 def properties(cls: type[C]) -> type[C]:
-    """Make a frozen attrs class of a class whose fields are `prop(…)`: mypy knows which of them are required."""
+    """Turn a class with `prop(…)` fields into a frozen attrs class. mypy knows which of them are required."""
     return attrs.frozen(cls)
 
 
 def declared(given: Properties[Any]) -> dict[str, Any]:
-    """Return what a template has to say: the values that are not the defaults."""
+    """Return the values that a template contains: those that differ from the defaults."""
     defaults = {field.name: _default(field) for field in attrs.fields(type(given))}
     return {name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]}
 
@@ -81,7 +81,7 @@ def _default(field: attrs.Attribute[Any]) -> Any:
 
 
 def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
-    """Raises BadProperties with all mistakes. Unknown names are mistakes only if `strict`."""
+    """Parse properties. Raises BadProperties with all mistakes; unknown names are mistakes only if `strict`."""
     fields = {field.name: field for field in attrs.fields(cls)}
     hints = get_type_hints(cls)
     problems: list[tuple[str, str]] = []
@@ -146,7 +146,7 @@ def _is_a(container: type, kind: Any) -> bool:
     return get_origin(kind) is container
 
 
-#: cattrs' own hooks read text as a list of characters, and know no booleans and numbers that come as text.
+#: cattrs' own hooks read text as a list of characters, and accept no booleans and numbers as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
 _CONVERTER.register_structure_hook(bool, _boolean)
 _CONVERTER.register_structure_hook(int, _integer)

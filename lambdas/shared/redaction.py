@@ -1,4 +1,4 @@
-"""Secrets that can't be shown by accident, and the filter for what could have slipped through another way."""
+"""Secrets that can't be shown by accident, and a filter that removes them from texts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 import attrs
 
 SHOWN = "‹secret›"
-#: A shorter value may occur inside harmless words.
+#: Shorter values may be part of ordinary words.
 SHORTEST_FILTERED = 8
 
 _alive: weakref.WeakValueDictionary[int, Secret] = weakref.WeakValueDictionary()
 _numbers = itertools.count()
-#: Keeps the secrets of an invocation alive, and so known to `redact`, after the code that read them has dropped them.
+#: Keeps the secrets of an invocation alive for `redact`, after the code that read them has dropped them.
 _of_invocation: ContextVar[list[Secret] | None] = ContextVar("secrets of the invocation", default=None)
 
 #: Confluent's API secrets, AWS secret keys and session tokens that are named as such, private keys, credentials in a header or a
@@ -38,7 +38,7 @@ _LOOKS_SECRET = (
 
 
 class Secret:
-    """A value that str, repr, format, json and pickle never show. `reveal` is the only way to it."""
+    """A value that str, repr, format, json and pickle never show. Only `reveal` returns it."""
 
     __slots__ = ("__weakref__", "_value")
 
@@ -48,8 +48,8 @@ class Secret:
         if not redacted:
             return
         _alive[next(_numbers)] = self
-        if (held := _of_invocation.get()) is not None:
-            held.append(self)
+        if (secrets := _of_invocation.get()) is not None:
+            secrets.append(self)
 
     def reveal(self) -> str:
         return self._value
@@ -88,7 +88,7 @@ class ApiKey:
 
 @contextmanager
 def invocation() -> Iterator[None]:
-    """Let `redact` know every Secret that is created within the block, also after nothing refers to it."""
+    """Let `redact` know every Secret that is created in the block, even if nothing refers to it any more."""
     before = _of_invocation.set([])
     try:
         yield
@@ -103,13 +103,9 @@ def redact(text: str) -> str:
     values = {secret.reveal() for secret in list(_alive.values())}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= SHORTEST_FILTERED:
-            for written in _writings(value):
-                text = text.replace(written, SHOWN)
+            in_base64 = base64.b64encode(value.encode()).decode()
+            for encoded in (value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe=""), in_base64):
+                text = text.replace(encoded, SHOWN)
     for pattern in _LOOKS_SECRET:
         text = pattern.sub(SHOWN, text)
     return text
-
-
-def _writings(value: str) -> tuple[str, ...]:
-    encoded = base64.b64encode(value.encode()).decode()
-    return value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe=""), encoded

@@ -1,4 +1,4 @@
-"""The shape of every resource type: a module with these verbs, in this order, and data.
+"""The interface of resource types: a module with these functions, in this order, and two constants.
 
     create          creates the object and returns its id; called only when `find_existing` returned no id
     is_ready        returns the outputs once the object works, None while it is being created
@@ -6,8 +6,8 @@
     delete          deletes an object; one that is gone is no error, and a call may be repeated
     find_existing   returns the ids of managed objects, as the vendor lists them now
 
-Every verb may be called twice, and each call may be the one whose answer was lost. Verbs never wait: they raise InProgress,
-and are called again.
+Every function may be called twice, and the answer of any call may be lost. Functions never wait: they raise InProgress, and are
+called again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from lambdas.shared.secrets import SecretStore
 
 V_co = TypeVar("V_co", covariant=True)
 
-#: What `Fn::GetAtt` can ask for: short, flat, never a secret.
+#: The values for `Fn::GetAtt`: short, flat, never a secret.
 Outputs = Mapping[str, str]
 
 
 @attrs.frozen
 class Context(Generic[V_co]):
-    """What a verb works with besides the properties.
+    """The arguments of each function besides the properties.
 
-    `name` is the object's deterministic name: a-z, 0-9 and hyphens, at most 60 characters. `notes` are kept from call to call.
-    `previous` are the properties before the update that is under way. `deleting` says that the object is to be deleted.
-    `origin` is a hash that the resource keeps over all its generations, unique among the resources of all stacks.
-    `rolling_back` asks CloudFormation whether the object was created by an operation that failed; it raises what AWS refuses.
+    `name` is deterministic: a-z, 0-9 and hyphens, at most 60 characters. `notes` are stored between calls.
+    `previous` are the properties before an update. `deleting` is True for a delete.
+    `resource_uid` is a hash, unique among all stacks' resources, that stays when the resource is replaced.
+    `rolling_back` asks CloudFormation whether the object was created by a failed operation. Raises Transient, Denied or Refused.
     """
 
     vendor: V_co
@@ -44,7 +44,7 @@ class Context(Generic[V_co]):
     notes: MutableMapping[str, str]
     previous: Any = None
     deleting: bool = False
-    origin: str = ""
+    resource_uid: str = ""
     rolling_back: Callable[[], bool] = lambda: False
 
 

@@ -1,4 +1,4 @@
-"""A bucket of JSON documents, each written only over the one that was read."""
+"""JSON objects in a bucket, written only over the version that was read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Objects:
     def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
         """Write over the object with this ETag or, for None, where there is none yet. Return the new ETag.
 
-        None if another write was faster; that may also be this very write, sent twice.
+        Return None if another write was faster; that may be this write itself, sent twice.
         """
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
         with aws_call(f"writing s3://{self.bucket}/{key}"):

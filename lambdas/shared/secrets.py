@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import attrs
-from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, error_code
+from lambdas.shared.aws import aws_call, raise_instead
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -21,13 +20,14 @@ if TYPE_CHECKING:
 #: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
-#: Fields beside a key that may be shown. Any other field, also one that somebody added, is a secret.
+#: Fields beside a key that may be shown. Every other field is a secret, also one that somebody added.
 NOT_SECRET: Final = frozenset(
     "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
     "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
     "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
     "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
 )
+_MISSING: Final = "ResourceNotFoundException"
 _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 
 
@@ -38,8 +38,8 @@ class SecretStore:
     def read(self, secret_id: str) -> dict[str, Secret]:
         """Return the current value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
         try:
-            with aws_call(f"reading secret {secret_id}"):
-                text = _text_of(self.client, secret_id)
+            with aws_call(f"reading secret {secret_id}"), raise_instead((_MISSING,), KeyError):
+                text = str(self.client.get_secret_value(SecretId=secret_id)["SecretString"])
         except KeyError:
             return {}
         try:
@@ -63,27 +63,7 @@ class SecretStore:
         token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
         text = json.dumps(dict(fields), sort_keys=True)
         try:
-            with aws_call(f"writing secret {secret_id}"):
-                _put(self.client, secret_id, text, token)
+            with aws_call(f"writing secret {secret_id}"), raise_instead((_MISSING,), KeyError):
+                self.client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
         except KeyError:
             raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0) from None
-
-
-def _text_of(client: SecretsManagerClient, secret_id: str) -> str:
-    """Raises KeyError where there is no such secret or no value."""
-    try:
-        return str(client.get_secret_value(SecretId=secret_id)["SecretString"])
-    except ClientError as error:
-        if error_code(error) == "ResourceNotFoundException":
-            raise KeyError(secret_id) from None
-        raise
-
-
-def _put(client: SecretsManagerClient, secret_id: str, text: str, token: str) -> None:
-    """Raises KeyError where there is no such secret."""
-    try:
-        client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
-    except ClientError as error:
-        if error_code(error) == "ResourceNotFoundException":
-            raise KeyError(secret_id) from None
-        raise

@@ -1,4 +1,4 @@
-"""Topics of SNS. Who publishes must know whether a message may have gone out although no answer came."""
+"""SNS topics. `publish` tells whether a message may have been sent although no answer came."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _THROTTLED: Final = ("Throttled", "Throttling", "ThrottlingException", "Throttle
 
 @attrs.frozen
 class SnsTopics:
-    """`client` sends each call once: it can't tell a lost answer from a lost call any better than we can."""
+    """`client` must send each call once: a retry after a lost answer would send a second message."""
 
     client: SNSClient
 
     def publish(self, topic: str, subject: str, body: str) -> None:
-        """Raises NotSent, Refused (nothing went out) and ResponseLost (nobody knows)."""
+        """Publish a message. Raises NotSent and Refused (it was not sent), and ResponseLost (it is not known)."""
         doing = f"publishing to {topic}"
         try:
             self.client.publish(TopicArn=topic, Subject=subject, Message=body)

@@ -1,4 +1,4 @@
-"""Snowflake's SQL API: one statement a call, logged in with a key pair.
+"""Snowflake's SQL API: one statement per call, authenticated with a key pair.
 
 Role and warehouse go with each statement, because the API keeps no session. A statement whose answer was lost is sent again
 under the same request id, so that it runs once.
@@ -29,8 +29,8 @@ from lambdas.snowflake.sql import Sql
 VENDOR_DOMAIN: Final = ".snowflakecomputing.com"
 _WORDS: Final = r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?"
 _ACCOUNT: Final = re.compile(rf"{_WORDS}(\.{_WORDS})*")
-#: After a dot, names without a hyphen that belong to the location, not to the account.
-_PLACES: Final = frozenset({"aws", "azure", "gcp", "privatelink"})
+#: Names after a dot that belong to the location, although they have no hyphen.
+_LOCATIONS: Final = frozenset({"aws", "azure", "gcp", "privatelink"})
 
 
 def require_account(account: str) -> str:
@@ -51,7 +51,7 @@ def account_claim(account: str) -> str:
         return first.partition("-")[0].upper()
     own = [first]
     for part in rest:
-        if "-" in part or part.lower() in _PLACES:
+        if "-" in part or part.lower() in _LOCATIONS:
             break
         own.append(part)
     return "-".join(own).upper()
@@ -60,7 +60,7 @@ def account_claim(account: str) -> str:
 def account_url(account: str) -> str:
     """Return the account's URL. Hosts have hyphens where names have underscores."""
     first, *rest = require_account(account).lower().split(".")
-    if rest and "-" not in rest[0] and rest[0] not in _PLACES | {"global"}:
+    if rest and "-" not in rest[0] and rest[0] not in _LOCATIONS | {"global"}:
         first, rest = f"{first}-{rest[0]}", rest[1:]
     name = ".".join([first, *rest]).replace("_", "-")
     return f"https://{name}{VENDOR_DOMAIN}"
@@ -74,7 +74,7 @@ STATEMENT_SECONDS: Final = 600
 _FIRST_POLL: Final = 0.5
 _LONGEST_POLL: Final = 5.0
 _STATEMENTS: Final = "/api/v2/statements"
-#: A difference of clocks below this is the Date header's own coarseness.
+#: Smaller differences of the clocks are within the precision of the Date header.
 _SMALLEST_SKEW: Final = 1.0
 
 Row = Mapping[str, str]
@@ -82,7 +82,7 @@ Row = Mapping[str, str]
 
 @attrs.frozen
 class Login:
-    """Who logs in, and with what role and warehouse each statement runs; without a warehouse where it is ""."""
+    """The user, and the role and warehouse of each statement; "" for no warehouse."""
 
     account: str
     user: str
@@ -91,7 +91,7 @@ class Login:
 
 
 class Snowflake:
-    """One account, seen by one user in one role."""
+    """One account, used by one user in one role."""
 
     def __init__(self, session: Session, clock: Clock, login: Login, key: KeyPair, url: str = "") -> None:
         self.url = (url or account_url(login.account)).rstrip("/")
@@ -151,7 +151,7 @@ class Snowflake:
         return answer
 
     def _rows(self, answer: Response, label: str) -> list[Row]:
-        """Raises Transient for an answer that is not whole: rows that are missing would look like objects that are gone."""
+        """Return all rows. Raises Transient for an incomplete answer: missing rows would look like missing objects."""
         if field(answer.body, "code") == TRUNCATED_CODE:
             raise Refused(snowflake_errors.TRUNCATED, describe(answer, label))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
@@ -172,10 +172,8 @@ class Snowflake:
             answer = self._send(method, route, {**once, **again}, again, body)
         if answer.status in (200, 202):
             return answer
-        raise error_from(answer, label, self._clock, self._clock_skew())
-
-    def _clock_skew(self) -> str:
-        return f"; Snowflake's clock is {self._skew:+.0f} s from ours" if abs(self._skew) >= _SMALLEST_SKEW else ""
+        skew = f"; Snowflake's clock is {self._skew:+.0f} s from the function's" if abs(self._skew) >= _SMALLEST_SKEW else ""
+        raise error_from(answer, label, self._clock, skew)
 
     def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Response:
         headers = {
@@ -183,7 +181,7 @@ class Snowflake:
             "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
         }
         return self._session.call(
-            method, self.url + route, headers=headers, params=params, body=body, repeatable=True, again=again
+            method, self.url + route, headers=headers, params=params, body=body, repeatable=True, retry_params=again
         )
 
     def _fresh_token(self) -> Secret:

@@ -1,6 +1,7 @@
-"""Errors of Snowflake: the rows that users read, and which of them an answer of the SQL API is.
+"""Errors of Snowflake: codes and remedies, and the error of an answer of the SQL API.
 
-Its codes say more than the status."""
+Snowflake's codes are more precise than the HTTP status.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +37,24 @@ MISSING: Final = ErrorRow(
 )
 EXISTS: Final = ErrorRow("SNF-EXISTS", "Choose another name, or drop the object if nobody needs it, and deploy again.")
 FOREIGN: Final = ErrorRow(
-    "SNF-FOREIGN", "Choose another name, or drop or rename the object if nobody needs it; we neither change nor drop it."
+    "SNF-FOREIGN", "Choose another name, or drop or rename the object if nobody needs it; Lakeferry neither changes nor drops it."
 )
 SLOTS_TAKEN: Final = ErrorRow(
     "SNF-KEY-SLOTS",
-    "Put the version back whose key is in one of the slots, or empty the slot that nobody uses: ALTER USER … UNSET "
+    "Restore the secret's version whose key is in one of the slots, or empty the slot that nobody uses: ALTER USER … UNSET "
     "RSA_PUBLIC_KEY, or RSA_PUBLIC_KEY_2. Then deploy again.",
 )
 IN_USE: Final = ErrorRow("SNF-IN-USE", "Drop the tables named above, and destroy again.")
 INVALID: Final = ErrorRow("SNF-INVALID", "Correct the value that the message names, and deploy again.")
 WAREHOUSE: Final = ErrorRow("SNF-WAREHOUSE", "Run the script of docs/how-to/prepare-snowflake.md once more, and deploy again.")
-RATE: Final = ErrorRow("SNF-RATE", "Nothing: it is repeated when Snowflake allows; if the deployment fails of it, deploy again.")
+RATE: Final = ErrorRow(
+    "SNF-RATE", "Nothing: it is retried when Snowflake allows; if the deployment fails because of it, deploy again."
+)
 UNAVAILABLE: Final = ErrorRow("SNF-UNAVAILABLE", "Look at Snowflake's status page, and deploy again.")
 UNEXPECTED: Final = ErrorRow("SNF-UNEXPECTED", "Report it with the query id above.")
 TRUNCATED: Final = ErrorRow("SNF-TRUNCATED", "Report it with the query id above.")
 KEY_NOT_READY: Final = ErrorRow(
-    "SNF-KEY-NOT-READY", "Nothing; if the deployment fails of it, look at the user with DESC USER and deploy again."
+    "SNF-KEY-NOT-READY", "Nothing; if the deployment fails because of it, look at the user with DESC USER and deploy again."
 )
 TRUST_PRINCIPAL: Final = ErrorRow(
     "SNF-TRUST-PRINCIPAL",
@@ -65,7 +68,7 @@ TRUST_ROLE: Final = ErrorRow(
     "SNF-TRUST-ROLE", "Compare the role's trust with the principal and the external id above, and deploy again."
 )
 TRUST_STORAGE: Final = ErrorRow(
-    "SNF-TRUST-STORAGE", "Allow the action that the message names on the volume's place, and deploy again."
+    "SNF-TRUST-STORAGE", "Allow the action that the message names on the volume's location, and deploy again."
 )
 TRUST_CATALOG: Final = ErrorRow("SNF-TRUST-CATALOG", "Allow what the message names, and deploy again.")
 TRUST_REGION: Final = ErrorRow(
@@ -78,14 +81,14 @@ TRUST_NAMESPACE: Final = ErrorRow(
 TABLE_MISSING: Final = ErrorRow("SNF-TABLE-MISSING", "Check in AWS Glue that the table exists; if it does, deploy again.")
 EQUALITY_DELETES: Final = ErrorRow(
     "SNF-EQUALITY-DELETES",
-    "Leave the table out of Snowflake, or make its topic append only; Athena and DuckDB are not bound by this.",
+    "Leave the table out of Snowflake, or make its topic append only; Athena and DuckDB can read it.",
 )
 REFRESH: Final = ErrorRow("SNF-REFRESH", "Fix what the message names, and deploy again, which resumes the refresh.")
 LINK: Final = ErrorRow("SNF-LINK", "Fix what the message names, and deploy again.")
 
 
-#: How long to leave Snowflake alone after a 429 that doesn't say.
-UNASKED_WAIT: Final = 10.0
+#: Seconds to wait after a 429 that names none.
+DEFAULT_WAIT: Final = 10.0
 TRUNCATED_CODE: Final = "391908"
 _CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
     "002003": (NotFound, MISSING),
@@ -119,7 +122,7 @@ def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> La
     what = describe(answer, label) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
         wait = requested_wait(answer.headers, clock)
-        return RateLimited(RATE, what, wait=UNASKED_WAIT if wait is None else wait)
+        return RateLimited(RATE, what, wait=DEFAULT_WAIT if wait is None else wait)
     if answer.status >= 500 and answer.status != 501:
         return Transient(UNAVAILABLE, what)
     if code in _CODES:

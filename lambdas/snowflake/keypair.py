@@ -25,11 +25,11 @@ BITS: Final = 3072
 _FEWEST_BITS: Final = 2048
 _PEM: Final = serialization.Encoding.PEM
 _DER: Final = serialization.Encoding.DER
-_MARK: Final = "-----BEGIN "
+_PEM_START: Final = "-----BEGIN "
 
 
 class UnusableKey(ValueError):
-    """What is wrong with a private key, in words that hold nothing of it."""
+    """A private key can't be used. The message contains no part of it."""
 
 
 @attrs.define(slots=False, eq=False, repr=False)
@@ -73,7 +73,9 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
     password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
     try:
         content = _content(text.reveal())
-        read = serialization.load_pem_private_key if content.startswith(_MARK.encode()) else serialization.load_der_private_key
+        read = (
+            serialization.load_pem_private_key if content.startswith(_PEM_START.encode()) else serialization.load_der_private_key
+        )
         key = read(content, password)
     except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
         raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
@@ -87,12 +89,12 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
 def _content(text: str) -> bytes:
     """Return PEM or DER. A pasted value may have lost its line breaks."""
     bare = text.strip()
-    if not bare.startswith(_MARK):
+    if not bare.startswith(_PEM_START):
         decoded = base64.b64decode("".join(bare.split()), validate=True)
-        return decoded.strip() if decoded.lstrip().startswith(_MARK.encode()) else decoded
-    head, _, rest = bare.removeprefix(_MARK).partition("-----")
+        return decoded.strip() if decoded.lstrip().startswith(_PEM_START.encode()) else decoded
+    head, _, rest = bare.removeprefix(_PEM_START).partition("-----")
     body, _, _ = rest.partition("-----END ")
-    lines = [f"{_MARK}{head}-----", *body.split(), f"-----END {head}-----", ""]
+    lines = [f"{_PEM_START}{head}-----", *body.split(), f"-----END {head}-----", ""]
     return "\n".join(lines).encode()
 
 
@@ -131,7 +133,7 @@ def verify_key_pair(pair: KeyPair) -> KeyPair:
     try:
         jwt.decode(token, public, algorithms=["RS256"], options={"verify_exp": False})  # type: ignore[arg-type]
     except jwt.InvalidTokenError:
-        raise UnusableKey("its private and its public part don't fit each other") from None
+        raise UnusableKey("its private and its public part don't match") from None
     if stored.fingerprint != pair.fingerprint:
         raise UnusableKey("it reads back as another key")
     return pair

@@ -1,9 +1,9 @@
-"""How resource types name their objects, look for them, and treat one that is missing or that somebody else created.
+"""How resource types name and find their objects, and treat one that is missing or that somebody else created.
 
-Snowflake gives no ids, so names are identities: deterministic, in plain capitals, kept apart from all other resources by the
-hash in `context.name`. The comment holds the same name: an object of our name without it is unmanaged, and is neither changed
-nor dropped, also where the user chose the name. External ids are derived from `context.origin`, which a resource keeps when it
-is replaced: the new volume presents the id that the role's trust policy already names.
+Snowflake gives no ids, so names are identities: deterministic, in plain capitals, and unique by the hash in `context.name`. The
+comment contains the same name. An object without it is unmanaged: it is neither changed nor dropped, whoever chose the name.
+External ids are derived from `context.resource_uid`, which stays when a resource is replaced: a new volume presents the id that
+the role's trust policy already has.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ownership_comment(context: Ctx) -> Sql:
 
 
 def external_id(context: Ctx) -> str:
-    return sql.external_id_of(context.origin)
+    return sql.external_id_of(context.resource_uid)
 
 
 def shown(context: Ctx, show: Sql, name: str) -> Row | None:
@@ -90,11 +90,11 @@ def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Call
 
 
 def database_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.statement("SHOW DATABASES LIKE {pattern}", pattern=sql.literal(name)), name) is None
+    return shown(context, sql.by_name("SHOW DATABASES LIKE {pattern}", name), name) is None
 
 
 def role_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.statement("SHOW ROLES LIKE {pattern}", pattern=sql.literal(name)), name) is None
+    return shown(context, sql.by_name("SHOW ROLES LIKE {pattern}", name), name) is None
 
 
 def schema_is_gone(context: Ctx, database: str, name: str) -> bool:

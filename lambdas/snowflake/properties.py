@@ -1,7 +1,6 @@
-"""The properties of Snowflake's resource types, which stacks declare and handlers read: one schema of each.
+"""The properties of Snowflake's resource types. Stacks set them, handlers read them.
 
-TYPE names it in a stack, its outputs are what `Fn::GetAtt` gives, and CREATE_ONLY are the properties that no vendor can change in
-place: another value makes another object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and another value of a CREATE_ONLY property replaces the object.
 """
 
 from __future__ import annotations
@@ -14,7 +13,12 @@ from lambdas import contract
 from lambdas.shared.properties import Properties, prop, properties
 from lambdas.snowflake import sql
 
-#: As statements name a size, and as SHOW prints it.
+
+class NameOutputs(NamedTuple):
+    name: str
+
+
+#: The names of sizes in statements, and in the output of SHOW.
 WAREHOUSE_SIZES: Final = {
     "XSMALL": "X-Small",
     "SMALL": "Small",
@@ -29,31 +33,23 @@ WAREHOUSE_SIZES: Final = {
 }
 
 
-class WarehouseOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class WarehouseProps(Properties[WarehouseOutputs]):
+class WarehouseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_warehouse"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    size: str = prop("How large it is, and so what a second costs.", default="XSMALL", one_of=tuple(WAREHOUSE_SIZES))
-    auto_suspend_seconds: int = prop("Seconds without a query after which it sleeps, and costs nothing.", default=60)
+    size: str = prop("Size of the warehouse, which determines its price.", default="XSMALL", one_of=tuple(WAREHOUSE_SIZES))
+    auto_suspend_seconds: int = prop("Seconds without a query after which it is suspended and costs nothing.", default=60)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
         if self.auto_suspend_seconds < 1:
-            yield "auto_suspend_seconds", "must be at least 1: a warehouse that never sleeps costs all the time"
-
-
-class DatabaseOutputs(NamedTuple):
-    name: str
+            yield "auto_suspend_seconds", "must be at least 1: a warehouse that is never suspended always costs"
 
 
 @properties
-class DatabaseProps(Properties[DatabaseOutputs]):
+class DatabaseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_database"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -80,12 +76,8 @@ class SchemaProps(Properties[SchemaOutputs]):
         yield from sql.name_problems(self.name)
 
 
-class RoleOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class RoleProps(Properties[RoleOutputs]):
+class RoleProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_role"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -102,7 +94,7 @@ ROTATE: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 TABLES_IN_SCHEMA: Final = "ICEBERG TABLES IN SCHEMA"
 TABLES_IN_DATABASE: Final = "ICEBERG TABLES IN DATABASE"
 SCHEMAS_IN_DATABASE: Final = "SCHEMAS IN DATABASE"
-#: What may be granted on each.
+#: Privileges by object type.
 ON: Final[Mapping[str, tuple[str, ...]]] = {
     "WAREHOUSE": (USAGE, "OPERATE", "MONITOR"),
     "DATABASE": (USAGE, "MONITOR"),
@@ -117,7 +109,7 @@ ON: Final[Mapping[str, tuple[str, ...]]] = {
     SCHEMAS_IN_DATABASE: (USAGE,),
 }
 PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
-#: How many names a name in full has; one where nothing is said.
+#: Number of parts of a full name, if it isn't one.
 PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
 
 
@@ -131,12 +123,15 @@ class GrantProps(Properties[GrantOutputs]):
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("privilege", "on", "name", "to_role", "to_user")
 
     privilege: str = prop(
-        "What may be done. On a role it stands for being in the role.",
+        "The privilege. On a role, USAGE means membership.",
         default=USAGE,
         one_of=PRIVILEGES,
     )
-    on: str = prop("On what; the last three are all of a sort, in SCHEMA those that are still to come too.", one_of=tuple(ON))
-    name: str = prop("Its name in full, as in SQL.")
+    on: str = prop(
+        "Type of the object. The last three are groups of objects; ICEBERG TABLES IN SCHEMA includes future ones.",
+        one_of=tuple(ON),
+    )
+    name: str = prop("Full name of the object, as in SQL.")
     to_role: str = prop("The role that gets it.", default="")
     to_user: str = prop("The user that gets it, where `on` is ROLE.", default="")
 
@@ -144,9 +139,9 @@ class GrantProps(Properties[GrantOutputs]):
         if self.privilege not in ON[self.on]:
             yield "privilege", f"{self.privilege} can't be granted on {self.on}; {', '.join(ON[self.on])} can"
         if len(self.names) != PARTS.get(self.on, 1):
-            yield "name", f"{self.name!r} is no name of {PARTS.get(self.on, 1)} parts, joined by dots"
+            yield "name", f"{self.name!r} does not have {PARTS.get(self.on, 1)} parts, joined by dots"
         if bool(self.to_role) == bool(self.to_user):
-            yield "to_role", "give either to_role or to_user"
+            yield "to_role", "set either to_role or to_user"
         if self.to_user and self.on != ROLE:
             yield "to_user", f"only roles are granted to users; grant {self.on} to a role"
 
@@ -167,9 +162,9 @@ class UserProps(Properties[UserOutputs]):
 
     secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    role: str = prop("The role that the user works in unless it says otherwise.", default="")
-    warehouse: str = prop("The warehouse that its queries run on.", default="")
-    namespace: str = prop("The database, or `database.schema`, that names in its queries are looked for in.", default="")
+    role: str = prop("The user's default role.", default="")
+    warehouse: str = prop("The user's default warehouse.", default="")
+    namespace: str = prop("The user's default namespace: a database or `database.schema`.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
@@ -199,7 +194,7 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
     TYPE: ClassVar[str] = "snowflake_external_volume"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("base_url", "role_arn")
 
-    base_url: str = prop("Where the tables lie, data and metadata: s3://bucket/prefix/.")
+    base_url: str = prop("Location of the tables, data and metadata: s3://bucket/prefix/.")
     role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -209,12 +204,11 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
 
 
 GLUE: Final = "glue_iceberg_rest"
-#: Other ways to a catalog, and why we don't go them.
+#: Other sources of a catalog, and why they are not used.
 REFUSED_SOURCES: Final = {
-    "glue": "Snowflake's older Glue integration takes no external id of ours: each time it is created again, the role's trust "
-    "breaks; nor can a linked database be made of it",
-    "tableflow": "Tableflow's own catalog wants an API key inside the statement and inside Snowflake, where no rotation "
-    "reaches it",
+    "glue": "Snowflake's older Glue integration accepts no chosen external id: each time it is created again, the role's trust "
+    "policy is wrong; nor can a linked database use it",
+    "tableflow": "Tableflow's own catalog needs an API key in the statement and in Snowflake, where rotation can't replace it",
 }
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
@@ -234,9 +228,9 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     region: str = prop("The region of the Glue catalog.")
     account_id: str = prop("The AWS account of the Glue catalog, twelve digits.")
     namespace: str = prop("The Glue database: the Kafka cluster's id, lkc-…, unless another one was chosen.")
-    source: str = prop("The way to the catalog; others than this are refused, with the reason.", default=GLUE)
+    source: str = prop("Source of the catalog; others are refused, with the reason.", default=GLUE)
     refresh_seconds: int = prop(
-        "Seconds between two looks for new snapshots. Tableflow writes one every few minutes.", default=60
+        "Seconds between two checks for new snapshots. Tableflow writes one every few minutes.", default=60
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -259,15 +253,14 @@ class TrustOutputs(NamedTuple):
 @properties
 class TrustProps(Properties[TrustOutputs]):
     TYPE: ClassVar[str] = "snowflake_trust"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ()
 
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
-    namespace: str = prop("The Glue database that the catalog must show; not looked for without it.", default="")
-    volume_principal: str = prop("The IAM user that the volume's role was made to trust.", default="")
-    volume_external_id: str = prop("The external id that the volume's role was made to want.", default="")
-    integration_principal: str = prop("The IAM user that the integration's role was made to trust.", default="")
-    integration_external_id: str = prop("The external id that the integration's role was made to want.", default="")
+    namespace: str = prop("The Glue database that the catalog must contain; not checked without it.", default="")
+    volume_principal: str = prop("The IAM user that the role trusts for the volume.", default="")
+    volume_external_id: str = prop("The external id that the role requires for the volume.", default="")
+    integration_principal: str = prop("The IAM user that the role trusts for the integration.", default="")
+    integration_external_id: str = prop("The external id that the role requires for the integration.", default="")
 
 
 class IcebergTableOutputs(NamedTuple):
@@ -286,8 +279,8 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
     table: str = prop("The table's name in Glue: the topic's.")
-    namespace: str = prop("The Glue database, where it isn't the integration's own.", default="")
-    write_mode: str = prop("Tableflow's write mode of the table; one of upserts is refused.", default="APPEND")
+    namespace: str = prop("The Glue database, if it isn't the integration's.", default="")
+    write_mode: str = prop("Tableflow's write mode of the table; UPSERT is refused.", default="APPEND")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
@@ -299,12 +292,8 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
         return sql.named(self.database), sql.named(self.schema), self.name.upper()
 
 
-class LinkedDatabaseOutputs(NamedTuple):
-    name: str
-
-
 @properties
-class LinkedDatabaseProps(Properties[LinkedDatabaseOutputs]):
+class LinkedDatabaseProps(Properties[NameOutputs]):
     TYPE: ClassVar[str] = "snowflake_linked_database"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
@@ -312,11 +301,11 @@ class LinkedDatabaseProps(Properties[LinkedDatabaseOutputs]):
     integration: str = prop("The catalog integration's name.")
     namespaces: list[str] = prop("The Glue databases to show; each becomes a schema.")
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    sync_seconds: int = prop("Seconds between two looks for new tables; each look costs.", default=300)
+    sync_seconds: int = prop("Seconds between two checks for new tables; each check costs.", default=300)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
         if not self.namespaces:
-            yield "namespaces", "must name at least one: without any, Snowflake would show all"
+            yield "namespaces", "must have at least one: without any, Snowflake would show all"
         if not 30 <= self.sync_seconds <= 86400:
             yield "sync_seconds", "must be 30 to 86400"

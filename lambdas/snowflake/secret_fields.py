@@ -1,7 +1,7 @@
-"""What stands in the secret of a user: enough to connect with nothing else.
+"""The fields of a user's secret: all that a client needs to connect.
 
-First the fields of AWS's managed external secrets, so that a rotation by AWS could take over; then what drivers ask for,
-among it the names that the Terraform kickstarter of the same architecture uses.
+First the fields of AWS's managed external secrets, so that AWS could rotate the secret; then those that drivers use, among them
+the names that the Terraform kickstarter of the same architecture uses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_KEY: Final = (
 
 @attrs.frozen
 class Connection:
-    """The user of a key, and where it is used; "" if a user has no such thing."""
+    """The user of a key and its defaults; "" for those that aren't set."""
 
     account: str
     user: str
@@ -53,19 +53,19 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     }
 
 
-def without_key(held: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields without the key: what it is for, and unknown fields."""
-    return {name: value for name, value in held.items() if name not in _OF_KEY}
+def without_key(stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields without the key: the connection, and unknown fields."""
+    return {name: value for name, value in stored.items() if name not in _OF_KEY}
 
 
-def is_about(held: Mapping[str, str], to: Connection) -> bool:
+def is_about(stored: Mapping[str, str], to: Connection) -> bool:
     """Return whether a secret describes this connection; its key is not compared."""
     wanted = about(to)
-    return all(held.get(name, "") == wanted.get(name, "") for name in about(_EVERYTHING))
+    return all(stored.get(name, "") == wanted.get(name, "") for name in about(_EVERYTHING))
 
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
-    """Raises NotFound where the secret, its value or the key in it is missing or can't be used."""
+    """Return the key pair. Raises NotFound if the secret, its value or its key is missing or can't be used."""
     pair = held_pair(store, secret_id)
     if pair is None:
         raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0)
@@ -74,11 +74,11 @@ def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
 
 def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
     """Return the key pair, or None if the secret has no private key yet. Raises NotFound for an unusable one."""
-    held = store.read(secret_id)
-    if PRIVATE_KEY not in held:
+    stored = store.read(secret_id)
+    if PRIVATE_KEY not in stored:
         return None
     try:
-        return keypair.load(held[PRIVATE_KEY], held.get(PASSPHRASE))
+        return keypair.load(stored[PRIVATE_KEY], stored.get(PASSPHRASE))
     except UnusableKey as unusable:
         raise NotFound(errors.SECRET_SHAPE, f"the private key in secret {secret_id}: {unusable}", patience=0.0) from None
 

@@ -1,6 +1,6 @@
-"""SQL statements. This is the only module that builds them: from templates in the sources, and from quoted values.
+"""SQL statements. Only this module builds them, from literal templates and quoted values.
 
-The client takes no other statements.
+The client accepts no others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNQUOTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _WORDS: Final = re.compile(r"[A-Z][A-Z0-9_]*( [A-Z][A-Z0-9_]*)*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
-#: Words that Snowflake takes for a name only in quotes.
+#: Words that Snowflake accepts as names only in quotes.
 _RESERVED: Final = frozenset(
     "ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT CREATE CROSS CURRENT "
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP ELSE EXISTS FALSE FOLLOWING FOR "
@@ -42,9 +42,14 @@ def statement(template: str, **parts: Sql) -> Sql:
     return Sql(template.format(**{name: part.text for name, part in parts.items()}))
 
 
+def by_name(template: str, name: str) -> Sql:
+    """Return a statement about one object: its name replaces {name}, and {pattern} in SHOW."""
+    return statement(template, name=identifier(name), pattern=literal(name))
+
+
 def identifier(name: str) -> Sql:
-    """Return `name` in double quotes. Raises BadProperties for what Snowflake can't take for a name."""
-    if problem := unfit(name):
+    """Return `name` in double quotes. Raises BadProperties for a name that Snowflake can't have."""
+    if problem := name_problem(name):
         raise BadProperties([("name", problem)])
     return Sql('"' + name.replace('"', '""') + '"')
 
@@ -116,7 +121,7 @@ def is_plain(name: str) -> bool:
     return bool(_PLAIN.fullmatch(name)) and name not in _RESERVED
 
 
-def unfit(name: str) -> str:
+def name_problem(name: str) -> str:
     """Return why `name` can't be a name; "" if it can."""
     if not name:
         return "is empty"

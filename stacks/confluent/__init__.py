@@ -1,1 +1,1 @@
-"""The stack of Confluent Cloud, in parts: who may do what, streams, tables."""
+"""The Confluent stack in parts: accounts and keys, streams, tables."""

@@ -1,4 +1,4 @@
-"""Environment, cluster, service accounts with what each may do, and their keys in Secrets Manager."""
+"""Environment, cluster, service accounts with roles and ACLs, and their keys in Secrets Manager."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MANAGER: Final = "app_manager"
 CONNECTOR: Final = "app_connector"
 FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
-#: Sees numbers of the cluster and its list of tables, and nothing else.
+#: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
 
 Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
@@ -42,7 +42,7 @@ Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutput
 
 @attrs.frozen
 class KafkaCluster:
-    """The environment and the cluster that everything is in."""
+    """The environment and the Kafka cluster of the deployment."""
 
     environment_id: str
     environment_name: str
@@ -56,11 +56,10 @@ class KafkaCluster:
 def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
     confluent = deployment.confluent
     environment_id, name = _environment(scope, provider, confluent)
-    resource = VendorResource(
+    resource = provider.create(
         scope,
         "KafkaCluster",
-        provider=provider,
-        props=KafkaClusterProps(
+        KafkaClusterProps(
             environment_id=environment_id,
             region=deployment.aws.region,
             type=confluent.cluster_type,
@@ -73,11 +72,11 @@ def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Dep
 
 
 def _environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
-    """Return id and name."""
+    """Return the id and name of the environment, which is created unless one exists."""
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name
     props = EnvironmentProps(stream_governance=confluent.stream_governance)
-    created = VendorResource(scope, "Environment", provider=provider, props=props)
+    created = provider.create(scope, "Environment", props)
     return created.outputs.id, created.outputs.name
 
 
@@ -88,11 +87,10 @@ class Accounts(Construct):
         super().__init__(scope, id)
         self._provider, self._cluster = provider, cluster
         self._ids = {
-            name: VendorResource(
+            name: provider.create(
                 self,
                 f"{pascal_case(name)}Account",
-                provider=provider,
-                props=ServiceAccountProps(description=_DESCRIPTIONS[name]),
+                ServiceAccountProps(description=_DESCRIPTIONS[name]),
             ).outputs.id
             for name in contract.ACCOUNTS
         }
@@ -102,14 +100,13 @@ class Accounts(Construct):
         return self._ids[name]
 
     def add_role_binding(self, role: Role, name: str = "") -> None:
-        """`name` is the object's, for roles on one that only the stack knows."""
+        """`name` is that of the object, if only the stack knows it."""
         cluster = self._cluster
         subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
-        binding = VendorResource(
+        binding = self._provider.create(
             self,
             f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
-            provider=self._provider,
-            props=RoleBindingProps(
+            RoleBindingProps(
                 service_account_id=self.id(role.account),
                 role=role.role,
                 scope=role.scope,
@@ -122,15 +119,14 @@ class Accounts(Construct):
         self.rights[role.account].append(binding)
 
     def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
-        """Add one resource for all topics: CloudFormation takes 500 in a stack."""
+        """Add one resource for all topics: a stack has at most 500 resources."""
         named = "Topics" if not acl.name else pascal_case(acl.resource_type.lower())
         named += pascal_case("" if acl.name in ("", "kafka-cluster") else acl.name)
         manager = list(self.rights[MANAGER])
-        entry = VendorResource(
+        entry = self._provider.create(
             self,
             f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{named}",
-            provider=self._provider,
-            props=AclProps(
+            AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=credentials,
@@ -158,7 +154,7 @@ _DESCRIPTIONS: Final = {
 
 @attrs.frozen
 class KeyUse:
-    """Whose key for which service. `path` is where clients look for it, below the deployment's prefix."""
+    """An account's key for a service. `path` is the secret's name after the deployment's prefix."""
 
     path: str
     account: str
@@ -169,15 +165,15 @@ class KeyUse:
         return f"{pascal_case(self.path.replace('/', '_'))}Key"
 
 
-#: What resources work with.
+#: Keys that resources use.
 KAFKA: Final = KeyUse(f"kafka/{MANAGER}", MANAGER, "kafka")
 SCHEMA_REGISTRY: Final = KeyUse("schema_registry", REGISTRY, "schema_registry")
 TABLEFLOW: Final = KeyUse("tableflow", MANAGER, "tableflow")
 FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
-#: What the watch reads with.
+#: Keys for monitoring.
 METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
 TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
-#: Each account's, by path. The connector works without a key.
+#: All keys. The connector needs none.
 KEYS: Final = (
     KAFKA,
     KeyUse("kafka/app_producer", "app_producer", "kafka"),
@@ -200,7 +196,7 @@ class Key:
 
     @property
     def credentials(self) -> str:
-        """The secret's ARN, which a resource gets only once the key works."""
+        """Return the secret's ARN as an output of the key, so that resources wait until the key works."""
         return self.resource.outputs.secret
 
 
@@ -232,11 +228,10 @@ class Keys(Construct):
             use: Key(
                 use,
                 secret,
-                VendorResource(
+                provider.create(
                     self,
                     use.id,
-                    provider=provider,
-                    props=ApiKeyProps(
+                    ApiKeyProps(
                         service_account_id=accounts.id(use.account),
                         service=use.service,
                         secret=secret.arn,
@@ -261,16 +256,16 @@ class Keys(Construct):
 
 
 def subjects_of(role: Role, deployment: Deployment) -> list[str]:
-    """Return the subjects of a role: all in an environment that the deployment creates, its own topics' in one that it shares."""
+    """Return the subjects of a role: all in an environment that the deployment creates, its own topics' in a shared one."""
     if not deployment.confluent.environment_id:
         return [role.name]
-    # Only schemas of values are registered, and so deleted, by the deployment.
+    # The deployment registers, and so deletes, only schemas of values.
     parts = ("value",) if role.role == "DeveloperManage" else ("key", "value")
     return [f"{topic.name}-{part}" for topic in deployment.topics for part in parts]
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:
-    """Return the topics of an ACL without a name: connectors write what Datagen makes, nobody else writes Flink's."""
+    """Return the topics of an ACL without a name. Connectors write Datagen's topics; only Flink writes its own."""
     if acl.account == CONNECTOR:
         return [topic.name for topic in topics if topic.datagen]
     return [topic.name for topic in topics if acl.operation == "READ" or not topic.statement]

@@ -6,7 +6,7 @@ import attrs
 from aws_cdk import Fn
 from constructs import Construct, IDependable
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, SynthOptions
@@ -30,14 +30,14 @@ from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_emp
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import allow, attach
-from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.constructs.vendor import VendorProvider
 from stacks.data import DataStack
 from stacks.lake import Lake
 
 
 @attrs.frozen
 class Cluster:
-    """What other stacks take: the Glue database of the tables, the keys' secrets, and the key that these are encrypted with."""
+    """Values for other stacks: the Glue database of the tables, the keys' secrets, and the KMS key of the secrets."""
 
     glue_database: str
     secret_arns: list[str]
@@ -47,12 +47,12 @@ class Cluster:
 
 
 class ConfluentStack(LakeferryStack):
-    """Needs the bucket of the data stack. The order within: who may do what, streams, the handshake with AWS, tables."""
+    """The Confluent stack: accounts and keys, the provider integration with AWS, streams, tables."""
 
-    def __init__(self, scope: Construct, *, plan: Plan, data: DataStack) -> None:
-        super().__init__(scope, "confluent", plan=plan, purpose="Kafka, Flink and Tableflow, with their keys")
+    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack) -> None:
+        super().__init__(scope, "confluent", loaded=loaded, purpose="Kafka, Flink and Tableflow, with their keys")
         self.add_stack_dependency(data)
-        deployment, region = plan.deployment, plan.deployment.aws.region
+        deployment, region = loaded.deployment, loaded.deployment.aws.region
         self.secrets = StackSecrets(self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud")
         secret_of = key_secrets(self.secrets)
         self.provider = self._provider()
@@ -83,7 +83,7 @@ class ConfluentStack(LakeferryStack):
         self.streams = Streams(
             self,
             "Streams",
-            plan=plan,
+            loaded=loaded,
             provider=self.provider,
             cluster=self.kafka,
             accounts=self.accounts,
@@ -103,7 +103,7 @@ class ConfluentStack(LakeferryStack):
 
     @property
     def glue_database(self) -> str:
-        """Tableflow calls it by the cluster's id."""
+        """Return the name of the Glue database, which Tableflow creates: the cluster's id."""
         return self.kafka.id
 
     def _provider(self) -> VendorProvider:
@@ -115,7 +115,7 @@ class ConfluentStack(LakeferryStack):
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
                 allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)]),
-                allow("KeepKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
+                allow("WriteKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
                 self.secrets.may_use_key(),
             ],
         )
@@ -126,10 +126,10 @@ class ConfluentStack(LakeferryStack):
             region=self.deployment.aws.region,
             max_cfu=self.deployment.confluent.flink_max_cfu,
         )
-        return VendorResource(self, "FlinkPool", provider=self.provider, props=props)
+        return self.provider.create(self, "FlinkPool", props)
 
     def _bind(self) -> None:
-        """Roles on one object are on what only this stack knows: the integration, and Flink's own account."""
+        """Bind the roles. Two are on objects that only this stack knows: the integration, and Flink's own account."""
         named = {
             "provider_integration": self.tableflow.integration.outputs.id,
             "service_account": self.accounts.id(FLINK),
@@ -138,7 +138,7 @@ class ConfluentStack(LakeferryStack):
             names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
             for name in names:
                 self.accounts.add_role_binding(role, name)
-        # Flink's gateway answers 403 to a key whose owner has no role yet, so the key would be waited for in vain.
+        # Flink's gateway answers 403 for a key whose owner has no role, so the key would never be ready.
         self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
     def _tables(self, lake: Lake) -> None:
@@ -149,10 +149,10 @@ class ConfluentStack(LakeferryStack):
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
     def _cleanup(self, lake: Lake) -> list[IDependable]:
-        """What Tableflow leaves goes after its tables and catalog, and before the role by which Confluent gets in."""
+        """Remove what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes."""
         if self.deployment.keeps_data:
             return []
-        # Apart from the role's own policy, because the database is called by the id of a cluster that this function creates.
+        # A policy of its own, because the database's name is the id of a cluster that this function creates.
         rights = attach(
             self,
             "CleanupRights",
@@ -185,20 +185,20 @@ class ConfluentStack(LakeferryStack):
         cluster = self.kafka.resource.outputs
         self.output("EnvironmentId", self.kafka.environment_id, "Environment in Confluent Cloud")
         self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
-        self.output("BootstrapServers", cluster.bootstrap_servers, "Where Kafka clients connect")
-        self.output("SchemaRegistryUrl", cluster.schema_registry_endpoint, "Where Schema Registry answers")
+        self.output("BootstrapServers", cluster.bootstrap_servers, "Bootstrap servers for Kafka clients")
+        self.output("SchemaRegistryUrl", cluster.schema_registry_endpoint, "URL of Schema Registry")
         if self.pool:
             self.output("FlinkComputePoolId", self.pool.outputs.id, "Flink compute pool")
-            self.output("FlinkUrl", self.pool.outputs.rest_endpoint, "Where Flink answers")
+            self.output("FlinkUrl", self.pool.outputs.rest_endpoint, "URL of Flink's REST API")
         page = f"https://confluent.cloud/environments/{self.kafka.environment_id}/clusters/{cluster.id}"
         self.output("ClusterPage", page, "The cluster in Confluent's console")
         for key in self.keys.all:
-            self.output(f"{key.use.id}SecretArn", key.secret.arn, "Secret with all that a client of this account needs")
+            self.output(f"{key.use.id}SecretArn", key.secret.arn, "Secret with the connection of this account's clients")
         self.output("CatalogUri", _catalog(self.deployment.aws.region, self.kafka), "Tableflow's Iceberg REST catalog")
 
 
 def _catalog(region: str, kafka: KafkaCluster) -> str:
-    """The organization's id is a part of the cluster's CRN, also where the environment was not created here:
+    """Return the URL of the catalog. The organization's id is read from the cluster's CRN:
     crn://confluent.cloud/organization=…/environment=…/cloud-cluster=…"""
     crn = kafka.resource.outputs.rbac_resource_name
     organization = Fn.select(0, Fn.split("/", Fn.select(1, Fn.split("organization=", crn))))

@@ -6,7 +6,7 @@ import json
 
 from constructs import Construct, IDependable
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Topic
 from lambdas import contract
 from lambdas.confluent.properties import (
@@ -36,14 +36,14 @@ from stacks.constructs.vendor import VendorProvider, VendorResource
 
 
 class Streams(Construct):
-    """`ready` is, by topic, what has to be there before the topic can be read as a stream."""
+    """Topics and what writes them. `ready` is, by topic, the resources that must exist before the topic can be read."""
 
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        plan: Plan,
+        loaded: LoadedDeployment,
         provider: VendorProvider,
         cluster: KafkaCluster,
         accounts: Accounts,
@@ -51,8 +51,8 @@ class Streams(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._plan, self._provider, self._cluster, self._accounts, self._keys = plan, provider, cluster, accounts, keys
-        topics = plan.deployment.topics
+        self._plan, self._provider, self._cluster, self._accounts, self._keys = loaded, provider, cluster, accounts, keys
+        topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
         self._acls()
         for topic in (one for one in topics if one.datagen):
@@ -60,19 +60,18 @@ class Streams(Construct):
             ready.append(self._connector(topic).after(*ready))
         sources = [one for ready in self.ready.values() for one in ready]
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
-        for statement in plan.deployment.statements:
+        for statement in loaded.deployment.statements:
             assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
             statements[statement.name] = self._statement(statement.name, pool).after(*before)
         self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
 
     def _topic(self, topic: Topic) -> list[IDependable]:
-        """The topic and, where no connector registers it, its schema."""
-        created = VendorResource(
+        """Create the topic and, if no connector registers it, its schema."""
+        created = self._provider.create(
             self,
             f"{pascal_case(topic.name)}Topic",
-            provider=self._provider,
-            props=TopicProps(
+            TopicProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=self._keys[KAFKA].credentials,
@@ -84,11 +83,10 @@ class Streams(Construct):
         text = self._plan.sources.schema_text(topic)
         if topic.datagen or not text:
             return [created]
-        schema = VendorResource(
+        schema = self._provider.create(
             self,
             f"{pascal_case(topic.name)}Schema",
-            provider=self._provider,
-            props=SchemaProps(
+            SchemaProps(
                 environment_id=self._cluster.environment_id,
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
                 subject=f"{topic.name}-value",
@@ -107,11 +105,10 @@ class Streams(Construct):
     def _connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
         schema = json.loads(self._plan.sources.schema_text(topic) or "{}")
         has_own_schema = topic.datagen == "schema"
-        return VendorResource(
+        return self._provider.create(
             self,
             f"{pascal_case(topic.name)}Connector",
-            provider=self._provider,
-            props=ConnectorProps(
+            ConnectorProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 service_account_id=self._accounts.id(CONNECTOR),
@@ -125,11 +122,10 @@ class Streams(Construct):
 
     def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
         text, deployment = self._plan.sources.statement(name), self._plan.deployment
-        return VendorResource(
+        return self._provider.create(
             self,
             f"{pascal_case(name)}Statement",
-            provider=self._provider,
-            props=FlinkStatementProps(
+            FlinkStatementProps(
                 environment_id=self._cluster.environment_id,
                 region=deployment.aws.region,
                 credentials=self._keys[FLINK_KEY].credentials,
@@ -146,5 +142,5 @@ class Streams(Construct):
 
 
 def _compact(schema: str) -> str:
-    """Return the schema without blanks, which count against the size of a template."""
+    """Return the schema without blanks, because the size of a template is limited."""
     return json.dumps(json.loads(schema), separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Topics as Iceberg tables: how Confluent gets into the account, the role of that handshake, Glue, Tableflow."""
+"""Topics as Iceberg tables: the provider integration, its role, the catalog integration with Glue, Tableflow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DAY_MS: Final = 86_400_000
 
 
 class Tableflow(Construct):
-    """Confluent's way into the account: the integration, and the role that trusts it."""
+    """Confluent's access to the AWS account: the integration, and the role that trusts it."""
 
     def __init__(
         self,
@@ -41,13 +41,12 @@ class Tableflow(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._provider, self._cluster, self._keys, self._bucket = provider, cluster, keys, bucket
-        # Known before the role is there, because the integration is created with its ARN.
+        # A fixed name, because the integration is created before the role, with its ARN.
         role_name = f"{deployment.regional_prefix}-tableflow"
-        self.integration: VendorResource[ProviderIntegrationOutputs] = VendorResource(
+        self.integration: VendorResource[ProviderIntegrationOutputs] = provider.create(
             self,
             "ProviderIntegration",
-            provider=provider,
-            props=ProviderIntegrationProps(
+            ProviderIntegrationProps(
                 environment_id=cluster.environment_id,
                 role_arn=own_arn(self, "iam", f"role/{role_name}", region=False),
             ),
@@ -55,19 +54,19 @@ class Tableflow(Construct):
         self.role = self._role(role_name, bucket_arn)
 
     def _role(self, name: str, bucket_arn: str) -> iam.Role:
-        """Trusts one principal of this integration, by value. A session's tag carries no external id: AWS knows none there."""
+        """Create the role. It trusts the integration's principal with its external id; sts:TagSession has no external id."""
         outputs, needs = self.integration.outputs, contract.TABLEFLOW_NEEDS
         confluent = iam.ArnPrincipal(outputs.confluent_role_arn)
         created = role(
             self,
             "Role",
             role_name=name,
-            purpose="Confluent's Tableflow writes tables and shows them in Glue",
+            purpose="Confluent's Tableflow writes tables and registers them in Glue",
             trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": outputs.external_id}}),
             statements=[
                 allow("UseBucket", needs["bucket"], [bucket_arn]),
                 allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                allow("ShowTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE),
+                allow("RegisterTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE),
             ],
         )
         trust = created.assume_role_policy
@@ -76,12 +75,11 @@ class Tableflow(Construct):
         return created
 
     def add_catalog(self, *after: IDependable) -> IDependable:
-        """Show the cluster's tables in Glue."""
-        return VendorResource(
+        """Register the cluster's tables in Glue."""
+        return self._provider.create(
             self,
             "CatalogIntegration",
-            provider=self._provider,
-            props=CatalogIntegrationProps(
+            CatalogIntegrationProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=self._keys[TABLEFLOW].credentials,
@@ -90,23 +88,23 @@ class Tableflow(Construct):
         ).after(*after)
 
     def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
-        wanted = topic.tableflow
-        assert wanted is not None
-        own = wanted.storage == "own_bucket"
+        table = topic.tableflow
+        assert table is not None
+        own = table.storage == "own_bucket"
         props = TableflowTopicProps(
             environment_id=self._cluster.environment_id,
             cluster_id=self._cluster.id,
             credentials=self._keys[TABLEFLOW].credentials,
             topic=topic.name,
-            storage=wanted.storage,
+            storage=table.storage,
             bucket=self._bucket if own else "",
             provider_integration_id=self.integration.outputs.id if own else "",
-            table_formats=list(wanted.formats),
-            retention_ms=wanted.snapshots_days * _DAY_MS,
-            data_retention_ms=wanted.rows_days * _DAY_MS if wanted.rows_days else None,
-            error_handling=wanted.on_error,
-            error_log_topic=wanted.error_log_topic,
-            metadata_columns=wanted.metadata_columns,
-            await_catalog=wanted.in_glue,
+            table_formats=list(table.formats),
+            retention_ms=table.snapshots_days * _DAY_MS,
+            data_retention_ms=table.rows_days * _DAY_MS if table.rows_days else None,
+            error_handling=table.on_error,
+            error_log_topic=table.error_log_topic,
+            metadata_columns=table.metadata_columns,
+            await_catalog=table.in_glue,
         )
-        VendorResource(self, f"{pascal_case(topic.name)}Table", provider=self._provider, props=props).after(*after)
+        self._provider.create(self, f"{pascal_case(topic.name)}Table", props).after(*after)

@@ -1,1 +1,1 @@
-"""What several stacks use."""
+"""Constructs that several stacks use."""

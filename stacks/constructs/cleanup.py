@@ -1,4 +1,4 @@
-"""Cleanup on destroy of what CloudFormation doesn't know of: what vendors and jobs left in buckets and databases of ours."""
+"""Cleanup on destroy of data that CloudFormation doesn't know: what vendors and jobs wrote to buckets and databases."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_table
 
 
 class CleanupOnDestroy(CustomResource):
-    """Empties `bucket`, or removes `glue_database` with its tables, when its whole stack is deleted, and only then.
+    """Empties `bucket`, or deletes `glue_database` with its tables, when the whole stack is deleted, and only then.
 
-    Deletion runs backwards: let what must be gone before depend on this, and this on what goes later.
+    Stacks are deleted in reverse order: what must be deleted before depends on this, and this on what is deleted later.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class CleanupOnDestroy(CustomResource):
 
 
 def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
-    """`calls` are named as CloudFormation's. A stack's ARN ends in a UUID that isn't known before."""
+    """Allow `calls` of CloudFormation on the own stack. Its ARN ends in a UUID that isn't known at synthesis."""
     stack = Stack.of(scope)
     return allow(
         "ReadOwnStack",
@@ -36,7 +36,7 @@ def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
 
 def may_empty(bucket_arn: str) -> list[Statement]:
     return [
-        allow("ListWhatIsLeft", ["s3:ListBucketVersions", "s3:ListBucketMultipartUploads"], [bucket_arn]),
+        allow("ListObjects", ["s3:ListBucketVersions", "s3:ListBucketMultipartUploads"], [bucket_arn]),
         allow(
             "RemoveObjects",
             ["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:AbortMultipartUpload"],

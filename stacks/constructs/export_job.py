@@ -1,4 +1,4 @@
-"""The Glue jobs of exports: one script, one zip and one role for all, a job for each."""
+"""The Glue jobs of exports: one job for each; script, zip and role are the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from deployments.check import Plan
+from deployments.check import LoadedDeployment
 from deployments.model import Export
 from exports.contract import Contract
 from glue_jobs.contract import spark_settings
@@ -35,11 +35,11 @@ _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable"
 
 
 class ExportJobs(Construct):
-    """`jobs` by the export's contract."""
+    """The Glue jobs. `jobs` is by the name of the contract."""
 
-    def __init__(self, scope: Construct, id: str, *, plan: Plan, lake: Lake, glue_database: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str) -> None:
         super().__init__(scope, id)
-        self._plan, self._deployment = plan, plan.deployment
+        self._plan, self._deployment = loaded, loaded.deployment
         self._lake, self._database = lake, glue_database
         self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))
@@ -60,7 +60,7 @@ class ExportJobs(Construct):
         self.jobs = {export.contract: self._job(export) for export in self._deployment.exports}
 
     def _job(self, export: Export) -> glue.CfnJob:
-        """One run at a time: the next one has to wait, because it would find nothing more to do."""
+        """Create a job with one run at a time: a second one would find nothing to do."""
         aws = self._deployment.aws
         contract = self._contract(export)
         job = glue.CfnJob(
@@ -76,7 +76,7 @@ class ExportJobs(Construct):
             default_arguments=self._arguments(export, contract),
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
             glue_version=aws.glue_version,
-            # A run that failed is not tried again at once: the mail about it comes first, and the next run catches up.
+            # A failed run is not retried: a mail is sent, and the next run catches up.
             max_retries=0,
             number_of_workers=aws.glue_workers,
             timeout=aws.glue_timeout_minutes,
@@ -113,7 +113,7 @@ class ExportJobs(Construct):
         return given | ({"--pseudonym-secret": self._lake.pseudonym_secret_arn} if contract.hashed else {})
 
     def _encryption_key(self) -> kms.Key:
-        """Goes with the stack, and the logs that it encrypts go too."""
+        """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
         key = encryption_key(self, "Key", f"Encrypts logs and bookmarks of exports of {self._deployment.prefix}")
         groups = own_arn(self, "logs", f"log-group:{self._log_prefix}/*")
         key.add_to_resource_policy(
@@ -128,10 +128,9 @@ class ExportJobs(Construct):
         return key
 
     def _security_configuration(self) -> glue.CfnSecurityConfiguration:
-        """Bookmarks under the deployment's key, which the job's role may not use: the job keeps none. Logs are encrypted by
-        their groups: where a security configuration does that, Glue writes to groups of other names, which nothing here would
-        create or end (AWS Glue API, JobRun, LogGroupName). Files in S3 keep the encryption of their bucket, so that readers of a
-        file need no key."""
+        """Create the security configuration. Bookmarks use the deployment's key, which the job may not use: it keeps none. Logs
+        are encrypted by their groups: otherwise Glue writes to groups of other names, without retention (AWS Glue API, JobRun,
+        LogGroupName). Files in S3 have the encryption of their bucket, so readers need no key."""
         of = glue.CfnSecurityConfiguration
         return of(
             self,
@@ -147,7 +146,7 @@ class ExportJobs(Construct):
         )
 
     def _role(self) -> iam.Role:
-        # Roles can't be handed on between accounts, and AWS doesn't say that Glue tells the job's ARN; the account it does.
+        # AWS documents aws:SourceAccount for Glue, not that aws:SourceArn is the job's.
         own = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own)
         return role(
@@ -159,7 +158,7 @@ class ExportJobs(Construct):
         )
 
     def _reads(self) -> list[Statement]:
-        """Nothing here may write to Tableflow's bucket: Tableflow loses tables whose files others change."""
+        """Return what the job may read. It may not write to Tableflow's bucket: changed files break Tableflow's tables."""
         bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
         code = [f"{bucket}/{one.s3_object_key}" for one in (self._script, self._zip)]
         return [
@@ -181,7 +180,7 @@ class ExportJobs(Construct):
         ]
 
     def _may_read_key(self) -> list[Statement]:
-        """Only where an export hashes columns."""
+        """Allow reading the pseudonymisation key, if an export hashes columns."""
         if not any(self._contract(export).hashed for export in self._deployment.exports):
             return []
         statements = [allow("ReadKey", ["secretsmanager:GetSecretValue"], [self._lake.pseudonym_secret_arn])]

@@ -1,4 +1,4 @@
-"""A Python function: a log group that ends, a role with what is asked for and nothing else, an alarm when it fails."""
+"""A Python function: a log group with retention, a role with least privilege, an alarm on errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -21,14 +19,14 @@ from constructs import Construct
 from deployments.model import Deployment
 from stacks import assets
 from stacks.base import SynthOptions, own_arn
-from stacks.constructs.mail import alarm_topic_name
+from stacks.constructs.mail import alarm, alarm_topic_name
 from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, role
 
 
 class PythonFunction(Construct):
-    """`statements` are all that the function's role may do, beside writing its own log and traces.
+    """`statements` are all that the function's role may do, besides writing its own log and traces.
 
-    `dead_letters` get what Lambda has tried three times in vain.
+    `dead_letters` gets events that failed three times.
     """
 
     def __init__(
@@ -46,14 +44,14 @@ class PythonFunction(Construct):
     ) -> None:
         super().__init__(scope, id)
         settings = deployment.aws
-        platform = assets.HERE if SynthOptions.of(self).functions_here else assets.aws(settings.lambda_python)
+        platform = assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
         logs = log_group(self, "Logs", days=settings.log_retention_days)
         self.role = role(
             self,
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
             purpose=purpose,
-            statements=[writes(logs), TRACE, *keeps(dead_letters), *statements],
+            statements=[may_write(logs), TRACE, *may_send(dead_letters), *statements],
         )
         self.function = lambda_.Function(
             self,
@@ -76,22 +74,16 @@ class PythonFunction(Construct):
         self._alarm(deployment, purpose)
 
     def _alarm(self, deployment: Deployment, purpose: str) -> None:
-        """In the function's own stack: an alarm in another one would keep the function from being removed."""
+        """Create the alarm in the function's own stack: an alarm in another one would prevent deleting the function."""
         name = "".join(self.node.path.split("/")[1:])
-        alarm = cloudwatch.Alarm(
+        alarm(
             self,
             "ErrorsAlarm",
-            alarm_name=f"{deployment.prefix}-{name}Errors",
-            alarm_description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
+            topic=sns.Topic.from_topic_arn(self, "AlarmTopic", own_arn(self, "sns", alarm_topic_name(deployment))),
+            name=f"{deployment.prefix}-{name}Errors",
+            description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
             metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
-            threshold=0,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        topic = sns.Topic.from_topic_arn(self, "AlarmTopic", own_arn(self, "sns", alarm_topic_name(deployment)))
-        alarm.add_alarm_action(actions.SnsAction(topic))
-        alarm.add_ok_action(actions.SnsAction(topic))
 
     @property
     def arn(self) -> str:
@@ -99,10 +91,9 @@ class PythonFunction(Construct):
 
 
 class FunctionSchedule(Construct):
-    """Calls a function by the clock, in a role for nothing else.
+    """Invokes a function on a schedule, with its own role.
 
-    `cron` is in UTC. A call that can't be delivered within the hour goes to `dead_letters`, if there are any: the next one is
-    due soon.
+    `cron` is in UTC. An event that can't be delivered within an hour goes to `dead_letters`, if set.
     """
 
     def __init__(
@@ -126,7 +117,7 @@ class FunctionSchedule(Construct):
             "Caller",
             trusts=iam.ServicePrincipal("scheduler.amazonaws.com", conditions={"StringEquals": schedules}),
             purpose=purpose,
-            statements=[allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]), *keeps(dead_letters)],
+            statements=[allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]), *may_send(dead_letters)],
         )
         scheduler.Schedule(
             self,
@@ -146,7 +137,7 @@ class FunctionSchedule(Construct):
 
 
 def log_group(scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None) -> logs.LogGroup:
-    """Return a log group that goes with the stack: what must be kept of a run stands in its record."""
+    """Return a log group that is deleted with the stack: what must be kept of a run is in its record."""
     group = logs.LogGroup(scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)
@@ -154,9 +145,9 @@ def log_group(scope: Construct, id: str, *, days: int, name: str | None = None, 
     return group
 
 
-def keeps(queue: sqs.IQueue | None) -> list[Statement]:
-    return [allow("KeepWhatFailed", ["sqs:SendMessage"], [queue.queue_arn])] if queue else []
+def may_send(queue: sqs.IQueue | None) -> list[Statement]:
+    return [allow("SendToDeadLetters", ["sqs:SendMessage"], [queue.queue_arn])] if queue else []
 
 
-def writes(*groups: logs.ILogGroup) -> Statement:
+def may_write(*groups: logs.ILogGroup) -> Statement:
     return allow("WriteOwnLog", ["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn for group in groups])

@@ -1,10 +1,12 @@
-"""Topics of SNS that mail people."""
+"""SNS topics that send mails, and alarms that use them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from aws_cdk import Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -26,13 +28,52 @@ def mail_topic(
     return topic
 
 
+def alarm(
+    scope: Construct,
+    id: str,
+    *,
+    topic: sns.ITopic,
+    name: str,
+    description: str,
+    metric: cloudwatch.IMetric,
+    above: float = 0,
+    periods: int = 1,
+    datapoints: int | None = None,
+    mail_without_data: bool = False,
+) -> cloudwatch.Alarm:
+    """Return an alarm that sends a mail when the metric gets above a limit, and when it is below again.
+
+    With `mail_without_data`, an alarm without data changes to INSUFFICIENT_DATA, which is mailed too. A new alarm has that state
+    at first and mails nothing.
+    """
+    missing = cloudwatch.TreatMissingData
+    created = cloudwatch.Alarm(
+        scope,
+        id,
+        alarm_name=name,
+        alarm_description=description,
+        metric=metric,
+        threshold=above,
+        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+        evaluation_periods=periods,
+        datapoints_to_alarm=datapoints,
+        treat_missing_data=missing.MISSING if mail_without_data else missing.NOT_BREACHING,
+    )
+    mail = actions.SnsAction(topic)
+    created.add_alarm_action(mail)
+    created.add_ok_action(mail)
+    if mail_without_data:
+        created.add_insufficient_data_action(mail)
+    return created
+
+
 def alarm_topic_name(deployment: Deployment) -> str:
     """Fixed, so that alarms of stacks that are deployed before the topic can name it."""
     return f"{deployment.prefix}-alarms"
 
 
 class AlarmTopic(Construct):
-    """Mails alarms to the engineers. It has a key of its own, because CloudWatch can't use the one that SNS brings."""
+    """Mails alarms to the engineers. It has its own key, because CloudWatch can't use SNS's default key."""
 
     def __init__(self, scope: Construct, id: str, *, deployment: Deployment) -> None:
         super().__init__(scope, id)
@@ -46,12 +87,12 @@ class AlarmTopic(Construct):
             key=self.key,
             topic_name=alarm_topic_name(deployment),
         )
-        cloudwatch, own = iam.ServicePrincipal("cloudwatch.amazonaws.com"), {"aws:SourceAccount": Stack.of(self).account}
+        service, own = iam.ServicePrincipal("cloudwatch.amazonaws.com"), {"aws:SourceAccount": Stack.of(self).account}
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetAlarmsIn",
                 actions=["kms:Decrypt", "kms:GenerateDataKey*"],
-                principals=[cloudwatch],
+                principals=[service],
                 resources=["*"],
                 conditions={"StringEquals": own},
             )
@@ -60,7 +101,7 @@ class AlarmTopic(Construct):
             iam.PolicyStatement(
                 sid="LetAlarmsIn",
                 actions=["sns:Publish"],
-                principals=[cloudwatch],
+                principals=[service],
                 resources=[self.topic.topic_arn],
                 conditions={
                     "StringEquals": own,

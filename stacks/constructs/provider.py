@@ -1,4 +1,4 @@
-"""CDK's provider framework around one function of ours, without rights to make log groups that nobody would remove."""
+"""CDK's provider framework around one function. It may not create log groups, because nothing would delete them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from constructs import Construct
 
 from deployments.model import Deployment
 from lambdas import contract
-from stacks.constructs.function import PythonFunction, log_group, writes
+from stacks.constructs.function import PythonFunction, log_group, may_write
 from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, role
 
 _FRAMEWORK: Final = ("framework-onEvent", "framework-isComplete", "framework-onTimeout")
 _WAITER: Final = (
-    "The waiter of CDK's provider framework. Its input holds the address that CloudFormation waits at, which nobody should "
-    "read in a log or a trace; what it waits for is logged by the function that it calls."
+    "The waiter of CDK's provider framework. Its input contains the address of CloudFormation's response, which must not be in "
+    "a log or a trace; the function that it calls logs the progress."
 )
 _VERSIONS: Final = (
-    "CDK's provider framework may call its own functions and the one that it stands before, and of these any version; "
-    "there is one version of each."
+    "CDK's provider framework may call any version of its own functions and of its handler; there is one version of each."
 )
 
 
 class WaitingProvider(Construct):
-    """What a custom resource's service token leads to.
+    """The provider behind a custom resource's service token.
 
-    The framework calls the function once to name the resource, then again and again until it is complete: two roles for that
-    would differ in nothing that either doesn't need.
+    The framework calls the function once to name the resource, then repeatedly until it is complete.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class WaitingProvider(Construct):
         logs = log_group(self, "Logs", days=deployment.aws.log_retention_days)
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
-            role(self, part, trusts=service, purpose="CDK's provider framework", statements=[writes(logs), TRACE])
+            role(self, part, trusts=service, purpose="CDK's provider framework", statements=[may_write(logs), TRACE])
             for part in ("OnEventRole", "IsCompleteRole")
         )
         provider = resources.Provider(
@@ -81,7 +79,7 @@ class WaitingProvider(Construct):
 
 
 def _framework_function(provider: resources.Provider, name: str) -> lambda_.CfnFunction:
-    """Return one of the framework's functions, with the log format and tracing of ours, which CDK has no option for."""
+    """Return one of the framework's functions, with JSON logs and tracing, for which CDK has no option."""
     function = provider.node.find_child(name).node.default_child
     assert isinstance(function, lambda_.CfnFunction)
     function.add_property_override("LoggingConfig.LogFormat", "JSON")

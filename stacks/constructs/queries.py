@@ -1,4 +1,4 @@
-"""Athena's saved queries on each table, to look at it with."""
+"""Saved queries in Athena for each table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUERIES: Final = {
 
 
 def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
-    """Names are quoted: the database's has a hyphen."""
+    """Create the queries. Names are quoted, because the database's has a hyphen."""
     for topic in deployment.tables_in_glue:
         for name, (title, text) in _QUERIES.items():
             athena.CfnNamedQuery(

@@ -1,5 +1,5 @@
-"""Rotation of a stack's keys: one function, a schedule for each secret that starts once the secret is filled, and one schedule
-by which replaced keys are revoked when their grace is over."""
+"""Rotation of a stack's keys: one function, a rotation schedule for each secret, and a schedule that revokes replaced keys after
+their grace."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
 
 _STEPS: Final = ("DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds")
-#: Within which a rotation that is due may begin.
+#: The window in which a rotation may start.
 _WINDOW: Final = "4h"
-#: When replaced keys are looked for whose grace is over. An unanswered call is tried again after six hours.
+#: When replaced keys are revoked whose grace is over. A failed call is repeated by the next one, six hours later.
 _REVOKE: Final = "15 0/6 * * ? *"
 
 

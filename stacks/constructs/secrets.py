@@ -1,4 +1,4 @@
-"""Secrets of one stack, with the key that encrypts them: a key in another stack would tie the two into a knot."""
+"""Secrets of one stack, with the key that encrypts them: a key in another stack would make a circular dependency."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class StackSecrets(Construct):
         self._prefix = prefix
         self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
         self.key = encryption_key(self, "Key", purpose, self._removal)
-        #: Those that functions of ours fill.
+        #: Secrets whose values functions write.
         self.filled: list[Secret] = []
 
     def empty(self, id: str, path: str, purpose: str, tags: Mapping[str, str] | None = None) -> Secret:
-        """Return a secret without a value. Its name is known before it is there."""
+        """Return a secret without a value. Its name is known at synthesis."""
         name = f"{self._prefix}/{path}"
         bare = secretsmanager.CfnSecret(
             self,
@@ -65,7 +65,7 @@ class StackSecrets(Construct):
         return secret
 
     def random_key(self, id: str, purpose: str) -> str:
-        """Return the ARN of a secret with a key made by Secrets Manager: 64 letters and digits, which are base64 of 48 bytes."""
+        """Return the ARN of a secret with a key that Secrets Manager generates: 64 letters and digits, base64 of 48 bytes."""
         secret = secretsmanager.CfnSecret(
             self,
             id,
@@ -84,11 +84,11 @@ class StackSecrets(Construct):
 
     @property
     def arns(self) -> list[str]:
-        """Of those that functions of ours fill."""
+        """Return the ARNs of the secrets whose values functions write."""
         return [secret.arn for secret in self.filled]
 
     def may_use_key(self) -> Statement:
-        """To read and to write, through Secrets Manager only."""
+        """Allow the key for reading and writing secrets, through Secrets Manager only."""
         return allow(
             "UseKeyOfSecrets",
             ["kms:Decrypt", "kms:GenerateDataKey"],
@@ -103,5 +103,5 @@ def through(scope: Construct, service: str) -> dict[str, Any]:
 
 
 def named_secret(scope: Construct, name: str) -> str:
-    """Return the ARN of a secret of which only the name is known: Secrets Manager adds six characters to the name."""
+    """Return the ARN of a secret by its name: Secrets Manager adds six characters to the name."""
     return own_arn(scope, "secretsmanager", f"secret:{name}-??????")

@@ -1,4 +1,4 @@
-"""Roles and their policies: short to write, each statement with an id to find it by, and a reason where it has a wildcard."""
+"""Roles and policies. Each statement has an id and, for a wildcard, a reason."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from stacks.base import own_arn
 
 #: Reasons that several statements share.
 ONE_DATABASE: Final = "All tables of this one database: a topic or export may be added, and with it a table."
-ITS_KEYS: Final = "Tableflow chooses the keys, in a bucket that holds nothing but its tables."
-ONE_PREFIX: Final = "Below one prefix of our own bucket; keys hold names of exports and ids of runs."
-ITS_TOPICS: Final = "The SNS topics of this deployment's exports: the beginning of the name is no other deployment's."
-ITS_JOBS: Final = "The Glue jobs of this deployment, of which it sees when they were created."
-ITS_STACK: Final = "The ARN of this one stack ends in an id that CloudFormation makes up when it creates it."
+ITS_KEYS: Final = "Tableflow chooses the keys, in a bucket that contains only its tables."
+ONE_PREFIX: Final = "One prefix of the deployment's own bucket; keys contain names of exports and ids of runs."
+ITS_TOPICS: Final = "The SNS topics of this deployment's exports: no other deployment has this prefix."
+ITS_JOBS: Final = "The Glue jobs of this deployment, to read when they were created."
+ITS_STACK: Final = "The ARN of this one stack ends in an id that CloudFormation generates."
 
 
 @attrs.frozen
 class Statement:
-    """`why` is for the reviewer, where an action or a resource ends in a wildcard."""
+    """`why` is the reason for a wildcard in an action or a resource."""
 
     sid: str
     actions: Sequence[str]
@@ -43,12 +43,12 @@ def allow(
     return Statement(sid, actions, resources, conditions, why)
 
 
-#: X-Ray knows no resources. What a trace holds: when which function called what, never an event.
+#: X-Ray has no resources. A trace contains which function called what and when, never an event.
 TRACE: Final = Statement(
     "SendTraces",
     ["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
     ["*"],
-    why="X-Ray knows no resource for traces.",
+    why="X-Ray has no resources for traces.",
 )
 
 
@@ -61,7 +61,7 @@ def role(
     statements: Sequence[Statement],
     role_name: str | None = None,
 ) -> iam.Role:
-    """Return a role that may do this and nothing else."""
+    """Return a role with these statements as its only policy."""
     role = iam.Role(
         scope,
         id,
@@ -82,7 +82,7 @@ def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Stat
 
 
 def _acknowledge_wildcards(construct: IConstruct, statements: Sequence[Statement]) -> None:
-    """A wildcard without a reason is left for the rule pack to find."""
+    """Accept wildcards that have a reason. Others are findings of cdk-nag."""
     stack = Stack.of(construct)
     for statement in (one for one in statements if one.why):
         wild = [f"Resource::{_flat(stack, one)}" for one in statement.resources if "*" in one]
@@ -91,7 +91,7 @@ def _acknowledge_wildcards(construct: IConstruct, statements: Sequence[Statement
 
 
 def acknowledge(construct: IConstruct, reason: str, *rules: str) -> None:
-    """Accept findings of the rule pack, with the reason that a reviewer gets. `rules` are ids such as AwsSolutions-S1."""
+    """Accept findings of cdk-nag, with a reason. `rules` are ids such as AwsSolutions-S1."""
     Validations.of(construct).acknowledge(*[Acknowledgment(id=rule, reason=reason) for rule in rules])
 
 
@@ -101,12 +101,12 @@ def any_version(scope: Construct, function_arn: str) -> str:
 
 
 def glue_tables(scope: Construct, database: str) -> list[str]:
-    """Return what a call about tables of `database` is checked against: catalog, database and tables."""
+    """Return the ARNs that Glue checks for tables of `database`: catalog, database and tables."""
     return [own_arn(scope, "glue", one) for one in ("catalog", f"database/{database}", f"table/{database}/*")]
 
 
 def _flat(stack: Stack, value: Any) -> str:
-    """Return a value that CloudFormation only knows later as the rule pack writes it."""
+    """Return a token as cdk-nag writes it."""
     resolved = stack.resolve(value)
     if isinstance(resolved, dict):
         ((function, given),) = resolved.items()

@@ -1,4 +1,4 @@
-"""Custom resources of one vendor: the function behind them, the table of their states, and one construct a resource."""
+"""Custom resources of one vendor: their function, the table of their states, and one construct per resource."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 
 class VendorProvider(Construct):
-    """`statements` are what the function that speaks with the vendor may do, beside keeping its resources' states."""
+    """The provider of a vendor's resources. `statements` are what its function may do besides writing states."""
 
     def __init__(
         self,
@@ -38,12 +38,12 @@ class VendorProvider(Construct):
         super().__init__(scope, id)
         states = dynamodb.Table(
             self,
-            "Ledger",
-            partition_key=dynamodb.Attribute(name=contract.LEDGER_KEY, type=dynamodb.AttributeType.STRING),
+            "States",
+            partition_key=dynamodb.Attribute(name=contract.STATE_KEY, type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            time_to_live_attribute=contract.LEDGER_EXPIRY,
+            time_to_live_attribute=contract.STATE_EXPIRY,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
-            # Without resources there is nothing left to remember.
+            # Without resources, no state is needed.
             removal_policy=RemovalPolicy.DESTROY,
         )
         provider = WaitingProvider(
@@ -51,36 +51,40 @@ class VendorProvider(Construct):
             "Provider",
             deployment=deployment,
             handler=contract.CUSTOM_RESOURCE,
-            purpose=f"{id}: names, creates, changes and removes objects, step by step",
+            purpose=f"{id}: creates, updates and deletes objects",
             environment={
-                contract.PROJECT: deployment.deployment.name,
-                contract.STAGE: deployment.deployment.stage,
-                contract.LEDGER_TABLE: states.table_name,
+                contract.PROJECT: deployment.identity.name,
+                contract.STAGE: deployment.identity.stage,
+                contract.STATE_TABLE: states.table_name,
                 **environment,
             },
             statements=[
                 *statements,
-                allow("KeepLedger", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
-                # Whether the stack is going forward or back.
+                allow("WriteStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
+                # To know whether the stack is being updated or rolled back.
                 may_read_own_stack(self, "DescribeStacks", "DescribeStackResource"),
             ],
         )
         self.service_token = provider.service_token
         self.role = provider.function.role
 
+    def create(self, scope: Construct, id: str, props: Properties[O]) -> VendorResource[O]:
+        """Create an object at the vendor."""
+        return VendorResource(scope, id, service_token=self.service_token, props=props)
+
 
 class VendorResource(CustomResource, Generic[O]):
-    """An object at a vendor. Its id is its logical id at whatever depth of the tree: users read it in the object's name."""
+    """An object at a vendor. Its id is its logical id at any depth of the tree, because it is part of the object's name."""
 
-    def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, props: Properties[O]) -> None:
+    def __init__(self, scope: Construct, id: str, *, service_token: str, props: Properties[O]) -> None:
         options = SynthOptions.of(scope)
-        # An update finds out that the object is missing, and creates it.
+        # The changed property makes CloudFormation send an update, which creates the missing object.
         repaired = f"{Stack.of(scope).stack_name}/{id}" in options.repairs
         super().__init__(
             scope,
             id,
             resource_type=contract.resource_type(props.TYPE),
-            service_token=provider.service_token,
+            service_token=service_token,
             service_timeout=Duration.seconds(_SERVICE_TIMEOUT),
             properties={
                 "kind": props.TYPE,
@@ -91,7 +95,7 @@ class VendorResource(CustomResource, Generic[O]):
         bare = self.node.default_child
         assert isinstance(bare, CfnResource)
         bare.override_logical_id(id)
-        #: By value, when CloudFormation has it.
+        #: Tokens of the outputs.
         self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
 
     def after(self, *others: IDependable) -> Self:

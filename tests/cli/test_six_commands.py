@@ -249,7 +249,7 @@ def test_status_looks_at_every_hop(day):
     assert {*status, *output.DOCUMENT} == promised("status")
     wrong = {hop for table in status["tables"] for hop, seen in table.items() if isinstance(seen, dict) and seen["state"] != "ok"}
     assert wrong == {"topic"}
-    assert [one["vendor"] for one in status["secrets"] if one["place"] == "RSA_PUBLIC_KEY"] == ["snowflake"]
+    assert [one["vendor"] for one in status["secrets"] if one["label"] == "RSA_PUBLIC_KEY"] == ["snowflake"]
 
 
 def test_keys_are_rotated_by_hand_and_revoked(day):

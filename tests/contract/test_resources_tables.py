@@ -8,7 +8,7 @@ import pytest
 
 from lambdas import contract
 from lambdas.custom_resources.request import CloudFormationStacks
-from lambdas.custom_resources.state import EXPIRY_ATTRIBUTE, KEY_ATTRIBUTE, DynamoDocuments, Versioned
+from lambdas.custom_resources.state import DynamoDocuments, Versioned
 from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.secrets import SecretStore
 
@@ -18,16 +18,12 @@ def table(aws):
     client = aws.client("dynamodb")
     client.create_table(
         TableName="ledger",
-        KeySchema=[{"AttributeName": contract.LEDGER_KEY, "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": contract.LEDGER_KEY, "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": contract.STATE_KEY, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": contract.STATE_KEY, "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
     yield client
     client.delete_table(TableName="ledger")
-
-
-def test_the_contract_names_the_attributes_that_are_written():
-    assert (KEY_ATTRIBUTE, EXPIRY_ATTRIBUTE) == (contract.LEDGER_KEY, contract.LEDGER_EXPIRY)
 
 
 def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
@@ -39,7 +35,7 @@ def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
     assert not documents.write("a", {}, 1, None)
     assert documents.read("a") == Versioned({"n": 2}, 2)
     item = table.get_item(TableName="ledger", Key={"id": {"S": "a"}})["Item"]
-    assert item[contract.LEDGER_EXPIRY] == {"N": "1800000000"}
+    assert item[contract.STATE_EXPIRY] == {"N": "1800000000"}
 
 
 def test_a_table_that_is_gone_is_told(aws):

@@ -67,13 +67,13 @@ def test_rotate_secret_runs_the_four_steps_through_the_function(deployment, name
 def test_revoking_takes_the_replaced_key_away_at_once(deployment, name):
     replaced, kept = deployment.key(name, "AWSPREVIOUS"), deployment.key(name)
     told = deployment.ask(operation="revoke", secret=deployment.arn(name))
-    assert told == {"secret": f"rotated/{name}", "revoked": [replaced], "not_ours": [], "kept": kept}
+    assert told == {"secret": f"rotated/{name}", "revoked": [replaced], "unmanaged": [], "kept": kept}
     assert deployment.live(name) == {kept}
 
 
 def test_status_tells_what_lives_where(deployment):
     told = deployment.ask(operation="status", secret=deployment.arn("snowflake"))
-    assert (told["live_place"], told["enabled"], len(told["keys"])) == ("RSA_PUBLIC_KEY_2", True, 1)
+    assert (told["current_label"], told["enabled"], len(told["keys"])) == ("RSA_PUBLIC_KEY_2", True, 1)
 
 
 def test_what_the_function_refuses_reaches_whoever_asked(deployment):

@@ -36,7 +36,7 @@ def files(folder):
 PYTHONS = get_args(get_type_hints(Aws)["lambda_python"])
 
 
-@pytest.mark.parametrize("platform", [assets.aws(PYTHONS[0]), assets.HERE], ids=["aws", "here"])
+@pytest.mark.parametrize("platform", [assets.aws(PYTHONS[0]), assets.LOCAL], ids=["aws", "here"])
 def test_two_builds_are_the_same_bytes(platform, tmp_path):
     one, other = (assets.lambda_folder(platform, tmp_path / name) for name in ("one", "other"))
     assert one.name == other.name
@@ -50,9 +50,9 @@ def test_two_zips_are_the_same_bytes(tmp_path):
 
 
 def test_what_is_built_already_needs_no_network_and_no_uv(tmp_path, monkeypatch):
-    first = assets.lambda_folder(assets.HERE, tmp_path)
+    first = assets.lambda_folder(assets.LOCAL, tmp_path)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert assets.lambda_folder(assets.HERE, tmp_path) == first
+    assert assets.lambda_folder(assets.LOCAL, tmp_path) == first
 
 
 def test_a_build_without_uv_says_so(tmp_path, monkeypatch):
@@ -99,7 +99,7 @@ def test_versions_are_those_that_the_tests_run_with():
 @pytest.fixture(scope="module")
 def clean():
     """The asset for this machine, and a way to run code in an interpreter that sees nothing else but boto3."""
-    folder = assets.lambda_folder(assets.HERE)
+    folder = assets.lambda_folder(assets.LOCAL)
     packages = Path(boto3.__file__).parents[1]
     boto = [packages / name for name in ("boto3", "botocore", "jmespath", "s3transfer", "dateutil", "six.py")]
     return folder, boto
@@ -167,7 +167,7 @@ def test_the_zip_is_the_same_whatever_machine_built_it():
     assert not [name for name in names if Path(name).name.startswith("_speedups") or Path(name).name == "WHEEL"]
 
 
-@pytest.mark.parametrize("names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.HERE)])
+@pytest.mark.parametrize("names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.LOCAL)])
 def test_checks_for_authors_ship_nowhere(names):
     assert "exports/contract.py" in names()
     assert not set(NOT_SHIPPED) & set(names())

@@ -15,7 +15,7 @@ from stacks.constructs.cleanup import CleanupOnDestroy
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets
-from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.constructs.vendor import VendorProvider
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +76,12 @@ def test_a_provider_is_one_function_of_ours_and_three_of_the_framework(stack, pr
 
 def test_a_resource_is_called_by_its_id_at_whatever_depth(stack, provider):
     deep = Construct(Construct(stack, "One"), "Two")
-    VendorResource(deep, "OrdersTopic", provider=provider, props=topic())
+    provider.create(deep, "OrdersTopic", topic())
     assert Template.from_stack(stack).find_resources("Custom::LakeferryTopic").keys() == {"OrdersTopic"}
 
 
 def test_a_template_says_what_differs_from_the_defaults(stack, provider):
-    VendorResource(stack, "Orders", provider=provider, props=topic(partitions=3, config={}))
+    provider.create(stack, "Orders", topic(partitions=3, config={}))
     body = properties(stack, "Custom::LakeferryTopic")
     assert {name: value for name, value in body.items() if not name.startswith("Service")} == {
         "kind": "topic", "environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "secret", "topic": "orders",
@@ -90,12 +90,11 @@ def test_a_template_says_what_differs_from_the_defaults(stack, provider):
 
 
 def test_outputs_are_attributes_and_dependencies_hold(stack, provider):
-    first = VendorResource(stack, "OrdersTopic", provider=provider, props=topic())
-    VendorResource(
+    first = provider.create(stack, "OrdersTopic", topic())
+    provider.create(
         stack,
         "Entry",
-        provider=provider,
-        props=AclProps(
+        AclProps(
             environment_id="env-1",
             cluster_id="lkc-1",
             credentials="secret",
@@ -116,7 +115,7 @@ def test_outputs_are_attributes_and_dependencies_hold(stack, provider):
 
 def test_only_the_resource_that_is_to_be_repaired_gets_the_mark(stack, provider):
     for id in ("OrdersTopic", "OtherTopic"):
-        VendorResource(stack, id, provider=provider, props=topic())
+        provider.create(stack, id, topic())
     found = Template.from_stack(stack).find_resources("Custom::LakeferryTopic")
     assert {id: body["Properties"].get(contract.REPAIR) for id, body in found.items()} == {"OrdersTopic": "7", "OtherTopic": None}
 
@@ -129,7 +128,7 @@ def test_cleanup_names_one_thing(stack):
 def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     secrets = StackSecrets(stack, "Secrets", prefix="lake", purpose="tries")
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
-    filled = VendorResource(stack, "Orders", provider=provider, props=topic())
+    filled = provider.create(stack, "Orders", topic())
     KeyRotation(stack, "KeyRotation", deployment=deployment, secrets=secrets, environment={}).rotate(secret, filled)
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
     assert "Orders" in schedule["DependsOn"]

@@ -138,7 +138,7 @@ def golden(stage):
 
 
 def test_roles_may_do_what_the_golden_file_says_and_nothing_else(assembly):
-    stage = assembly.plan.deployment.deployment.stage
+    stage = assembly.plan.deployment.identity.stage
     rows, decisions = matrix(assembly, Reader(assembly).grants())
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from policies import Reader
 
-from deployments import check, forms
+from deployments import check, validation
 
 #: Properties that are names, by type; what has none is named by CloudFormation.
 NAMES = {
@@ -81,12 +81,12 @@ LONGEST = {
 
 def test_names_are_short_enough_for_the_longest_deployment(dev):
     """With the longest name, stage and region that a deployment file takes in place of dev's own."""
-    region = max(forms.REGIONS, key=len)
+    region = max(validation.REGIONS, key=len)
     longest = f"{'a' * 20}-{'b' * 12}"
-    assert re.fullmatch(forms.NAME, "a" * 20)
-    assert re.fullmatch(forms.STAGE, "b" * 12)
-    assert not re.fullmatch(forms.NAME, "a" * 21)
-    assert not re.fullmatch(forms.STAGE, "b" * 13)
+    assert re.fullmatch(validation.NAME, "a" * 20)
+    assert re.fullmatch(validation.STAGE, "b" * 12)
+    assert not re.fullmatch(validation.NAME, "a" * 21)
+    assert not re.fullmatch(validation.STAGE, "b" * 13)
     seen = set()
     for kind, name, _ in names(dev):
         whole = name.replace(dev.plan.deployment.aws.region, region).replace(dev.prefix, longest)

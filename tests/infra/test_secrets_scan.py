@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from assembly_kit import ROOT
 
-from deployments import secret_shapes
+from deployments.secret_patterns import find_secrets
 from stacks import assets
 
 #: Each is made here, of nothing but its shape.
@@ -24,7 +24,7 @@ def leaks(folder):
     found = []
     for file in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix not in (".so", ".zip", ".pem")):
         text = file.read_text(encoding="utf-8", errors="ignore")
-        found += [f"{file.relative_to(folder)}:{line} {what}" for line, what in secret_shapes.shaped(text)]
+        found += [f"{file.relative_to(folder)}:{line} {what}" for line, what in find_secrets(text)]
     return found
 
 
@@ -44,7 +44,7 @@ def test_there_is_none_in_the_apps_own_files():
     for name in ("deployments", "stacks", "flink", "topics", "exports"):
         assert [one for one in leaks(ROOT / name) if not any(word in one for word in _SPEAKS)] == []
     for file in ("cdk.json", "package.json", "app.py"):
-        assert not list(secret_shapes.shaped((ROOT / file).read_text()))
+        assert not list(find_secrets((ROOT / file).read_text()))
 
 
 @pytest.mark.parametrize("what", PLANTED)
@@ -62,4 +62,4 @@ def test_hashes_and_names_are_none():
         "arn:aws:iam::111122223333:role/lakeferry-dev-eu-west-1-tableflow",
         "ExportsOutputFnGetAttLakeBucket9CD7BBD2ArnF3D61E7E",
     ):
-        assert not list(secret_shapes.shaped(harmless))
+        assert not list(find_secrets(harmless))

@@ -127,7 +127,7 @@ class Deployed:
             secrets=self.here.secrets,
             clock=self.here.clock,
             notes={},
-            origin=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
+            resource_uid=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
         made, outputs = registered.handler.create(context, spec), None
         while outputs is None:

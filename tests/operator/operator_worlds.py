@@ -116,7 +116,7 @@ class Planter:
     here: DeploymentContext
 
     def name(self, kind, logical_id, **properties):
-        told = self.here.deployment.deployment
+        told = self.here.deployment.identity
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
         module = registry.RESOURCE_TYPES[kind].handler
         return contract.object_name(
@@ -140,7 +140,7 @@ class Planter:
             secrets=self.here.secrets,
             clock=self.here.clock,
             notes={},
-            origin="planted",
+            resource_uid="planted",
         )
         made = registered.handler.create(context, spec)
         self.here.clock.sleep(900)
@@ -211,7 +211,7 @@ class Stacks:
             TemplateBody=json.dumps(template),
             Capabilities=["CAPABILITY_IAM"],
             EnableTerminationProtection=protected,
-            Tags=[{"Key": "project", "Value": self.here.deployment.deployment.name}, {"Key": "stage", "Value": "test"}],
+            Tags=[{"Key": "project", "Value": self.here.deployment.identity.name}, {"Key": "stage", "Value": "test"}],
         )
         self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
         return name

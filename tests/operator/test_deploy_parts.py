@@ -44,7 +44,7 @@ def assembly(here, tmp_path):
         for name in here.stacks:
             template = {"Resources": resources.get(name.rpartition("-")[2], {})}
             (tmp_path / f"{name}.json").write_text(json.dumps(template))
-            tags = {"project": here.deployment.deployment.name, "stage": "test"}
+            tags = {"project": here.deployment.identity.name, "stage": "test"}
             artifacts[name] = {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{name}.json", "tags": tags}}
         (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
         return Cdk(here, folder=tmp_path)

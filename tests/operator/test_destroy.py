@@ -60,7 +60,7 @@ def test_stacks_go_the_last_deployed_first_with_all_that_they_have(here, stacks)
 
 
 def test_left_overs_of_all_worlds_are_removed_and_nothing_else(worlds, here, plant):
-    other = worlds.deployment(name=f"{here.deployment.deployment.name}-two")
+    other = worlds.deployment(name=f"{here.deployment.identity.name}-two")
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
     theirs = inventory.take(other)

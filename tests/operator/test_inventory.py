@@ -26,7 +26,7 @@ def test_where_nothing_was_deployed_only_what_people_made_is_there(here):
     items = inventory.take(here)
     assert inventory.problems(items) == []
     assert {item.verdict for item in items} == {Verdict.RETAINED}
-    name = here.deployment.deployment.name
+    name = here.deployment.identity.name
     assert {item.name for item in items if item.world == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
     assert all(item.why for item in items)
 
@@ -72,7 +72,7 @@ def test_what_is_left_over_at_the_vendors_is_found(here, plant):
 
 
 def test_another_deployments_things_are_not_in_it(worlds, here):
-    other = worlds.deployment(name=f"{here.deployment.deployment.name}-two")
+    other = worlds.deployment(name=f"{here.deployment.identity.name}-two")
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
     Stacks(other).make("confluent", {"Queue": QUEUE})
@@ -92,9 +92,7 @@ def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
     ):
         s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": here.region})
     boto3.client("sqs").create_queue(QueueName=f"{prefix}-exports-by-hand")
-    boto3.client("sqs").create_queue(
-        QueueName=f"own-{prefix}", tags={"project": here.deployment.deployment.name, "stage": "test"}
-    )
+    boto3.client("sqs").create_queue(QueueName=f"own-{prefix}", tags={"project": here.deployment.identity.name, "stage": "test"})
     worlds.admin().run(sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"))
     assert inventory.problems(inventory.take(here)) == []
     kept = {name for _, _, name in named(here, Verdict.RETAINED)}
@@ -136,7 +134,7 @@ def test_a_name_that_was_cut_is_ours_only_by_its_tags(worlds):
     here = worlds.deployment()
     cut = f"{here.deployment.prefix}-data-confluent-" + "A" * 64
     theirs, ours, untold = (cut[: 80 - 1] + letter for letter in "123")
-    name = here.deployment.deployment.name
+    name = here.deployment.identity.name
     boto3.client("sqs").create_queue(QueueName=theirs, tags={"project": f"{name}-test", "stage": "data"})
     boto3.client("sqs").create_queue(QueueName=ours, tags={"project": name, "stage": "test"})
     boto3.client("sqs").create_queue(QueueName=untold)

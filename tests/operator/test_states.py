@@ -289,7 +289,7 @@ def test_ages_are_formatted_as_people_say_them(hours, text):
 
 
 def age(**more):
-    told = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "place": "", "keys": ()}
+    told = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "label": "", "keys": ()}
     return Age(secret="s", vendor="confluent", **{**told, **more})
 
 
@@ -313,10 +313,10 @@ def test_what_is_wrong_with_a_key_is_told(stands, of, told):
 
 def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
     keys = (
-        {"id": "SHA256:a", "place": "RSA_PUBLIC_KEY", "since": ""},
-        {"id": "SHA256:b", "place": "RSA_PUBLIC_KEY_2", "since": ""},
+        {"id": "SHA256:a", "label": "RSA_PUBLIC_KEY", "since": ""},
+        {"id": "SHA256:b", "label": "RSA_PUBLIC_KEY_2", "since": ""},
     )
-    found = [age(place="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
+    found = [age(label="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
     rotation.show(Output(), stands.here.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)

@@ -134,7 +134,7 @@ class Stacks:
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
 def test_a_stack_that_goes_takes_its_leftovers(status):
-    assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_deleting(STACK)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_stack_that_goes_takes_its_leftovers(status):
 )
 def test_a_resource_that_only_leaves_the_template_cleans_up_nothing(status):
     """I20: going over to `keep` removes the resource from a stack that lives on."""
-    assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_going(STACK)
+    assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_deleting(STACK)
 
 
 class Context:

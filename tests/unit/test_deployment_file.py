@@ -9,9 +9,9 @@ import tomllib
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from deployments import check, secret_shapes
+from deployments import check, secret_patterns
 from deployments.model import Deployment
-from deployments.rules import RULES, exports_fit
+from deployments.rules import RULES, exports_match_topics
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
@@ -136,7 +136,7 @@ WRONG = {
     "a table for Delta only": (
         (("snapshots_days = 7", 'snapshots_days = 7\nformats = ["DELTA"]'),),
         "topics[0].tableflow.formats",
-        "nothing that is deployed here reads a Delta table",
+        "nothing that is deployed reads a Delta table",
     ),
     "a table for Delta too": (
         (("snapshots_days = 7", 'snapshots_days = 7\nformats = ["ICEBERG", "DELTA"]'),),
@@ -186,7 +186,7 @@ WRONG = {
     "an export of a topic that isn't there": (
         (('contract = "daily_trades"', 'contract = "weekly_sales"'),),
         "exports[0].contract",
-        "no topic of this file",
+        "no topic in this file",
     ),
     "a contract's column that the schema lacks": (
         (('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK'),),
@@ -206,7 +206,7 @@ WRONG = {
     "a statement that isn't there": (
         (('[[statements]]\nname = "stock_trades_with_totals"', '[[statements]]\nname = "nothing"'),),
         "statements[0].name",
-        "create.sql is not there",
+        "create.sql does not exist",
     ),
     "a statement that this file lacks": (
         (('statement = "stock_trades_with_totals"', 'statement = "other"'),),
@@ -221,7 +221,7 @@ WRONG = {
             ),
         ),
         "statements[0].after",
-        "stands before",
+        "not a statement above this one",
     ),
     "two who write a topic": (
         (('statement = "stock_trades_with_totals"', 'statement = "stock_trades_with_totals"\ndatagen = "STOCK_TRADES"'),),
@@ -316,7 +316,7 @@ def test_a_secret_is_refused_wherever_it_stands_and_never_repeated(what, place):
 
 def test_names_of_what_ships_are_no_secrets():
     for file in (ROOT / "deployments").glob("*.toml"):
-        assert not list(secret_shapes.suspicious(file.read_text()))
+        assert not list(secret_patterns.find_secrets(file.read_text(), names_only=True))
 
 
 def test_a_stage_that_can_t_be_leads_to_no_file(tmp_path):
@@ -376,4 +376,4 @@ def test_files_are_kept_for_longer_than_windows_are_published_again(tmp_path):
     kept = 'contract = "daily_trades"\nkeep_days = {}'
     for days, wrong in ((90, ["exports[0].keep_days"]), (91, [])):
         deployment = check.parse(changed(('contract = "daily_trades"', kept.format(days))), name="x").deployment
-        assert [key for key, _ in exports_fit(deployment, Sources(tmp_path))] == wrong
+        assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path))] == wrong

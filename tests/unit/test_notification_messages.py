@@ -75,7 +75,7 @@ def test_empty_without_a_file_names_the_last_file():
     former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
     world = told(published(state="skipped", status="empty", rows={"rows": 0}), manifests=[former])
     body = one(world.topics.bodies())
-    assert "The last file with rows is that of 2026-W45:" in body
+    assert "The last file with rows is of 2026-W45:" in body
     assert KEY in body
 
 
@@ -93,7 +93,7 @@ def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
     window = blocked("2026-W46")
     world = told(window, glue="FAILED")
     body = one(world.topics.bodies())
-    assert "kept back" in body
+    assert "not published" in body
     assert "A unit price is negative." in body
     assert "EXP-" not in body, "codes are for engineers"
     engineers = one(world.topics.bodies(ENGINEERS))
@@ -225,7 +225,7 @@ def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
     file = {"role": "data", "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv", "size": 1, "sha256": "", "rows": 1}
     body = one(told(published(files=[file])).topics.bodies())
     assert "rm -rf" not in body
-    assert "their keys stand in the window's manifest" in body
+    assert "the window's manifest has their keys" in body
     links = Links("lake-bucket", "eu-west-1", "exports")
     assert links.page(file["key"]).endswith("prefix=exports/x%27%20%3B%20rm%20-rf%20~%20%23%26prefix%3Dy%0A.csv")
     assert links.command(file["key"]).count("'") == 2

@@ -35,7 +35,7 @@ EVENT = {
 ENVIRONMENT = {
     contract.PROJECT: "lakeferry",
     contract.STAGE: "dev",
-    contract.LEDGER_TABLE: "ledger",
+    contract.STATE_TABLE: "ledger",
 }
 CONFLUENT = {contract.CLOUD_KEY_SECRET: "cloud-key"}
 SNOWFLAKE = {
@@ -117,20 +117,9 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
 @pytest.mark.usefixtures("environment")
 def test_the_composition_needs_no_network():
     clock = TurnedClock()
-    lifecycle = custom_resource.build(
-        custom_resource.read_settings(ENVIRONMENT), Deadline(clock, clock.now + 90), open_log(io.StringIO())
-    )
+    lifecycle = custom_resource.build(ENVIRONMENT, Deadline(clock, clock.now + 90), open_log(io.StringIO()))
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
     assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)
-
-
-def test_settings():
-    assert custom_resource.read_settings(ENVIRONMENT).confluent_url == "https://api.confluent.cloud"
-    given = {**ENVIRONMENT, contract.CONFLUENT_URL: "http://127.0.0.1:8090", contract.CATALOG_URL: "http://127.0.0.1:8091"}
-    assert (custom_resource.read_settings(given).confluent_url, custom_resource.read_settings(given).catalog_url) == (
-        "http://127.0.0.1:8090",
-        "http://127.0.0.1:8091",
-    )
 
 
 @given(st.text(max_size=3000), st.integers(10, 2500))

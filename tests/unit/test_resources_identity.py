@@ -126,7 +126,7 @@ def test_what_is_no_stack(stack):
 
 def test_marks_of_properties():
     marks = [
-        request.read_request({**EVENT, "ResourceProperties": given}).mark
+        request.read_request({**EVENT, "ResourceProperties": given}).fingerprint
         for given in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
     ]
     assert marks[0] == marks[1]

@@ -47,7 +47,7 @@ def test_a_row_survives_being_written_and_read(ledger, stacks):
 
 
 def test_a_row_of_another_release_is_still_read(ledger):
-    text = {"request_id": "r", "verb": "Create", "mark": "m", "since": 1.0, "name": "n", "new": 1, "facts": {"newer": 2}}
+    text = {"request_id": "r", "verb": "Create", "fingerprint": "m", "since": 1.0, "name": "n", "new": 1, "facts": {"newer": 2}}
     ledger.documents.write("key", text, 0, None)
     assert ledger.read("key").facts.object_id is None
 
@@ -121,12 +121,12 @@ def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     put(ledger, asked("r2", "Delete"), stacks)
     lease.state.facts.object_id = "thing-1"
-    lease.state.progress.settled = True
+    lease.state.progress.applied = True
     with pytest.raises(StaleRequest):
         lease.save()
     row = ledger.read("key")
     assert row.facts.object_id == "thing-1"
-    assert not row.progress.settled
+    assert not row.progress.applied
     assert row.lease_owner == "me"
     with pytest.raises(StaleRequest):
         lease.release()
@@ -185,7 +185,7 @@ def test_who_takes_the_place_of_whom(before, verb, creating, taken, stacks):
 def test_updates_around_a_rollback(backward, status, same, taken, stacks):
     stacks.status = status
     late = asked("r2", "Update", size=1)
-    row = attrs.evolve(ROW, verb="Update", backward=backward, mark=late.mark if same else "other")
+    row = attrs.evolve(ROW, verb="Update", backward=backward, fingerprint=late.fingerprint if same else "other")
     if taken:
         assert accept_request(row, late, name="n", now=1.0, stacks=stacks).backward is ("ROLLBACK" in status)
     else:

@@ -279,7 +279,7 @@ def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(serve
     clock = TurnedClock()
     server.answers[POST] = Door(clock, 300, key=pair(2))
     client = vendor(server, clock)
-    with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from ours"):
+    with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from the function's"):
         client.run(SHOW)
     assert len(server.sent) == 2
     server.answers[POST].ahead = 600

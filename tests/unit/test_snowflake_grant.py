@@ -177,8 +177,8 @@ def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
     ("given", "told"),
     [
         ({"on": "WAREHOUSE", "name": "W", "privilege": "SELECT", "to_role": "R"}, "SELECT can't be granted on WAREHOUSE"),
-        ({"on": "SCHEMA", "name": "S", "to_role": "R"}, "no name of 2 parts"),
-        ({"on": "WAREHOUSE", "name": "A.B", "to_role": "R"}, "no name of 1 parts"),
+        ({"on": "SCHEMA", "name": "S", "to_role": "R"}, "does not have 2 parts"),
+        ({"on": "WAREHOUSE", "name": "A.B", "to_role": "R"}, "does not have 1 parts"),
         ({"on": "WAREHOUSE", "name": "W"}, "either to_role or to_user"),
         ({"on": "ROLE", "name": "R", "to_role": "R", "to_user": "U"}, "either to_role or to_user"),
         ({"on": "WAREHOUSE", "name": "W", "to_user": "U"}, "only roles are granted to users"),

@@ -221,7 +221,7 @@ def places_of_loose_sql(source, is_the_place=False):
     """Lines that make SQL otherwise than from a template of the sources: its name is a constant, or it stands there whole."""
     tree = ast.parse(source)
     loose = [] if is_the_place else [call.lineno for call in calls_of(tree, "Sql")]
-    for call in calls_of(tree, "statement"):
+    for call in [*calls_of(tree, "statement"), *calls_of(tree, "by_name")]:
         given = call.args[0]
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
         constant = isinstance(given, ast.Name) and given.id.startswith("_") and given.id.isupper()
@@ -234,7 +234,14 @@ def places_of_loose_sql(source, is_the_place=False):
 
 @pytest.mark.parametrize(
     "line",
-    ["Sql('DROP ' + name)", "sql.Sql(text)", "sql.statement(f'DROP {name}')", "statement(text)", "sql.statement('DROP ' + name)"],
+    [
+        "Sql('DROP ' + name)",
+        "sql.by_name(f'DROP {name}', name)",
+        "sql.Sql(text)",
+        "sql.statement(f'DROP {name}')",
+        "statement(text)",
+        "sql.statement('DROP ' + name)",
+    ],
 )
 def test_sql_put_together_elsewhere_is_found(line):
     assert places_of_loose_sql(f"x = 1\n{line}\n") == [2]

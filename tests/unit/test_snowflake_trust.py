@@ -211,8 +211,8 @@ def test_a_place_that_snowflake_can_t_read_is_refused(url):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"source": "glue"}, "no external id of ours"),
-        ({"source": "tableflow"}, "API key inside the statement"),
+        ({"source": "glue"}, "accepts no chosen external id"),
+        ({"source": "tableflow"}, "API key in the statement"),
         ({"source": "other"}, "is not glue_iceberg_rest"),
         ({"region": "eu"}, "is not a region"),
         ({"account_id": "1234"}, "is not an AWS account id"),

@@ -12,7 +12,7 @@ from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 from lambdas import contract
 from lambdas.confluent.client import Confluent
 from lambdas.custom_resources import registry
-from lambdas.handlers.custom_resource import read_settings, vendor_clients
+from lambdas.handlers.custom_resource import vendor_clients
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, NotFound
 from lambdas.shared.secrets import SecretStore
@@ -24,7 +24,7 @@ KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 def connections(environment, **secrets):
     clock = TurnedClock()
     store = SecretStore(MemorySecrets(**secrets))
-    return vendor_clients(read_settings({**ENVIRONMENT, **environment}), store, Deadline(clock, clock.now + 90))
+    return vendor_clients({**ENVIRONMENT, **environment}, store, Deadline(clock, clock.now + 90))
 
 
 def snowflake_secret():
@@ -36,6 +36,16 @@ def test_one_vendor_needs_nothing_of_the_other():
     assert isinstance(confluent(), Confluent)
     snowflake = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]
     assert isinstance(snowflake(), Snowflake)
+
+
+def test_confluents_addresses_can_be_set():
+    own = connections(CONFLUENT, **{"cloud-key": KEY})[registry.CONFLUENT]()
+    assert own.url == "https://api.confluent.cloud"
+    given = {contract.CONFLUENT_URL: "http://127.0.0.1:8090", contract.CATALOG_URL: "http://127.0.0.1:8091"}
+    moved = connections(CONFLUENT | given, **{"cloud-key": KEY})[registry.CONFLUENT]()
+    moved.organization_id = "org-1"
+    assert moved.url == "http://127.0.0.1:8090"
+    assert moved.catalog_url("eu-west-1", "env-1").startswith("http://127.0.0.1:8091/iceberg/")
 
 
 def test_what_a_vendor_lacks_is_told_when_it_is_asked_for():

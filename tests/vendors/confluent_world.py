@@ -37,7 +37,7 @@ class Organization(World):
 
     def connect(self, deadline, clock, store):
         key = self.simulation.cloud_key
-        session = Session(deadline, retry=STEADY, wire=self.wire)
+        session = Session(deadline, retry=STEADY, adapter=self.wire)
         return Confluent(session, clock, ApiKey(key.id, Secret(key.secret)), self.url)
 
     def pass_time(self, seconds):

@@ -215,12 +215,12 @@ class RotationWorld:
     # The function
 
     def _session(self):
-        return Session(Deadline(self.clock, self.clock.time() + INVOCATION), retry=STEADY, wire=self.wire)
+        return Session(Deadline(self.clock, self.clock.time() + INVOCATION), retry=STEADY, adapter=self.wire)
 
     def engine(self):
         """An invocation's own."""
         deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
-        session = Session(deadline, retry=STEADY, wire=self.wire)
+        session = Session(deadline, retry=STEADY, adapter=self.wire)
         settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
         built = rotation.build(settings, self.secrets, session, deadline, open_log(self.said))
 

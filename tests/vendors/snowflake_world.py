@@ -53,13 +53,13 @@ class Account(World):
         key = keypair.load(Secret(Path(told["private_key_file"]).read_text()))
         login = Login(told["account"], told["user"], told["role"])
         lifecycle = self.invocations.lifecycle()
-        admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, wire=self.wire), self.clock, login, key, self.url)
+        admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, adapter=self.wire), self.clock, login, key, self.url)
         for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, deployer_key().public).splitlines():
             admin.run(sql.statement(line.removesuffix(";")))
 
     def connect(self, deadline, clock, store):
         login = Login(self.account.identifier, DEPLOYER, DEPLOYER, DEPLOYER)
-        session = Session(deadline, retry=STEADY, wire=self.wire)
+        session = Session(deadline, retry=STEADY, adapter=self.wire)
         return Snowflake(session, clock, login, deployer_key(), self.url)
 
     def close(self):

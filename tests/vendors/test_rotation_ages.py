@@ -53,20 +53,20 @@ def test_r22_where_rotation_is_off_nothing_is_overdue(world):
 
 
 def test_r22_live_keys_and_the_slot_of_the_current_one_are_told(world):
-    assert status(world, "snowflake")["live_place"] == "RSA_PUBLIC_KEY"
+    assert status(world, "snowflake")["current_label"] == "RSA_PUBLIC_KEY"
     world.rotate("snowflake")
     told = status(world, "snowflake")
-    assert (told["live_place"], len(told["keys"])) == ("RSA_PUBLIC_KEY_2", 2)
-    assert {key["place"] for key in told["keys"]} == {"RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"}
+    assert (told["current_label"], len(told["keys"])) == ("RSA_PUBLIC_KEY_2", 2)
+    assert {key["label"] for key in told["keys"]} == {"RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"}
     world.rotate("kafka")
     told = status(world, "kafka")
-    assert (told["live_place"], {key["place"] for key in told["keys"]}) == ("AWSCURRENT", {"AWSCURRENT", "AWSPREVIOUS"})
+    assert (told["current_label"], {key["label"] for key in told["keys"]}) == ("AWSCURRENT", {"AWSCURRENT", "AWSPREVIOUS"})
     assert NAME not in json.dumps(told)
 
 
 def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(world):
     del world.confluent.world.api_keys[world.fields("kafka")["apiKey"]]
-    assert status(world, "kafka")["live_place"] == ""
+    assert status(world, "kafka")["current_label"] == ""
     world.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY")
     with pytest.raises(LakeferryError) as told:
         status(world, "snowflake")

@@ -327,7 +327,7 @@ def test_revoking_leaves_the_current_key_and_no_other(world):
     first = world.fields("kafka")
     world.rotate("kafka")
     told = world.ask(operation="revoke", secret="kafka")
-    assert told == {"secret": "kafka", "revoked": [first["apiKey"]], "not_ours": [], "kept": world.fields("kafka")["apiKey"]}
+    assert told == {"secret": "kafka", "revoked": [first["apiKey"]], "unmanaged": [], "kept": world.fields("kafka")["apiKey"]}
     assert world.ours("kafka") == {world.fields("kafka")["apiKey"]}
     assert world.ask(operation="revoke", secret="kafka")["revoked"] == []
 

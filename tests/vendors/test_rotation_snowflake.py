@@ -127,7 +127,7 @@ def test_r12_clocks_that_differ_are_measured_and_corrected(world, skew):
 def test_r12_an_error_tells_how_far_the_clocks_are_apart(world):
     set_by_hand(world, FIRST)
     world.snowflake.account.clock.advance(5000)
-    assert "Snowflake's clock is +5000 s from ours" in refused(world, "ROT-LOCKED-OUT")
+    assert "Snowflake's clock is +5000 s from the function's" in refused(world, "ROT-LOCKED-OUT")
 
 
 @pytest.mark.parametrize("form", ["lower", "dotted", "regioned"])
@@ -261,9 +261,9 @@ def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(world):
     world.rotate("snowflake")
     current = world.id_of(world.fields("snowflake"))
     told = world.ask(operation="revoke", secret="snowflake")
-    assert told == {"secret": "snowflake", "revoked": [first], "not_ours": [], "kept": current}
+    assert told == {"secret": "snowflake", "revoked": [first], "unmanaged": [], "kept": current}
     foreign = set_by_hand(world, FIRST)
-    assert world.ask(operation="revoke", secret="snowflake") == {**told, "revoked": [], "not_ours": [foreign]}
+    assert world.ask(operation="revoke", secret="snowflake") == {**told, "revoked": [], "unmanaged": [foreign]}
     assert set(world.slots().values()) == {current, foreign}
 
 

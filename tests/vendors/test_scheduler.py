@@ -268,7 +268,7 @@ class Scheduler(RuleBasedStateMachine):
     def note(self, stack, name):
         """The vendor's ids of what was not touched stay what they are: nobody makes another stack's objects anew."""
         for (other, logical), one in self.live.items():
-            object_id = self.org.invocations.lifecycle().ledger.read(f"{one.stack_id}|{one.physical_id}").facts.object_id
+            object_id = self.org.invocations.lifecycle().states.read(f"{one.stack_id}|{one.physical_id}").facts.object_id
             if (other, logical) != (stack, name):
                 assert self.ids[other, logical] == object_id
             self.ids[other, logical] = object_id

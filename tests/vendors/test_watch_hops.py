@@ -63,7 +63,7 @@ def _reader(made, role):
 
 
 def snowflake(side):
-    session = Session(Deadline(side.clock, side.clock.time() + 60), retry=STEADY, wire=side.wire)
+    session = Session(Deadline(side.clock, side.clock.time() + 60), retry=STEADY, adapter=side.wire)
     return Snowflake(session, side.clock, side.reader, deployer_key(), side.url)
 
 
@@ -156,13 +156,13 @@ def org():
 
 def plane(org, secret="metrics-key"):
     held = json.loads(org.secrets.values[secret])
-    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
+    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, adapter=org.wire)
     return RestClient(session, org.clock, org.url, ApiKey(held["apiKey"], Secret(held["apiSecret"])))
 
 
 def tables(org, secret="Viewer-tables"):
     held = json.loads(org.secrets.values[secret])
-    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, wire=org.wire)
+    session = Session(Deadline(org.clock, org.clock.time() + 60), retry=STEADY, adapter=org.wire)
     key = ApiKey(held["apiKey"], Secret(held["apiSecret"]))
     found = Confluent(session, org.clock, key, org.url).tableflow(key)
     return TableflowTables(lambda: Connection(found, held["environment.id"], held["kafka.cluster.id"]))
@@ -178,7 +178,7 @@ def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
     org.clock.sleep(5 * HOUR)
     watch = KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
     assert 4 <= watch.age("orders") <= 5
-    assert watch.age("silent") == telemetry.LOOKS_BACK.total_seconds() / HOUR
+    assert watch.age("silent") == telemetry.RETENTION.total_seconds() / HOUR
 
 
 def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):

@@ -42,7 +42,7 @@ def ended(session, url, key):
 
 def session(wire=None):
     clock = TurnedClock()
-    return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, wire=wire)
+    return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, adapter=wire)
 
 
 @pytest.mark.parametrize("fault", {**FAULTS, **LISTS})

@@ -11,7 +11,7 @@ import attrs
 
 import deployments.rules
 import exports.contract_rules
-from deployments import forms
+from deployments import validation
 from deployments.model import Deployment
 from exports import contract
 from exports.contract import Contract
@@ -27,10 +27,10 @@ _PATTERNS = {
     contract.NAME: "a name: lower case, digits and underscores",
     contract.PATH: "a field, inside records with dots",
     contract.TYPE: "see meaning",
-    forms.NAME: "2 to 20 small letters, digits and hyphens",
-    forms.STAGE: "2 to 12 small letters and digits",
-    forms.SECRET_NAME: "a secret's name",
-    forms.SNOWFLAKE_NAME: "a name in Snowflake",
+    validation.NAME: "2 to 20 small letters, digits and hyphens",
+    validation.STAGE: "2 to 12 small letters and digits",
+    validation.SECRET_NAME: "a secret's name",
+    validation.SNOWFLAKE_NAME: "a name in Snowflake",
 }
 #: What each rule of a contract requires beyond single keys.
 _CONTRACT_RULES: Final = {
@@ -85,24 +85,24 @@ How to write one: [Write an export contract](../how-to/write-an-export-contract.
 [Expressions](expressions.md)."""
 #: What each rule of a deployment file requires beyond single keys.
 _DEPLOYMENT_RULES: Final = {
-    "names_are_unique": "No topic, statement, export or table in Snowflake occurs twice, and the two buckets differ.",
-    "tags_are_ours": "No tag is called `project`, `stage` or `owner`, which are set automatically, or begins with `aws:`.",
-    "environment_is_whole": "`environment_id` and `environment_name` are given together or not at all.",
-    "topics_have_one_origin": "A topic is written by a statement, by Datagen or by your own producers. A topic of a "
-    "statement has its settings in the statement's create.sql.",
-    "statements_are_there": "`flink/<name>/` has create.sql and undo.sql, and `after` names earlier statements.",
-    "schemas_are_there": "A schema file exists and contains an Avro record. A topic with `[topics.tableflow]` has a "
+    "names_are_unique": "The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ.",
+    "tags_are_allowed": "No tag is called `project`, `stage` or `owner`, which Lakeferry sets, or begins with `aws:`.",
+    "environment_has_id_and_name": "`environment_id` and `environment_name` are both set, or neither.",
+    "topics_have_one_writer": "A topic is written by a statement, by Datagen or by your own producers. The settings of one "
+    "that a statement creates are in the statement's create.sql.",
+    "statements_exist": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one.",
+    "schemas_exist": "The schema file exists and holds an Avro record. A topic with `[topics.tableflow]` has a "
     "schema, or Datagen or a statement that registers one.",
-    "write_modes_can_be": "`write_mode` follows from the topic's cleanup.policy: APPEND of `delete`, UPSERT of "
-    "`compact`. A statement's changelog can't be one of retractions.",
-    "storage_can_be_read": "Managed storage isn't shown in Glue; tables in your bucket are all shown there, or none. `formats` "
-    "has no DELTA.",
-    "snowflake_can_show": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
-    "snowflake_names_differ": "User and warehouse of the readers aren't the deployer's.",
-    "exports_fit": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
-    "rotation_can_keep_up": "`grace_days` is less than `every_days`.",
-    "rows_outlive_windows": "`rows_days` is at least the days of a window and those for which it is published again, of each "
-    "export of the topic, and one more.",
+    "write_modes_match_cleanup_policies": "`write_mode` is APPEND for cleanup.policy `delete`, UPSERT for `compact`. A "
+    "statement's changelog has no retractions.",
+    "storage_is_readable": "Tables in managed storage aren't in Glue; of those in your bucket, all are, or none. `formats` has "
+    "no DELTA.",
+    "snowflake_can_read_tables": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
+    "snowflake_names_differ_from_the_deployers": "User and warehouse of the readers aren't the deployer's.",
+    "exports_match_topics": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
+    "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
+    "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "
+    "for which it is published again, plus one.",
 }
 _DEPLOYMENT_INTRO: Final = """\
 `deployments/<stage>.toml` contains everything that a user decides; `lakeferry deploy --stage <stage>` deploys it. All mistakes
@@ -116,14 +116,14 @@ _ON_DESTROY: Final = """\
 | --- | --- | --- |
 | buckets with tables, exports and aggregates | stay | emptied and removed |
 | Glue database of aggregates | stays | removed |
-| Glue database of Tableflow's tables | stays; its tables are as they were last | removed |
+| Glue database of Tableflow's tables | stays, with its tables as they were | removed |
 | pseudonymisation key | stays | removed |
 | keys of Confluent Cloud and Snowflake, with their secrets | removed | removed |
 | Kafka cluster, topics, Flink, Tableflow, objects in Snowflake | removed | removed |
 | stacks | protected against deletion until you lift that | - |
 
-Changing `delete` to `keep` deletes nothing; only the deletion of a whole stack removes leftovers. A new deployment creates a
-new pseudonymisation key; to use the one that stayed, name it as `pseudonym_secret`."""
+Changing `delete` to `keep` deletes nothing: only a stack that is deleted as a whole removes leftovers. A new
+deployment generates a new pseudonymisation key; to use the one that was kept, name its secret in `pseudonym_secret`."""
 _NAMES: Final = {
     "kafka_topic": "the topic's name",
     "kafka_partition": "the partition",

@@ -1,1 +1,1 @@
-"""One module for each kind of resource, all of the shape that `lambdas.shared.resource` describes."""
+"""One module for each resource type, with the interface in `lambdas/shared/resource.py`."""

@@ -1,5 +1,4 @@
-"""Access control entries of a Kafka cluster: one, or one for each of several names, which may change. An entry is what its values
-say."""
+"""Access control entries of a Kafka cluster: one, or one for each of several names, which may change. Entries have no id."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
 
 
 def _remove(context: Ctx, spec: AclProps, names: list[str]) -> None:
-    """Remove one entry. The filter names every field: a looser one would remove other entries."""
+    """Remove entries. The filter names every field, or it would match other entries too."""
     for name in names:
         _plane(context, spec).delete(_route(spec), **_entry(spec, name))
 

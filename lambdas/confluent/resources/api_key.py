@@ -101,10 +101,10 @@ def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
 
 def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:
     """Return the key in the secret, if Confluent lists it for the same account and resource."""
-    held = context.secrets.read(spec.secret)
-    if KEY_ID not in held or KEY_SECRET not in held:
+    stored = context.secrets.read(spec.secret)
+    if KEY_ID not in stored or KEY_SECRET not in stored:
         return None
-    key = ApiKey(held[KEY_ID].reveal(), held[KEY_SECRET])
+    key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
     wanted = key_services.resource(context.vendor, _target(spec))
     return key if any(text(one, "id") == key.id and key_services.is_for(one, wanted) for one in listed) else None
 

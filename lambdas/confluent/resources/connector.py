@@ -1,4 +1,4 @@
-"""A fully managed Datagen connector, with a quickstart or a schema of one's own."""
+"""A fully managed Datagen connector, with a quickstart or your own schema."""
 
 from __future__ import annotations
 

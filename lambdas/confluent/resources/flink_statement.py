@@ -1,8 +1,8 @@
 """A Flink SQL statement with its undo.
 
-Text and properties of a statement can't be changed, and deleting it doesn't undo what it did. So a statement's name ends in a
-fingerprint of its text; a changed text is another statement, and before an old one goes it is stopped and its undo is run to the
-end. Its record is removed last, as the sign that nothing is left to do.
+Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a statement's name ends in a
+fingerprint of its text; a changed text is another statement. Before the old one is deleted, it is stopped and its undo runs to
+the end. The statement itself is deleted last, which shows that nothing is left to do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def create(context: Ctx, spec: FlinkStatementProps) -> str:
     name = _name(context, spec)
     if plane.read(_route(context, spec, _undo_name(name))) is not None:
         plane.delete(_route(context, spec, _undo_name(name)))
-        raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being removed")
+        raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
     context.notes.pop(_UNDONE, None)
     plane.post(_route(context, spec), _statement(context, spec, name, spec.sql))
     return name
@@ -78,7 +78,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         _undo(context, spec, plane, object_id)
     if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
         plane.delete(_route(context, spec, _undo_name(object_id)))
-        raise InProgress(errors.WAITING, f"the undo of {object_id} is being removed")
+        raise InProgress(errors.WAITING, f"the undo of {object_id} is being deleted")
     if actual is not None:
         plane.delete(_route(context, spec, object_id))
 
@@ -109,7 +109,7 @@ def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str)
 
 
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
-    """Raises InProgress until the undo has run to its end and that is written down."""
+    """Run the undo. Raises InProgress until it has completed and a note records that."""
     name = _undo_name(object_id)
     actual = plane.read(_route(context, spec, name))
     if actual is None:

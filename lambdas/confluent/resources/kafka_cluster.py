@@ -1,4 +1,4 @@
-"""A Kafka cluster of type Basic or Standard. Ready when the environment's Schema Registry, which it brings up, is ready too."""
+"""A Kafka cluster of type Basic or Standard. It is ready when the environment's Schema Registry is too."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lambdas.confluent.properties import KafkaClusterProps
 from lambdas.shared.errors import LakeferryError, ResourceFailed
 from lambdas.shared.resource import Outputs
 
-#: A cluster takes minutes, and Confluent up to half an hour to remove one; CDK waits for an hour at most.
 PROPERTIES: Final = KafkaClusterProps
+#: Creating takes minutes, deleting up to half an hour; CDK waits for an hour at most.
 TIMEOUT_SECONDS: Final = 3300.0
 _ROUTE: Final = "/cmk/v2/clusters"
 

@@ -1,7 +1,7 @@
-"""A provider integration: how Confluent gets into the customer's AWS account.
+"""A provider integration: Confluent's access to the customer's AWS account.
 
-It is created with the ARN of a role that doesn't exist yet, and gives the principal and the external id that the role's
-trust must name. Nothing of it can be changed.
+It is created with the ARN of a role that doesn't exist yet, and returns the principal and the external id for the role's trust
+policy. It can't be changed.
 """
 
 from __future__ import annotations

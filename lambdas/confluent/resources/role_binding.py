@@ -1,4 +1,4 @@
-"""A role of a service account on a scope. It is what its three values say: there is nothing to update."""
+"""A role of a service account on a scope. Its three values identify it, so there is nothing to update."""
 
 from __future__ import annotations
 

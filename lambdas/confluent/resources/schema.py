@@ -1,7 +1,7 @@
 """A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
 
-A registry may be shared, and a subject carries no mark of its owner. So a subject belongs to the resource only if there was none
-when the resource was created, which a note remembers. Any other subject is refused at create, and never changed or deleted.
+A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if it didn't exist when
+the resource was created, which a note records. Any other subject is refused at create, and never changed or deleted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
 TIMEOUT_SECONDS: Final = 1800.0
-#: A note, set when the subject was looked for before the create: "new", or "restored" where the registry still has versions of a
-#: subject that was deleted before. Those may be somebody else's, so they are never removed for good.
-_OURS: Final = "subject"
+#: A note, set by the search before the create: "new", or "restored" if the registry still has versions of a deleted subject.
+#: Those may be somebody else's, so they are never deleted permanently.
+_CREATED: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
@@ -59,7 +59,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
-    """Raises Refused where the subject exists and the resource didn't create it."""
+    """Return the subject. Raises Refused if it exists and the resource didn't create it."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -67,19 +67,19 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
             listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
             return [spec.subject] if listed else []
         exists = _latest(plane, spec) is not None
-        if _OURS not in context.notes:
+        if _CREATED not in context.notes:
             if exists:
                 raise Refused(confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject}")
-            context.notes[_OURS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
+            context.notes[_CREATED] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
         return [spec.subject] if exists else []
 
-    if context.deleting and _OURS not in context.notes:
+    if context.deleting and _CREATED not in context.notes:
         return []
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
 def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
-    return spec.delete_permanently and context.notes.get(_OURS) == "new"
+    return spec.delete_permanently and context.notes.get(_CREATED) == "new"
 
 
 def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:

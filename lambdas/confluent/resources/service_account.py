@@ -1,4 +1,4 @@
-"""A service account. Its name is unique in the organization, so a name that is in use is our own from a lost answer."""
+"""A service account. Names are unique in the organization, so one with this name was created by an earlier call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tableflow of a topic: Confluent writes the topic as an Iceberg table, into a bucket of one's own or its own storage."""
+"""Tableflow of a topic: Confluent writes the topic as an Iceberg table, into your bucket or its own storage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 
 
 def create(context: Ctx, spec: TableflowTopicProps) -> str:
-    """Enable Tableflow. It learns late of a topic, its schema and a new role: errors about these pass."""
+    """Enable Tableflow. It sees a new topic, schema or role late, so errors about these are temporary."""
     body = {
         "display_name": spec.topic,
         **cluster_ref(spec),

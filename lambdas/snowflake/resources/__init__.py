@@ -1,1 +1,1 @@
-"""One module for each kind of object, all of the shape in lambdas/shared/resource.py."""
+"""One module for each resource type, with the interface in `lambdas/shared/resource.py`."""

@@ -11,10 +11,10 @@ from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import CatalogIntegrationProps
-from lambdas.snowflake.sql import Sql
+from lambdas.snowflake.resources import trust
 
 PROPERTIES: Final = CatalogIntegrationProps
 TIMEOUT_SECONDS: Final = 3000.0
@@ -50,7 +50,7 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
     """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.integration_side(context.vendor, object_id)
     if not side.principal:
         raise Transient(snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user")
@@ -63,11 +63,11 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """Update it. The external id is compared if Snowflake shows it; not every release does."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)
     if side.external_id not in ("", lookup.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
-        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} leads elsewhere than wanted")
+        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} has another namespace or external id")
     if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
         seconds = sql.number(spec.refresh_seconds)
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), seconds=seconds))
@@ -75,13 +75,9 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     trust.require_unused(context.vendor, "catalog_name", object_id)
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     name = lookup.object_name(context)
-    return lookup.ids(context, _show(name), name)
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)

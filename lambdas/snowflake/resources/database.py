@@ -1,4 +1,4 @@
-"""A database: where the tables' schema lies. Dropping it takes along what others have put into it."""
+"""A database, for the schema of the tables. Dropping it also drops what others have created in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from lambdas.shared.resource import Outputs
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import DatabaseProps
-from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = DatabaseProps
 TIMEOUT_SECONDS: Final = 1200.0
@@ -24,22 +23,18 @@ def create(context: Ctx, spec: DatabaseProps) -> str:
 
 
 def is_ready(context: Ctx, spec: DatabaseProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
-    lookup.existing(context, show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
 
 
 def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
-    lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, show(name), name)
-
-
-def show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)

@@ -1,7 +1,7 @@
-"""An external volume: how Snowflake gets to the bucket, for reading only.
+"""An external volume: Snowflake's access to the bucket, for reading only.
 
-It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal that the
-role's trust must name. Its location can't be changed, so another location is another volume; the external id stays.
+It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal for the
+role's trust policy. Its location can't be changed, so another location is another volume; the external id stays.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import ExternalVolumeProps
-from lambdas.snowflake.sql import Sql
+from lambdas.snowflake.resources import trust
 
 PROPERTIES: Final = ExternalVolumeProps
 TIMEOUT_SECONDS: Final = 3000.0
@@ -45,7 +45,7 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
 
 def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
     """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
         raise Transient(snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user")
@@ -53,27 +53,23 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
     if [_location(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
-        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} leads elsewhere than wanted")
+        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} has another location, role or external id")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
 
 
 def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     trust.require_unused(context.vendor, "external_volume_name", object_id)
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
     name = lookup.object_name(context)
-    return lookup.ids(context, _show(name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _location(location: dict[str, Any]) -> tuple[str, str, str]:
     return tuple(str(location.get(key, "")) for key in trust.LOCATION)  # type: ignore[return-value]
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))

@@ -1,7 +1,7 @@
-"""A privilege of a role, or a role of a role or user. What is granted already is not granted again.
+"""A privilege of a role, or a role of a role or user. An existing grant is not repeated.
 
-Objects are single ones, roles, or all of a sort in a schema or database. Those of a sort in a schema are granted on what exists
-and on what comes later; in a database, on what exists: Snowflake wants MANAGE GRANTS for what comes later.
+The object is a single one, a role, or all objects of a type in a schema or database. In a schema, existing and future objects are
+granted; in a database only existing ones, because future grants need MANAGE GRANTS.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lambdas.snowflake.properties import (
 )
 from lambdas.snowflake.sql import Sql
 
-#: What SHOW GRANTS calls an object, where that isn't the name of GRANT.
+#: Names of object types in SHOW GRANTS, if they differ from those in GRANT.
 _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "EXTERNAL VOLUME": ("EXTERNAL VOLUME", "VOLUME"),
     "ICEBERG TABLE": ("ICEBERG TABLE", "TABLE"),
@@ -37,18 +37,12 @@ _MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
     TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
     SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
 }
-#: Schemas that Snowflake itself keeps in each database, and lets nobody grant.
+#: Schemas of Snowflake itself in each database, which can't be granted.
 _OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
 
 
 def is_group(on: str) -> bool:
     return on in _MEMBERS
-
-
-def on_object(privilege: str, on: str, path: Sql) -> Sql:
-    return sql.statement(
-        "{privilege} ON {on} {path}", privilege=sql.word(privilege, of=PRIVILEGES), on=sql.word(on, of=ON), path=path
-    )
 
 
 def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
@@ -60,10 +54,6 @@ def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
         on=sql.word(on, of=_MEMBERS),
         path=path,
     )
-
-
-def show_members(on: str, path: Sql) -> Sql:
-    return sql.statement(_MEMBERS[on][1], path=path)
 
 
 def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
@@ -165,7 +155,7 @@ def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
 def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
     """Return for each member of the group whether the role has the privilege on it."""
     try:
-        rows = context.vendor.run(show_members(spec.on, _path(spec)))
+        rows = context.vendor.run(sql.statement(_MEMBERS[spec.on][1], path=_path(spec)))
     except NotFound:
         if context.deleting:
             return []
@@ -196,7 +186,8 @@ def _is_member(context: Ctx, spec: GrantProps) -> bool:
 def _what(spec: GrantProps) -> Sql:
     if spec.on == ROLE:
         return sql.statement("ROLE {role}", role=_path(spec))
-    return on_object(spec.privilege, spec.on, _path(spec))
+    privilege, on = sql.word(spec.privilege, of=PRIVILEGES), sql.word(spec.on, of=ON)
+    return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_path(spec))
 
 
 def _revoked(spec: GrantProps) -> list[Sql]:

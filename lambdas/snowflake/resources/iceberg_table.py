@@ -1,4 +1,4 @@
-"""A table of the Glue catalog as Snowflake shows it, read only. It follows its source: AUTO_REFRESH is always on."""
+"""A read-only Snowflake table on a table of the Glue catalog. AUTO_REFRESH is always on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from lambdas.shared import errors
 from lambdas.shared.errors import NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
-from lambdas.snowflake import lookup, sql, trust
+from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import IcebergTableProps
+from lambdas.snowflake.resources import trust
 from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = IcebergTableProps
@@ -20,7 +21,7 @@ TIMEOUT_SECONDS: Final = 3000.0
 _SOURCE_PATIENCE: Final = 1800.0
 _ACCESS_PATIENCE: Final = 600.0
 _REFRESH_PATIENCE: Final = 900.0
-_CURE_EVERY: Final = 120.0
+_RESTART_EVERY: Final = 120.0
 _CREATE: Final = (
     "CREATE ICEBERG TABLE {path} EXTERNAL_VOLUME={volume} CATALOG={integration} {source} AUTO_REFRESH=TRUE COMMENT={comment}"
 )
@@ -49,17 +50,17 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
     try:
         context.vendor.run(statement)
     except Refused as refused:
-        raise _meant(refused, spec) from None
+        raise _cause_of(refused, spec) from None
     return sql.dotted(spec.names)
 
 
 def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it follows its source. A stopped refresh is started again, every two minutes at most."""
+    """Return the outputs once the refresh runs. A stopped refresh is restarted, every two minutes at most."""
     lookup.existing(context, _show(spec), spec.names[-1])
     state, reason = _refresh_state(context, spec)
     if state == _RUNNING:
         return {"name": spec.names[-1], "full_name": object_id}
-    _set_going(context, spec, state)
+    _restart_refresh(context, spec, state)
     raise ResourceFailed(
         snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {reason}", patience=_REFRESH_PATIENCE
     )
@@ -104,22 +105,22 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
     return str(status.get("executionState") or ""), str(status)[: errors.DETAIL_LENGTH]
 
 
-def _set_going(context: Ctx, spec: IcebergTableProps, state: str) -> None:
+def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
     """Start the refresh again. It doesn't recover by itself, and a manual one is refused while it is on."""
-    last = float(context.notes.get("set_going", "0"))
-    if context.clock.time() - last < _CURE_EVERY or state == "STALLED":
+    last = float(context.notes.get("restarted", "0"))
+    if context.clock.time() - last < _RESTART_EVERY or state == "STALLED":
         return
-    context.notes["set_going"] = str(context.clock.time())
+    context.notes["restarted"] = str(context.clock.time())
     path = sql.path(spec.names)
     for template in (_STOP, _REFRESH, _START) if state else (_START,):
         try:
             context.vendor.run(sql.statement(template, path=path))
         except Refused as refused:
             if template == _START:
-                raise _meant(refused, spec) from None
+                raise _cause_of(refused, spec) from None
 
 
-def _meant(refused: Refused, spec: IcebergTableProps) -> Refused:
+def _cause_of(refused: Refused, spec: IcebergTableProps) -> Refused:
     """Return the error that a refusal means. Roles and tables may not be known everywhere yet."""
     if refused.row is not snowflake_errors.INVALID:
         return refused

@@ -1,4 +1,4 @@
-"""A catalog-linked database: all tables of the catalog by themselves, new ones too. Never writable from Snowflake."""
+"""A catalog-linked database: it contains all tables of the catalog, also new ones. It is never writable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.snowflake.sql import Sql
 PROPERTIES: Final = LinkedDatabaseProps
 TIMEOUT_SECONDS: Final = 3000.0
 _FAULT_PATIENCE: Final = 900.0
-#: Tableflow makes the Glue database with its first table.
+#: Tableflow creates the Glue database with its first table.
 _NAMESPACE_PATIENCE: Final = 1800.0
 #: With ALL, a DROP TABLE in Snowflake would delete Tableflow's table and its files.
 _WRITES: Final = "NONE"
@@ -54,7 +54,7 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
 
 def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
     """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as schemas."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     status = _call_system(context, _STATUS, object_id)
     failures = status.get("failuredetails") or []
     if status.get("executionstate") == "RUNNING" and not failures:
@@ -66,7 +66,7 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """Update it. A change that needs another database drops the grants on its schemas."""
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     config = _call_system(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
     if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
@@ -77,12 +77,12 @@ def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """Drop it. The tables in Glue and their files stay: they belong to Tableflow."""
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, _show(name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
@@ -121,7 +121,3 @@ def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
 
 def _literals(texts: list[str]) -> Sql:
     return sql.listed([sql.literal(text) for text in texts])
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))

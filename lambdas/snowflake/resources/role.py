@@ -1,4 +1,4 @@
-"""An account role. What it may do are grants of their own."""
+"""An account role. Its privileges are resources of type grant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from lambdas.shared.resource import Outputs
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import RoleProps
-from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = RoleProps
 TIMEOUT_SECONDS: Final = 1200.0
@@ -24,23 +23,19 @@ def create(context: Ctx, spec: RoleProps) -> str:
 
 
 def is_ready(context: Ctx, spec: RoleProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: RoleProps, object_id: str) -> None:
-    lookup.existing(context, show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
 
 
 def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
     """Drop it. What the role was granted goes with it."""
-    lookup.drop(context, show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, show(name), name)
-
-
-def show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)

@@ -1,4 +1,4 @@
-"""A schema with managed access: its owner, not MANAGE GRANTS, then decides who may read tables that are still to come."""
+"""A schema with managed access: its owner may grant privileges on future tables, without MANAGE GRANTS."""
 
 from __future__ import annotations
 

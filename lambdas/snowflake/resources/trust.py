@@ -1,20 +1,46 @@
-"""The proof of the handshake between Snowflake and AWS. It makes nothing: it is ready once Snowflake is let in.
+"""A check of the trust between Snowflake and AWS. It creates nothing; it is ready once AWS accepts Snowflake.
 
-Volume and integration come before the IAM role, because its trust names their values; this comes after the role, and the
-tables after this.
+Volume and integration are created before the IAM role, because its trust policy contains their values; this check comes after
+the role and before the tables. Snowflake returns AWS's message, which doesn't say which of two values differs. So every message
+contains Snowflake's values, and the values of the role are compared first.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import re
+from typing import Any, Final
 
+import attrs
+
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
-from lambdas.snowflake import sql, trust
+from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import sql
+from lambdas.snowflake.client import Snowflake
+from lambdas.snowflake.errors import mentions
 from lambdas.snowflake.lookup import Ctx
-from lambdas.snowflake.properties import TrustProps
+from lambdas.snowflake.properties import ROLE_ARN, TrustProps
 
 PROPERTIES: Final = TrustProps
 TIMEOUT_SECONDS: Final = 3000.0
+#: Fields of a storage location: URL, role, external id.
+LOCATION: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
+#: Seconds for which a new role may not be known everywhere, and a policy may still be on its way.
+_ROLE_PATIENCE: Final = 600.0
+#: Tableflow creates the Glue database with its first table.
+_NAMESPACE_PATIENCE: Final = 1800.0
+#: A read-only volume can't be tested for writing, and in some releases not for reading.
+_PASSED: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
+#: Characters of AWS's message that are shown. It covers several checks, and names the missing action late in each.
+_REASON_LENGTH: Final = 900
+_PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
+_DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
+_DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
+_VERIFY_VOLUME: Final = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({name}) AS RESULT"
+_VERIFY_INTEGRATION: Final = "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({name}) AS RESULT"
+_LIST_NAMESPACES: Final = "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({name}) AS RESULT"
+_TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
 
 
 def create(context: Ctx, spec: TrustProps) -> str:
@@ -24,14 +50,14 @@ def create(context: Ctx, spec: TrustProps) -> str:
 def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
     """Check both sides. The volume's check doesn't read: only creating a table shows whether the policy allows that."""
     vendor, volume, integration = context.vendor, sql.named(spec.volume), sql.named(spec.integration)
-    storage = trust.volume_side(vendor, volume)
-    catalog = trust.integration_side(vendor, integration)
-    trust.require_same(storage, spec.volume_principal, spec.volume_external_id)
-    trust.require_same(catalog, spec.integration_principal, spec.integration_external_id)
-    trust.verify_volume(vendor, volume, storage)
-    trust.verify_integration(vendor, integration, catalog)
+    storage = volume_side(vendor, volume)
+    catalog = integration_side(vendor, integration)
+    require_same(storage, spec.volume_principal, spec.volume_external_id)
+    require_same(catalog, spec.integration_principal, spec.integration_external_id)
+    verify_volume(vendor, volume, storage)
+    verify_integration(vendor, integration, catalog)
     if spec.namespace:
-        trust.require_namespace(vendor, integration, catalog, spec.namespace)
+        require_namespace(vendor, integration, catalog, spec.namespace)
     return {"volume": volume, "integration": integration}
 
 
@@ -49,3 +75,160 @@ def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str
 
 def _id(spec: TrustProps) -> str:
     return f"{sql.named(spec.volume)}/{sql.named(spec.integration)}"
+
+
+@attrs.frozen
+class Side:
+    """What a volume or an integration presents to which role, and the location that it uses."""
+
+    what: str
+    principal: str
+    external_id: str
+    role_arn: str
+    location: str
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.location})"
+
+    @property
+    def presents(self) -> str:
+        return f"role {self.role_arn or 'not given'}, Snowflake's user {self.principal}, external id {self.external_id}"
+
+
+@attrs.frozen
+class Volume:
+    locations: list[dict[str, Any]]
+    allow_writes: bool
+
+
+def described_volume(vendor: Snowflake, name: str) -> Volume:
+    rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
+    properties = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
+    texts = [text for key, text in sorted(properties.items()) if key.startswith("STORAGE_LOCATION_")]
+    return Volume([_object(text) for text in texts], properties.get("ALLOW_WRITES", "").lower() == "true")
+
+
+def volume_side(vendor: Snowflake, name: str) -> Side:
+    location = next(iter(described_volume(vendor, name).locations), {})
+    url, role, external_id = (str(location.get(key) or "") for key in LOCATION)
+    principal = str(location.get("STORAGE_AWS_IAM_USER_ARN") or "")
+    return Side(f"external volume {name}", principal, external_id, role, url)
+
+
+def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
+    rows = vendor.run(sql.statement(_DESC_INTEGRATION, name=sql.identifier(name)))
+    return {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
+
+
+def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
+    """Return the integration's side of the trust. Releases differ in the names of the two values."""
+    integration = described if described is not None else described_integration(vendor, name)
+
+    def value(end: str) -> str:
+        return next((integration[prefix + end] for prefix in _PREFIXES if integration.get(prefix + end)), "")
+
+    role = ROLE_ARN.search(integration.get("REST_AUTHENTICATION", "") + " " + integration.get("GLUE_AWS_ROLE_ARN", ""))
+    uri = re.search(r"https://[\w./-]+", integration.get("REST_CONFIG", ""))
+    where = f"{uri[0] if uri else 'AWS Glue'}, namespace {integration.get('CATALOG_NAMESPACE', 'not given')}"
+    return Side(f"catalog integration {name}", value("IAM_USER_ARN"), value("EXTERNAL_ID"), role[0] if role else "", where)
+
+
+def require_same(side: Side, principal: str, external_id: str) -> None:
+    """Raise Refused if the role trusts other values than `side` has; "" is not compared."""
+    if principal and side.principal and principal != side.principal:
+        what = f"{side}: the role trusts {principal}, and Snowflake presents {side.principal}"
+        raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
+    if external_id and side.external_id and external_id != side.external_id:
+        what = f"{side}: the role requires external id {external_id}, and Snowflake presents {side.external_id}"
+        raise Refused(snowflake_errors.TRUST_EXTERNAL_ID, what)
+
+
+def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
+    """Raise ResourceFailed until Snowflake can assume the role."""
+    result = _call_system(vendor, _VERIFY_VOLUME, name)
+    results = {key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None}
+    bad = {key: text for key, text in results.items() if not text.upper().startswith(_PASSED)}
+    if len(bad) > 1:  # this result only follows from the others
+        bad.pop("storageLocationSelectionResult", None)
+    reason = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(result.get("error", ""))
+    if bad or reason or result.get("success") is False:
+        raise _failed(side, _of_volume(reason, bad), reason)
+
+
+def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
+    """Raise ResourceFailed until the catalog answers Snowflake."""
+    result = _call_system(vendor, _VERIFY_INTEGRATION, name)
+    reason = " ".join(str(result[key]) for key in ("errorCode", "errorMessage", "error") if result.get(key))
+    if reason or result.get("success") is False:
+        raise _failed(side, of_catalog(reason), reason)
+
+
+def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
+    """Raise ResourceFailed until the catalog contains the Glue database."""
+    result = _call_system(vendor, _LIST_NAMESPACES, name)
+    if "error" in result:
+        raise _failed(side, of_catalog(str(result["error"])), str(result["error"]))
+    listed = [str(one) for one in result.get("list", [])]
+    if namespace in listed:
+        return
+    row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
+    shown = ", ".join(listed)[:DETAIL_LENGTH] or "none"
+    what = f"{side}: the catalog doesn't show namespace {namespace}; it shows {shown}"
+    raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
+
+
+def of_catalog(reason: str) -> ErrorRow:
+    """Return the error row for Snowflake's message about a catalog."""
+    if mentions(reason, "assumerole", "assume role", "assume_role"):
+        return snowflake_errors.TRUST_ROLE
+    if mentions(reason, "s3:"):
+        return snowflake_errors.TRUST_STORAGE
+    if mentions(reason, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+        return snowflake_errors.TRUST_CATALOG
+    if mentions(reason, "region", "credential should be scoped", "unknownhost"):
+        return snowflake_errors.TRUST_REGION
+    if mentions(reason, "namespace", "database", "entitynotfound"):
+        return snowflake_errors.TRUST_NAMESPACE
+    return snowflake_errors.TRUST_CATALOG
+
+
+def require_unused(vendor: Snowflake, column: str, name: str) -> None:
+    """Raise Conflict if tables still use the object. Snowflake shows only what the role may see."""
+    used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
+    if used:
+        names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
+        raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
+
+
+def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
+    if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+        return snowflake_errors.TRUST_ROLE
+    if "storageLocationSelectionResult" in bad or mentions(reason, "permanentredirect", "wrong region", "another region"):
+        return snowflake_errors.TRUST_REGION
+    return snowflake_errors.TRUST_STORAGE
+
+
+def _failed(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
+    words = " ".join(reason.split())[:_REASON_LENGTH] or "no reason"
+    return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
+
+
+def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
+    """Return the answer of a SYSTEM$ function, also a refusal of the statement. A list is under `list`."""
+    try:
+        document = vendor.document(sql.statement(template, name=sql.reference(name)))
+    except NotFound:
+        raise
+    except Refused as refused:
+        return {"error": refused.what}
+    if isinstance(document, list):
+        return {"list": document}
+    return document if isinstance(document, dict) else {"error": "an answer that is not JSON"}
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

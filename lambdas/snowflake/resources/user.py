@@ -1,7 +1,7 @@
-"""A service user: no password, a key pair that is generated and goes straight to Secrets Manager, two slots for keys.
+"""A service user without a password. Its key pair is generated and written to Secrets Manager.
 
-The secret is written before the user is created, so a repeated call uses the same pair again. Rotation uses the second
-slot; any of the two may hold the secret's key.
+The secret is written before the user is created, so a repeated call uses the same pair. Rotation uses the user's two slots for
+keys in turn; either may have the secret's key.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _SHOW: Final = "SHOW USERS LIKE {pattern}"
 _DESC: Final = "DESC USER {name}"
 _DROP: Final = "DROP USER IF EXISTS {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
-#: A role that every user has, and that may do nothing.
-_ANYBODY: Final = "PUBLIC"
+#: A role that every user has and that has no privileges.
+_PUBLIC: Final = "PUBLIC"
 #: What DESC USER shows of every managed user. Without secondary roles, a session can do what its one role can and no more.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 
@@ -51,9 +51,9 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
     """Return the outputs once the user has logged in with the key in the secret."""
     pair = secret_fields.read_pair(context.secrets, spec.secret)
     try:
-        user = context.vendor.logged_in(object_id, pair, _ANYBODY).value(sql.statement(_WHO))
+        user = context.vendor.logged_in(object_id, pair, _PUBLIC).value(sql.statement(_WHO))
     except Denied as denied:
-        lookup.existing(context, _show(object_id), object_id)
+        lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
         raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
     if user != object_id:
         raise InProgress(
@@ -63,7 +63,7 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: UserProps, object_id: str) -> None:
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = _described(context, object_id)
     name = sql.identifier(object_id)
     wanted = _settings(spec)
@@ -81,23 +81,23 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
     """Drop it. The secret stays: it belongs to the stack."""
-    lookup.drop(context, _show(object_id), object_id, sql.statement(_DROP, name=sql.identifier(object_id)))
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, _show(name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
     """Return the secret's key pair, or a new one if it has none, or another user's. Update the secret's other fields."""
-    held = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
+    stored = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
     vendor = context.vendor
-    own = held.get(secret_fields.USER) == name
+    own = stored.get(secret_fields.USER) == name
     kept = secret_fields.held_pair(context.secrets, spec.secret) if own else None
     pair = kept or keypair.make()
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
-    if kept is None or not secret_fields.is_about(held, to):
+    if kept is None or not secret_fields.is_about(stored, to):
         context.secrets.write(spec.secret, secret_fields.fields(pair, to), version=f"{pair.fingerprint}/{context.clock.time()}")
     return pair
 
@@ -134,7 +134,3 @@ def _described(context: Ctx, name: str) -> dict[str, str]:
 
 def _path(name: str) -> Sql:
     return sql.path(sql.split(name))
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))

@@ -1,4 +1,4 @@
-"""A virtual warehouse: what readers' queries run on. It sleeps when nobody asks."""
+"""A virtual warehouse for the readers' queries. It is suspended while there are none."""
 
 from __future__ import annotations
 
@@ -23,42 +23,33 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
     context.vendor.run(sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec)))
-    return _name(context, spec)
+    return lookup.object_name(context, spec.name)
 
 
 def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, _show(object_id), object_id)
+    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
-    actual = lookup.existing(context, _show(object_id), object_id)
+    actual = lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     wanted = {"size": WAREHOUSE_SIZES[spec.size], "auto_suspend": str(spec.auto_suspend_seconds), "auto_resume": "true"}
     if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
         context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
 
 
 def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
-    drop = sql.statement(_DROP, name=sql.identifier(object_id))
-    lookup.drop(context, _show(object_id), object_id, drop)
+    lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
 def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
-    name = _name(context, spec)
-    return lookup.ids(context, _show(name), name)
+    name = lookup.object_name(context, spec.name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
 def _settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
     return {
-        "name": sql.identifier(_name(context, spec)),
+        "name": sql.identifier(lookup.object_name(context, spec.name)),
         "size": sql.literal(spec.size),
         "seconds": sql.number(spec.auto_suspend_seconds),
     }
-
-
-def _show(name: str) -> Sql:
-    return sql.statement(_SHOW, pattern=sql.literal(name))
-
-
-def _name(context: Ctx, spec: WarehouseProps) -> str:
-    return lookup.object_name(context, spec.name)

@@ -1,4 +1,4 @@
-"""What single values of a deployment file look like, and what is said of those that don't."""
+"""Formats of single values of a deployment file. Functions return what is wrong with a value, or None."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 NAME: Final = r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
-#: Without a hyphen, so that name and stage can be told apart again in what is made of both.
+#: Without a hyphen, so that a prefix, name-stage, can be split again.
 STAGE: Final = r"[a-z][a-z0-9]{1,11}"
-#: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), those of China and GovCloud left out.
+#: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), without those of China and GovCloud.
 REGIONS: Final = (
     "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-south-2",
     "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
@@ -33,7 +33,7 @@ LOG_TOPIC: Final = r"[a-z0-9_-]{1,249}"
 SNOWFLAKE_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,200}"
 _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
-#: What SNS takes as an address, without the rarities that mail systems disagree about.
+#: Addresses that SNS accepts, without rare forms that mail systems treat differently.
 _MAIL: Final = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
 _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
 
@@ -56,17 +56,17 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def topic_name(name: str) -> str | None:
     if any(sign.isupper() for sign in name):
-        return f"{name!r} has capitals, and Glue and Athena only know small letters: two topics could become one table"
+        return f"{name!r} has capitals, and names in Glue and Athena are lower case: two topics could become one table"
     if not _TOPIC.fullmatch(name):
-        return f"{name!r} is not a topic's name: small letters, digits, dots, hyphens and underscores, at most 249"
+        return f"{name!r} is not a valid name of a topic: small letters, digits, dots, hyphens and underscores, at most 249"
     return None
 
 
 def bucket_name(name: str) -> str | None:
     if "." in name:
-        return f"{name!r} has a dot, and neither Snowflake nor TLS by host name can use such a bucket"
+        return f"{name!r} has a dot, and neither Snowflake nor TLS by host name supports such a bucket"
     if not _BUCKET.fullmatch(name) or name.startswith("xn--") or name.endswith("-s3alias"):
-        return f"{name!r} is not a bucket's name: 3 to 63 small letters, digits and hyphens, none of them at the ends"
+        return f"{name!r} is not a valid name of a bucket: 3 to 63 small letters, digits and hyphens, none of them at the ends"
     return None
 
 
@@ -75,7 +75,11 @@ def mail_address(address: str) -> str | None:
 
 
 def tag_value(value: str) -> str | None:
-    return None if _TAG.fullmatch(value) else f"{value[:60]!r} can't be a tag: letters, digits, blanks and . : / = + @ _ -"
+    return (
+        None
+        if _TAG.fullmatch(value)
+        else f"{value[:60]!r} can't be the value of a tag: letters, digits, blanks and . : / = + @ _ -"
+    )
 
 
 def is_stage(text: str) -> bool:
