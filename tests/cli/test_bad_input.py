@@ -68,7 +68,7 @@ EVENTS = {
     "a number that is none": ('{"id": "b", "at": null, "n": "many"}\n' + GOOD, ["line 1, field n"]),
     "several mistakes": ('{"id": 1}\n' + GOOD + "[]\n", ["line 1", "line 3"]),
     "cut off": (GOOD + '{"id": "b", \n', ["line 2", "at character 12"]),
-    "nothing": ("\n\n", ["holds no event"]),
+    "nothing": ("\n\n", ["has no events"]),
 }
 
 

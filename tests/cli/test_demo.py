@@ -113,7 +113,7 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     (clone.root / "timeless.avsc").write_text(json.dumps(TOPIC.schema))
     said = clone.run("demo", *own, "--schema", "timeless.avsc", "--out", "nothing")
     assert said.code == 0, said.err
-    assert "No window was over by 2024-03-11 06:00 UTC" in said.out
+    assert "No window had ended by 2024-03-11 06:00 UTC" in said.out
     assert "lakeferry:time" in said.out
     assert "report of each" not in said.out, "no window was published"
 
