@@ -91,17 +91,17 @@ class Life:
 
     def _destroy(self, report: Reporter) -> None:
         ctx = self.stage.ctx
-        done = destroy.destroy(ctx, destroy.plan(ctx, inventory.take(ctx)), say=report, report=report)
+        done = destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=report, report=report)
         teardown.require_nothing_left(done.items)
 
     def _compare(self, name: str) -> None:
-        found, expected = shape(inventory.take(self.stage.ctx)), self.before.expected[name]
+        found, expected = shape(inventory.collect(self.stage.ctx)), self.before.expected[name]
         require(found == expected, f"seed {self.seed}, after {name}: too much {found - expected}, too little {expected - found}")
 
 
 def shape(items: list[Item]) -> Shape:
     """Of what belongs and what is left over, how many there are of each kind. What is kept by decision may grow."""
-    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
+    return Counter((item.system, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 
 def baseline(stage: Harness, report: Reporter) -> Before:
@@ -112,7 +112,7 @@ def baseline(stage: Harness, report: Reporter) -> Before:
         injector.count()
         cdk.deploy(report)
         before.calls[name], _ = injector.stop()
-        before.expected[name] = shape(inventory.take(stage.ctx))
+        before.expected[name] = shape(inventory.collect(stage.ctx))
     injector.count()
     before.updated.destroy(report)
     before.calls["destroy"], _ = injector.stop()

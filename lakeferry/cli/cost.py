@@ -22,21 +22,21 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "currency": "USD.",
         "month": "The sums, `low` and `high`.",
-        "lines": "What is billed by the month: what, from, to, how it was reckoned, and by which prices.",
-        "rates": "What each further use costs.",
-        "left_out": "What no sum holds.",
+        "lines": "What is billed by the month: what, low, high, why (the basis of the estimate), prices.",
+        "rates": "Prices of usage.",
+        "left_out": "What the estimate doesn't include.",
     },
 )
 def cost(call: CommandContext) -> Mapping[str, Any]:
-    """What a deployment file costs a month, before anything is made: a range, rates by use, and what is left out."""
+    """Estimate what a deployment file costs a month before anything is created: a range, rates of usage, what is left out."""
     from lakeferry.deployment.context import load_deployment
     from lakeferry.plan.cost import LEFT_OUT, estimate
 
     output, loaded = call.output, load_deployment(call.stage)
     estimated = estimate(loaded)
-    output.print(f"{loaded.deployment.prefix}, USD a month while it stands, at list prices:")
-    output.table(["what", "from", "to", "reckoned"], rows(estimated))
-    output.print("By use, in no sum above:")
+    output.print(f"{loaded.deployment.prefix}, USD a month at list prices:")
+    output.table(["what", "from", "to", "basis"], rows(estimated))
+    output.print("By usage, in addition:")
     output.table(["what", "from", "to"], rates(estimated))
     output.print("Left out:")
     for each in LEFT_OUT:
@@ -49,7 +49,7 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
 
 def rows(estimated: Estimate) -> list[list[str]]:
     lines = [[line.what, _usd(line.low), _usd(line.high), line.why] for line in estimated.lines]
-    return [*lines, ["all of these", _usd(estimated.low), _usd(estimated.high), ""]]
+    return [*lines, ["total", _usd(estimated.low), _usd(estimated.high), ""]]
 
 
 def rates(estimated: Estimate) -> list[list[str]]:

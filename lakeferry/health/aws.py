@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
-from lakeferry.inventory.aws_kinds import pages
+from lakeferry.inventory.aws_listing import pages
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("AWS")

@@ -9,7 +9,6 @@ from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import stack_outputs
 from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
@@ -88,7 +87,7 @@ def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
 def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Tableflow answers to its own keys. The deployment makes one; before that, Confluent may refuse the Cloud key."""
     try:
-        plane = vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
+        plane = vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
         plane = vendor.tableflow(vendor.cloud.key)
     regions = _tableflow_regions(plane)
@@ -111,7 +110,7 @@ def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
-    role = stack_outputs.role_arn(ctx, "tableflow")
+    role = ctx.role_arn("tableflow")
     if len(existing) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in existing):
         return GROUP.ok(INTEGRATIONS, count)
     return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")

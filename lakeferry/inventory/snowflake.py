@@ -30,11 +30,11 @@ _FOREIGN: Final = "name matches this deployment, but its comment doesn't: somebo
 _BY_ADMIN: Final = "created by an admin, for the deployment to work with"
 
 
-def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
     wanted = ctx.deployment.snowflake
     assert wanted is not None
-    look = _Look(ctx.snowflake(), names, f"arn:aws:iam::{ctx.account}:role/{ctx.deployment.regional_prefix}-snowflake")
+    look = _Look(ctx.snowflake(), names, ctx.role_arn("snowflake"))
     return [*look.items(), *look.deployer(wanted)]
 
 
@@ -50,13 +50,13 @@ class _Look:
         databases: dict[str, Ownership] = {}
         for kind, show in KINDS.items():
             for row in self.vendor.run(sql.statement(show)):
-                name, where = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
+                name, parents = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
                 ownership = self._ownership(kind, row, databases)
                 if ownership is None:
                     continue
                 if kind == "snowflake_database":
                     databases[name] = ownership
-                yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), where)
+                yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), parents)
 
     def _ownership(self, kind: str, row: Row, databases: dict[str, Ownership]) -> Ownership | None:
         ownership = self.names.ownership(row.get("comment", ""))
@@ -81,7 +81,7 @@ class _Look:
         for row in self.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role)):
             if row.get("privilege") != "OWNERSHIP":
                 grant = f"{row.get('privilege')} on {row.get('granted_on', '').lower()} {row.get('name')}"
-                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, where=(wanted.role,))
+                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(wanted.role,))
 
 
 def _of_volume(vendor: Snowflake, name: str) -> str:

@@ -30,14 +30,14 @@ _ABSENT: Final[Mapping[str, Any]] = {}
 
 class Action(StrEnum):
     """`REPLACE` creates the new object first, `RECREATE` deletes the old one first, because both have the same name. `RETAIN`
-    leaves the object outside of its stack."""
+    removes the object from its stack without deleting it."""
 
-    CREATE = "made"
-    UPDATE = "changed in place"
-    REPLACE = "replaced"
-    RECREATE = "deleted and made anew"
-    DELETE = "deleted"
-    RETAIN = "given up, and stays"
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    RECREATE = "recreate"
+    DELETE = "delete"
+    RETAIN = "retain"
 
     @property
     def loses(self) -> bool:

@@ -17,7 +17,7 @@ from lambdas import contract
 from lambdas.custom_resources import registry
 
 _KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
-_WORLDS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
+_SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 _RETAIN: Final = "Retain"
 #: Properties that name one object among others of its type, beside its logical id.
 _NAMES: Final = ("topic", "subject", "name", "role", "description")
@@ -58,8 +58,8 @@ class TemplateResource:
         return _KINDS.get(self.type, "")
 
     @property
-    def world(self) -> str:
-        return _WORLDS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
+    def system(self) -> str:
+        return _SYSTEMS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
 
     @property
     def what(self) -> str:

@@ -59,7 +59,7 @@ def _broken(stage: Harness, role: str) -> Iterator[None]:
 
 
 def _named(checks: list[Check]) -> str:
-    return "; ".join(f"{check.group}, {check.name}: {check.found}" for check in checks)
+    return "; ".join(f"{check.group}, {check.name}: {check.message}" for check in checks)
 
 
 def watched(stage: Harness) -> list[Proof]:

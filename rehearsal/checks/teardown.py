@@ -22,11 +22,11 @@ def destroyed(stage: Harness, report: Reporter) -> list[Proof]:
 
 def nothing_left(stage: Harness) -> list[Proof]:
     """By our own inventory, and by what the simulators say that they hold."""
-    items = inventory.take(stage.ctx)
+    items = inventory.collect(stage.ctx)
     require_nothing_left(items)
     held = {kind: len(ids) for kind, ids in stage.worlds.confluent_objects().items() if ids}
     require(held == _OF_CONFLUENT, f"Confluent still holds {held}")
-    kept = Counter(item.world for item in items)
+    kept = Counter(item.system for item in items)
     told = ", ".join(f"{count} in {world}" for world, count in sorted(kept.items()))
     return [Proof("nothing is left over in the three worlds", f"kept by decision: {told or 'nothing'}", {"kept": dict(kept)})]
 
@@ -34,4 +34,4 @@ def nothing_left(stage: Harness) -> list[Proof]:
 def require_nothing_left(items: list[Item]) -> None:
     """Raises NotProven."""
     left = inventory.problems(items)
-    require(not left, f"left over: {', '.join(f'{item.world} {item.kind} {item.name}' for item in left)}")
+    require(not left, f"left over: {', '.join(f'{item.system} {item.kind} {item.name}' for item in left)}")

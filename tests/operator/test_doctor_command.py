@@ -22,7 +22,7 @@ from lambdas.snowflake import keypair, sql
 
 def of(checks):
     """What was found of each, by its name: (result, found, fix)."""
-    return {check.name: (check.result, f"{check.found} {check.needed}".strip(), check.fix) for check in checks}
+    return {check.name: (check.result, f"{check.message} {check.needed}".strip(), check.fix) for check in checks}
 
 
 def with_aws(here, **changed):
@@ -49,7 +49,7 @@ def test_before_a_deployment_only_the_bootstrap_is_missing(here):
         "Snowflake → AWS",
     }
     hops = [check for check in checks if "→" in check.group]
-    assert {(check.result, check.found.partition(":")[0]) for check in hops} == {(Result.SKIPPED, "not deployed")}
+    assert {(check.result, check.message.partition(":")[0]) for check in hops} == {(Result.SKIPPED, "not deployed")}
     assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
 
 
@@ -57,7 +57,7 @@ def test_a_stack_that_fell_is_not_taken_for_a_deployment(here, stacks):
     stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
     assert stacks.delete(stack) == "DELETE_FAILED"
     hops = [check for check in runner.run(doctor.probes(here)) if check.group == "Confluent → AWS"]
-    assert {check.found for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
+    assert {check.message for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
@@ -85,14 +85,14 @@ def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypa
 
 def test_another_account_than_the_files_is_told(here):
     (check,) = runner.run([probe for probe in doctor.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
-    assert (check.result, "111122223333" in check.found, "000000000000" in check.found) == (Result.FAIL, True, True)
+    assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (Result.FAIL, True, True)
 
 
 def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
     (check,) = runner.run([probe for probe in doctor.probes(here) if probe.name == "Lambda: calls at once"])
-    assert (check.result, "AccessDenied" in check.found, "role" in check.fix) == (Result.WARN, True, True)
+    assert (check.result, "AccessDenied" in check.message, "role" in check.fix) == (Result.WARN, True, True)
 
 
 def test_a_region_that_the_sdk_does_not_know_is_worth_a_look(here):
@@ -135,7 +135,7 @@ def test_quotas_of_glue_are_compared_with_what_the_exports_take(here, broken, ru
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
     checks = aws.glue_quotas(here)
     assert [check.result for check in checks] == results
-    assert all(f"{value}" in check.found for check, value in zip(checks, named.values(), strict=True))
+    assert all(f"{value}" in check.message for check, value in zip(checks, named.values(), strict=True))
 
 
 def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(here, broken):
@@ -151,14 +151,14 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(
 def test_quotas_that_nobody_lists_and_nobody_tells_are_worth_a_look(here, broken):
     assert {check.result for check in aws.glue_quotas(here)} == {Result.WARN}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
-    assert ["doesn't list" in check.found for check in aws.glue_quotas(here)] == [True, True]
+    assert ["doesn't list" in check.message for check in aws.glue_quotas(here)] == [True, True]
 
 
 def test_few_calls_at_once_are_worth_a_look(here, broken):
     assert aws.lambda_quota(here)[0].result is Result.OK
     broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
     (check,) = aws.lambda_quota(here)
-    assert (check.result, check.found.startswith("10,")) == (Result.WARN, True)
+    assert (check.result, check.message.startswith("10,")) == (Result.WARN, True)
 
 
 def bucket(here, name):
@@ -426,7 +426,7 @@ def test_a_check_that_fails_ends_the_command_with_three():
     assert "bootstrap" in document["message"]
     assert "bootstrap aws://" in document["hint"]
     checks = document["details"]["checks"]
-    assert {"group", "name", "result", "found", "needed", "fix", "follows"} == checks[0].keys()
+    assert {"group", "name", "result", "message", "needed", "fix", "caused_by"} == checks[0].keys()
     assert [check["name"] for check in checks if check["result"] == "fail"] == ["bootstrap"]
 
 

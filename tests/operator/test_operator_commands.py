@@ -30,16 +30,16 @@ def test_left_overs_end_an_inventory_with_one_and_are_listed(dev):
     name = Planter(dev).make("snowflake_warehouse", "Warehouse")
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"], document["exit_code"]) == (1, "LEFT-OVER", 1)
-    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "left over"] == [name]
+    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "orphaned"] == [name]
     code, said = call("inventory", "--stage", "dev")
-    assert (code, said.count("left over: snowflake_warehouse")) == (1, 1)
+    assert (code, said.count("orphaned: snowflake_warehouse")) == (1, 1)
     assert "orphan" in said
 
 
 def test_a_plan_is_one_document_and_changes_nothing(dev):
     code, document = call("destroy", "--stage", "dev", "--plan", "--json")
     assert (code, document.keys()) == (0, promised("destroy"))
-    assert [item["kind"] for item in document["goes"]] == ["snowflake_warehouse"]
+    assert [item["kind"] for item in document["to_delete"]] == ["snowflake_warehouse"]
     assert call("inventory", "--stage", "dev", "--json")[0] == 1
 
 
