@@ -37,7 +37,7 @@ class StackResource:
 
 @attrs.frozen
 class Stack:
-    """`resources` and `template` are empty unless they were asked for; an inactive stack has no template."""
+    """`resources` and `template` are empty unless they were requested; an inactive stack has no template."""
 
     name: str
     id: str
@@ -143,7 +143,7 @@ def describe(
 
 
 def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
-    """Return the latest deleted stacks of each name, with their resources. They can be asked for by their ids only."""
+    """Return the latest deleted stacks of each name, with their resources. CloudFormation returns them by their ids only."""
     client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
     deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]

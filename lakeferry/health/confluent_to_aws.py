@@ -55,7 +55,7 @@ class _Chain:
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be asked."""
+    """Raises CommandFailed where CloudFormation can't be read."""
     tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
     confluent, data = stacks.find_part(ctx, "confluent"), stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
@@ -82,12 +82,12 @@ def _integration_and_role(chain: _Chain) -> list[Check]:
     if role and isinstance(integration, dict):
         checks += _trust(role, integration, restore)
     else:
-        checks += GROUP.skip_all((TRUST, TAGS), "not asked: one side isn't known")
+        checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
         needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
         checks.append(runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore)))
     else:
-        checks.append(GROUP.skip(POLICY, "not asked: the role isn't known"))
+        checks.append(GROUP.skip(POLICY, "not checked: the role isn't known"))
     return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
 
 
@@ -119,7 +119,7 @@ def _tableflow(chain: _Chain) -> list[Check]:
     secret, reader = ctx.confluent_secret("tableflow"), Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
-        return [plane, *GROUP.skip_all((CATALOG, *names), "not asked: there is no way to Tableflow")]
+        return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: there is no way to Tableflow")]
     checks = [
         GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
         runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
@@ -144,7 +144,7 @@ def _require_key(reader: Tableflow, secret: str) -> RestClient:
 
 def _catalog(chain: _Chain, reader: Tableflow) -> Check:
     if not chain.ctx.deployment.tables_in_glue:
-        return GROUP.skip(CATALOG, "not asked: the deployment file wants no table in Glue")
+        return GROUP.skip(CATALOG, "not checked: the deployment file wants no table in Glue")
     integrations = reader.catalog_integrations()
     if not integrations:
         return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)

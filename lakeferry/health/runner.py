@@ -74,7 +74,7 @@ def failed(group: Group, name: str, error: Exception) -> Check:
     """Return the check as any command would report the error. Missing read permissions are a warning, not a failure."""
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
-        return group.warn(name, f"may not be looked at: {failure.message}", failure.hint)
+        return group.warn(name, f"can't be read: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)
 
 

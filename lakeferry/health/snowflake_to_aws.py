@@ -71,11 +71,11 @@ class _Chain:
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be asked."""
+    """Raises CommandFailed where CloudFormation can't be read."""
     tables = _tables(ctx)
     names = (*NAMES, *map(_table_check, tables))
     if not ctx.deployment.uses_snowflake:
-        return GROUP.skip_all(names, "not asked: the deployment file wants nothing in Snowflake")
+        return GROUP.skip_all(names, "not checked: the deployment file wants nothing in Snowflake")
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
     for part in parts:
         if isinstance(part, str):
@@ -106,7 +106,7 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not asked: there is no login"
+    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not checked: there is no login"
     return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
 
 
@@ -136,7 +136,7 @@ def _if_exists(read: Callable[[], T]) -> T | None:
 
 def _volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
-        return GROUP.fail(VOLUME, f"{chain.volume} is not there", _REPAIR)
+        return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
     wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.place, "assumes role": side.role_arn}
     return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
@@ -144,7 +144,7 @@ def _volume(chain: _Chain, side: Side | None) -> Check:
 
 def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
     if side is None:
-        return GROUP.fail(INTEGRATION, f"{chain.integration} is not there", _REPAIR)
+        return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     region = _REGION.search(description.get("REST_CONFIG", ""))
     wanted = {
         "assumes role": chain.ctx.role_arn("snowflake"),
@@ -180,11 +180,11 @@ def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
 
 
 def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Where a side doesn't report its external id, ours is what the role must ask for."""
+    """Where a side doesn't report its external id, the role must require the one that we chose."""
     ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
     check, role = iam.check_role(ctx, GROUP, ctx.role_name("snowflake"), restore)
     if role is None:
-        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
+        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known")]
     needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
         check,
@@ -196,7 +196,7 @@ def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Che
 
 def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
-        return GROUP.skip(name, "not asked: the other side isn't known")
+        return GROUP.skip(name, "not checked: the other side isn't known")
     external_id = side.external_id or chain.external_id(kind)
     principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
     return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
@@ -204,7 +204,7 @@ def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -
 
 def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
     if side is None:
-        return GROUP.skip(name, "not asked: there is nothing to ask it of")
+        return GROUP.skip(name, "not checked: the object isn't known")
 
     def look() -> Check:
         verify(side)

@@ -1,4 +1,4 @@
-"""What of a deployment is in Confluent Cloud: environments and accounts by their names, and what is in them or theirs."""
+"""The objects of a deployment in Confluent Cloud: environments and service accounts by name, and what they contain or own."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class _Environment:
 
 def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
-    return list(_Look(ctx, ctx.confluent(), names).items())
+    return list(_Listing(ctx, ctx.confluent(), names).items())
 
 
 @attrs.frozen
-class _Look:
+class _Listing:
     ctx: DeploymentContext
     vendor: Confluent
     names: VendorNames
@@ -63,7 +63,7 @@ class _Look:
                     yield from self._inside(_Environment(id, ownership))
 
     def _subjects(self, environment: str) -> Iterator[Item]:
-        """Of Schema Registry, where it isn't ours: Datagen and Flink register them by the topic's name, and no deletion of a
+        """List those of a shared Schema Registry: Datagen and Flink register them by the topic's name, and no deletion of a
         connector, a topic or a statement removes them. Somebody else's topic of that name has the same subjects."""
         topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
@@ -99,7 +99,7 @@ class _Look:
             yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
 
     def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
-        """Whatever is in a cluster of ours goes with it, but holds it up where it isn't removed before."""
+        """List what is in a managed cluster. It is deleted with the cluster, but has to be deleted first."""
         parents = (environment.id, cluster)
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
         for name in sorted(_connectors(self.vendor, route)):
@@ -115,7 +115,7 @@ class _Look:
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), parents)
 
     def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]) -> Iterator[Item]:
-        """Those that run in pools of ours, and all in an environment of ours."""
+        """List the statements of managed pools, and all of a managed environment."""
         parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
         for document in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *parents, "statements")):
             name, own = text(document, "name"), _OF_STATEMENT.sub("", text(document, "name"))
@@ -124,15 +124,15 @@ class _Look:
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
     def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
-        """What only a key of the deployment's own can see. In an environment that goes, it goes anyway."""
+        """List what only the deployment's own key can read. In an orphaned environment, it is deleted with that."""
         kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
         secret = self.ctx.confluent_secret(what)
         try:
             return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
             # A secret that is pending deletion is refused like one that may not be read.
-            goes = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
-            return [] if goes else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+            is_orphaned = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
+            return [] if is_orphaned else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
 
     def _accounts(self) -> Iterator[Item]:
         for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
@@ -154,11 +154,11 @@ class _Look:
             )
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
-        """None for what somebody else has in an environment of his own."""
+        """Return None for the object of somebody else in an environment that isn't the deployment's."""
         return self._within(environment.ownership, name) if environment.ownership else self.names.ownership(name)
 
     def _within(self, container: Ownership, name: str) -> Ownership:
-        """Of what lies in something of ours."""
+        """Return the ownership of what a managed object contains."""
         ownership = self.names.ownership(name)
         if ownership and ownership.is_ours:
             return ownership

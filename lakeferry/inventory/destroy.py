@@ -1,4 +1,4 @@
-"""Destroys a whole deployment: its stacks, then what they left, then one more inventory to see that nothing is left."""
+"""Destroys a whole deployment: its stacks, then the orphans, then another inventory to verify that nothing is left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
 
-#: Kinds that hold data, and stay where their stack was deployed so.
+#: Kinds that hold data, which are kept if their stack was deployed so.
 _DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
@@ -29,7 +29,7 @@ _CLUSTER: Final = contract.resource_type("kafka_cluster")
 _CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
 #: What Lambda calls the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
-#: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
+#: How often the rest is removed, or waited for: AWS still lists some resources for a minute after their deletion.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
 _POLL: Final = 5.0
@@ -74,7 +74,7 @@ class Planned:
 
 @attrs.frozen
 class Done:
-    """`seconds` is how long each stack took, `removed` what was removed outside of stacks, `items` the last inventory."""
+    """`seconds` is the duration by stack, `removed` what was deleted outside of stacks, `items` the last inventory."""
 
     seconds: dict[str, float]
     removed: list[Item]
@@ -121,7 +121,7 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
 
 
 def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
-    """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
+    """Order stacks opposite to deploying, each with its resources; then orphans."""
     names = stacks.names(ctx)
     stack = len(names) - names.index(item.owner) if item.owner in names else len(names) + 1
     if item.kind == STACK:
@@ -161,7 +161,7 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
         return
     wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
-    message = f'the file says on_destroy = "{wanted}", and what is deployed would {does}: {names}'
+    message = f'the file says on_destroy = "{wanted}", and the deployed stacks would {does}: {names}'
     hint = (
         f"Set deployment.on_destroy in deployments/{ctx.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
@@ -170,9 +170,9 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
 
 
 def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: Reporter) -> Done:
-    """Remove what is planned and nothing else, also where more comes to light meanwhile.
+    """Remove what is planned and nothing else, also if more appears meanwhile.
 
-    `say` is for what has happened, `report` for what is happening. Raises CommandFailed.
+    `say` shows what has happened, `report` what is happening. Raises CommandFailed.
     """
     shown = {(item.system, item.kind, item.id) for item in planned.to_delete}
     functions = {item.name for item in planned.to_delete if item.kind == "function"}
@@ -237,7 +237,7 @@ class _StackDeletion:
             return
         now = self.ctx.clock.time()
         self.seconds[stack.name], self._since = now - self._since, now
-        self.say(f"  {stack.name} is gone ({self.seconds[stack.name]:.0f} s)")
+        self.say(f"  {stack.name} deleted ({self.seconds[stack.name]:.0f} s)")
 
     def _is_deleted(self, stack: Stack) -> bool:
         """Wait until it is deleted, or until that failed or takes too long."""

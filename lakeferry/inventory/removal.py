@@ -1,4 +1,4 @@
-"""Removes what no stack has any more, kind by kind, and waits until each thing is gone.
+"""Removes orphans, kind by kind, and waits until each is gone.
 
 AWS resources are deleted by one call each; objects of vendors by the delete of their custom resource, as the stacks would.
 """
@@ -36,7 +36,7 @@ ORDER: Final = (
     "role_binding", "api_key", "service_account", *(kind.name for kind in KINDS),
 )  # fmt: skip
 _AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
-#: They stay for as long as something can't be listed: nothing else may be able to read it.
+#: They are kept as long as something can't be listed: nothing else may be able to read it.
 _KEYS: Final = ("secret", "kms_key", "role_binding", "api_key", "service_account")
 _POLL: Final = 5.0
 _PATIENCE: Final = 600.0
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def removable(items: Iterable[Item]) -> list[Item]:
-    """Return the orphans in the order of their removal. What is inside an environment that goes, goes with it."""
+    """Return the orphans in the order of their removal. An orphaned environment is deleted with its contents."""
     listed = list(items)
     is_partial = any(item.verdict is Verdict.UNKNOWN and item.system != AWS for item in listed)
     orphans = [item for item in listed if item.verdict is Verdict.ORPHANED and item.kind in ORDER]

@@ -1,4 +1,4 @@
-"""What of a deployment is in Snowflake: objects with a name of the deployment in their comment, and the deployer's own."""
+"""The objects of a deployment in Snowflake: those with a name of the deployment in their comment, and the deployer's."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
     wanted = ctx.deployment.snowflake
     assert wanted is not None
-    look = _Look(ctx.snowflake(), names, ctx.role_arn("snowflake"))
-    return [*look.items(), *look.deployer(wanted)]
+    listing = _Listing(ctx.snowflake(), names, ctx.role_arn("snowflake"))
+    return [*listing.items(), *listing.deployer(wanted)]
 
 
 @attrs.frozen
-class _Look:
-    """`role_arn` is the role that our volume and integration come with."""
+class _Listing:
+    """`role_arn` is the role that the deployment's volume and integration assume."""
 
     vendor: Snowflake
     names: VendorNames
@@ -68,8 +68,8 @@ class _Look:
         inside = databases.get(row.get("database_name", ""))
         if inside and inside.is_ours:
             return orphaned("no stack has it")
-        asked = _ROLES.get(kind)
-        return orphaned("no stack has it") if asked and asked(self.vendor, row["name"]) == self.role_arn else ownership
+        role_of = _ROLES.get(kind)
+        return orphaned("no stack has it") if role_of and role_of(self.vendor, row["name"]) == self.role_arn else ownership
 
     def deployer(self, wanted: Wanted) -> Iterator[Item]:
         """Return it without looking: lists don't show it, as it belongs to an admin, and the login proves that it exists."""
@@ -84,15 +84,8 @@ class _Look:
                 yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(wanted.role,))
 
 
-def _of_volume(vendor: Snowflake, name: str) -> str:
-    return trust.volume_side(vendor, name).role_arn
-
-
-def _of_integration(vendor: Snowflake, name: str) -> str:
-    return trust.integration_side(vendor, name).role_arn
-
-
+#: Functions that read the role of an object.
 _ROLES: Final[dict[str, Callable[[Snowflake, str], str]]] = {
-    "snowflake_external_volume": _of_volume,
-    "snowflake_catalog_integration": _of_integration,
+    "snowflake_external_volume": lambda vendor, name: trust.volume_side(vendor, name).role_arn,
+    "snowflake_catalog_integration": lambda vendor, name: trust.integration_side(vendor, name).role_arn,
 }

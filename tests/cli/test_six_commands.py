@@ -77,7 +77,7 @@ _VARIES = (
     (re.compile(r"s3://\S+\.metadata\.json"), "s3://…"),
     (re.compile(r"(bucket[0-9a-f]{8})-[0-9a-f]{13}"), r"\1-…"),
     (re.compile(r"(Java: 17|uv:|Python: 3\.11|Node: \d+).*"), r"\1 …"),
-    (re.compile(r"calls at once: \d+"), "calls at once: …"),
+    (re.compile(r"concurrent executions: \d+"), "concurrent executions: …"),
     (re.compile(r" {2,}"), "  "),
 )
 #: How far it is, which depends on the machine.

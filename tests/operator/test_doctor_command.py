@@ -91,7 +91,7 @@ def test_another_account_than_the_files_is_told(here):
 def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
-    (check,) = runner.run([probe for probe in doctor.probes(here) if probe.name == "Lambda: calls at once"])
+    (check,) = runner.run([probe for probe in doctor.probes(here) if probe.name == "Lambda concurrent executions"])
     assert (check.result, "AccessDenied" in check.message, "role" in check.fix) == (Result.WARN, True, True)
 
 
@@ -237,7 +237,7 @@ def test_a_key_whose_owner_may_too_little_is_told_with_what_it_lacks(here, organ
     assert checks[confluent.KEY][0] is Result.OK
     result, found, fix = checks[confluent.SCOPE]
     assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
-    assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not asked: the key may do too little")
+    assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not checked: the key may do too little")
 
 
 def test_a_tableflow_key_in_the_cloud_keys_place_is_told(here, organization):
@@ -271,7 +271,7 @@ def test_the_environment_that_the_file_names_must_be_there_by_that_name(here):
         return of(confluent.look(with_confluent(here, **given)))[confluent.ENVIRONMENT]
 
     assert found(environment_id=id, environment_name=name)[:2] == (Result.OK, f"{id}, {name}")
-    assert found()[1] == "a new one is made"
+    assert found()[1] == "will be created"
     result, told, fix = found(environment_id=id, environment_name="another")
     assert (result, name in told, "another" in told, "environment_name" in fix) == (Result.FAIL, True, True, True)
     result, told, _ = found(environment_id="env-gone", environment_name=name)
@@ -367,7 +367,7 @@ def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, 
     result, found, fix = checks[snowflake.LOGIN]
     assert (result, "LAKEFERRY" in found) == (Result.FAIL, True)
     assert """ALTER USER "LAKEFERRY" SET RSA_PUBLIC_KEY='""" in fix
-    assert checks[snowflake.PRIVILEGES][:2] == (Result.SKIPPED, "not asked: there is no login")
+    assert checks[snowflake.PRIVILEGES][:2] == (Result.SKIPPED, "not checked: there is no login")
     assert of(snowflake.look(here))[snowflake.LOGIN][0] is Result.OK
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry.deployment.stacks import Stack
+from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, durations, permissions, references, render, replacement
 from lakeferry.plan.difference import Action, Comparison
@@ -448,17 +447,14 @@ def test_durations_are_told_as_people_say_them(seconds, told):
 
 def events(*told):
     """Of CloudFormation, the newest first: (logical id, status, minute)."""
-    start = datetime(2026, 11, 21, tzinfo=UTC)
     return [
-        {
-            "ResourceType": "AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
-            "PhysicalResourceId": "arn" if name == "stack" else name,
-            "StackId": "arn",
-            "ResourceStatus": status,
-            "Timestamp": start + timedelta(minutes=minute),
-        }
+        Event(
+            id="", stack="s", stack_id="arn", logical_id=name, physical_id="arn" if name == "stack" else name,
+            type="AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
+            status=status, reason="", at=minute * 60.0,
+        )
         for name, status, minute in told
-    ]
+    ]  # fmt: skip
 
 
 def test_the_last_duration_is_that_of_the_last_deployment_that_ended_well():
