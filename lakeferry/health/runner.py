@@ -52,7 +52,11 @@ def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: Non
         except queue.Empty:
             break
         done[number] = checks
-    return [check for number, probe in enumerate(probes) for check in done.get(number) or [_silent(probe, patience)]]
+
+    def silent(probe: Probe) -> Check:
+        return probe.group.fail(probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page")
+
+    return [check for number, probe in enumerate(probes) for check in done.get(number) or [silent(probe)]]
 
 
 def _guarded(probe: Probe) -> list[Check]:
@@ -76,7 +80,3 @@ def failed(group: Group, name: str, error: Exception) -> Check:
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
         return group.warn(name, f"can't be read: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)
-
-
-def _silent(probe: Probe, patience: float) -> Check:
-    return probe.group.fail(probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page")

@@ -117,10 +117,6 @@ def _delete_bucket(ctx: DeploymentContext, item: Item) -> bool:
     return True
 
 
-def _delete_glue_database(ctx: DeploymentContext, item: Item) -> bool:
-    return Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name)
-
-
 def _delete_role(ctx: DeploymentContext, item: Item) -> None:
     iam = ctx.client("iam")
     for page in iam.get_paginator("list_attached_role_policies").paginate(RoleName=item.name):
@@ -224,7 +220,8 @@ KINDS: Final = (
     ),
     AwsKind(
         "glue_database", "AWS::Glue::Database",
-        list_by("glue", "get_databases", "DatabaseList", description=read_description), _delete_glue_database,
+        list_by("glue", "get_databases", "DatabaseList", description=read_description),
+        lambda ctx, item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name),
         Recognition(custom="<aggregates>", description="^Aggregates that exports keep as tables$"), is_data=True,
     ),
     AwsKind(

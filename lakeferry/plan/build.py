@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
@@ -64,22 +64,17 @@ def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
 
 def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
     """Return the differing tags, outputs and protection of a stack."""
-    yield from _mapped(wanted.name, "tag", deployed.tags, wanted.tags)
-    before, after = (_outputs(template) for template in (deployed.template, wanted.template))
-    yield from _mapped(wanted.name, "output", before, after)
-    if deployed.is_protected != wanted.is_protected:
-        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (deployed, wanted)))
-
-
-def _outputs(template: Mapping[str, Any]) -> dict[str, str]:
-    return {name: redact(references.shown(one.get("Value"), {})) for name, one in template.get("Outputs", {}).items()}
-
-
-def _mapped(stack: str, what: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Setting]:
-    for name in dict.fromkeys([*before, *after]):
-        if before.get(name) != after.get(name):
-            yield Setting(stack, f"{what} {name}", before.get(name, "nothing"), after.get(name, "nothing"))
-
-
-def _on(is_on: bool) -> str:
-    return "on" if is_on else "off"
+    before, after = (
+        {
+            **{f"tag {name}": value for name, value in stack.tags.items()},
+            **{
+                f"output {name}": redact(references.shown(one.get("Value"), {}))
+                for name, one in stack.template.get("Outputs", {}).items()
+            },
+            "protection against deletion": "on" if stack.is_protected else "off",
+        }
+        for stack in (deployed, wanted)
+    )
+    for what in dict.fromkeys([*after, *before]):
+        if before.get(what) != after.get(what):
+            yield Setting(wanted.name, what, before.get(what, "nothing"), after.get(what, "nothing"))

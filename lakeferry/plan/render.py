@@ -76,9 +76,13 @@ def show(output: Output, plan: Plan) -> None:
         output.print(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
     for name in plan.unwanted:
         output.print(f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes no stack")
-    if not plan.is_empty:
-        _durations(output, plan.phases)
-    _cost(output, plan.cost)
+    if plan.phases and not plan.is_empty:
+        low, high = (sum(getattr(phase, name) for phase in plan.phases) for name in ("low", "high"))
+        output.print(f"\nExpected duration: {low:.0f} to {high:.0f} minutes")
+        for phase in plan.phases:
+            output.print(f"  {phase.stack}  {phase}")
+    month = f"{plan.cost.low:,.0f} to {plan.cost.high:,.0f} USD a month"
+    output.print(f"\nEstimated cost: {month}, {a_day(plan.cost)}; `lakeferry cost` has the details")
 
 
 def summary(plan: Plan) -> str:
@@ -169,21 +173,6 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
 
 def _graver(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: GRAVEST.index(change.action))
-
-
-def _durations(output: Output, phases: list[Phase]) -> None:
-    if not phases:
-        return
-    low, high = (sum(getattr(phase, name) for phase in phases) for name in ("low", "high"))
-    output.print(f"\nExpected duration: {low:.0f} to {high:.0f} minutes")
-    for phase in phases:
-        output.print(f"  {phase.stack}  {phase}")
-
-
-def _cost(output: Output, cost: Estimate) -> None:
-    output.print(
-        f"\nEstimated cost: {cost.low:,.0f} to {cost.high:,.0f} USD a month, {a_day(cost)}; `lakeferry cost` has the details"
-    )
 
 
 def _as_document(change: Change) -> dict[str, Any]:

@@ -96,21 +96,11 @@ def resource_of_event(event: Event) -> TemplateResource:
 
 def read_stacks(folder: Path, names: Iterable[str]) -> list[SynthesizedStack]:
     """Return the stacks of CDK's cloud assembly in the order of `names`."""
-    artifacts = _artifacts(folder)
-    return [_stack(folder, name, artifacts[name]["properties"]) for name in names]
-
-
-def bootstrap_version(folder: Path) -> int:
-    """Return the oldest version of CDK's bootstrap that the assembly can be deployed with."""
-    properties = (artifact.get("properties", {}) for artifact in _artifacts(folder).values())
-    return max((int(one.get("requiresBootstrapStackVersion") or 0) for one in properties), default=0)
-
-
-def _artifacts(folder: Path) -> dict[str, Any]:
-    artifacts: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
-    return artifacts
-
-
-def _stack(folder: Path, name: str, properties: Mapping[str, Any]) -> SynthesizedStack:
-    template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
-    return SynthesizedStack(name, template, properties.get("tags", {}), bool(properties.get("terminationProtection")))
+    artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    stacks = []
+    for name in names:
+        properties = artifacts[name]["properties"]
+        template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
+        is_protected = bool(properties.get("terminationProtection"))
+        stacks.append(SynthesizedStack(name, template, properties.get("tags", {}), is_protected))
+    return stacks
