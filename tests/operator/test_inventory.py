@@ -43,7 +43,7 @@ def test_what_a_stack_has_belongs_to_it(here, plant, stacks):
     assert set(belongs.values()) == {stack}
     found = {item.id: item.why for item in items}
     assert environment in found
-    assert "created by hand" in found[by_hand]
+    assert "created manually" in found[by_hand]
 
 
 def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stacks):

@@ -23,7 +23,7 @@ def test_an_inventory_without_left_overs_is_done():
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["ok"]) == (0, True)
     assert document.keys() == promised("inventory")
-    assert {item["verdict"] for item in document["items"]} == {"kept"}
+    assert {item["verdict"] for item in document["items"]} == {"retained"}
 
 
 def test_left_overs_end_an_inventory_with_one_and_are_listed(dev):
@@ -56,7 +56,7 @@ def test_without_the_stages_name_nothing_is_destroyed(words):
 def test_a_destroy_ends_with_an_inventory_without_left_overs():
     code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
     assert (code, [item["kind"] for item in document["removed"]]) == (0, ["snowflake_warehouse"])
-    assert {item["verdict"] for item in document["items"]} == {"kept"}
+    assert {item["verdict"] for item in document["items"]} == {"retained"}
     assert call("inventory", "--stage", "dev", "--json")[0] == 0
 
 
