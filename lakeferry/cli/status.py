@@ -48,9 +48,9 @@ def status(
     ] = False,
 ) -> Mapping[str, Any]:
     """Show each table's freshness at every hop, the ages of keys and the last runs of exports. Fails if something is wrong."""
-    from lakeferry.health import status as flow
+    from lakeferry.health import status as health
 
     if minutes is not None and wait_for is None:
         raise CommandFailed("USAGE", "--minutes needs --wait-for", "Give --wait-for too")
-    awaited = flow.Event(wait_for) if wait_for else None
-    return flow.run_status(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+    awaited = health.Event(wait_for) if wait_for else None
+    return health.run_status(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

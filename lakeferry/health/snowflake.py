@@ -27,7 +27,7 @@ _GRANTS: Final = "SHOW GRANTS TO ROLE {role}"
 _WAREHOUSES: Final = "SHOW WAREHOUSES LIKE {pattern}"
 _DESC_USER: Final = "DESC USER {name}"
 _USES: Final = ("USAGE", "OPERATE", "MODIFY", "OWNERSHIP", "ALL PRIVILEGES")
-_ADMIN: Final = "An admin of Snowflake runs"
+_ADMIN: Final = "Ask a Snowflake admin to run"
 _UNSET: Final = ("", "null")
 _ACCOUNTADMIN: Final = "ACCOUNTADMIN"
 #: Roles may be granted to roles; grants nested deeper than this are not followed.
@@ -50,7 +50,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         credentials.prove(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
-        fix = failure.hint.replace("then you this command again: ", "in this account: ")
+        fix = f"{_ADMIN}: {failure.details['sql']}" if failure.code == "SECRETS-PUBLIC-KEY" else failure.hint
         return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not checked: there is no login")]
     login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
     try:

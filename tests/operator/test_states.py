@@ -320,7 +320,7 @@ def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
     rotation.show(Output(), stands.here.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
-    assert "? s: unknown: NET-UNREACHABLE  no connection" in said
+    assert "? s: not asked: NET-UNREACHABLE  no connection" in said
 
 
 PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
