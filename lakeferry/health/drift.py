@@ -147,9 +147,7 @@ def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set
 
 def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
     name = ctx.object_name(stack.name, identity.logical_id, identity.generation)
-    return any(
-        item.kind == identity.kind and name in (item.name, item.id.partition("lakeferry ")[2].split(" ")[0]) for item in items
-    )
+    return any(item.kind == identity.kind and name in (item.name, item.name_in_comment) for item in items)
 
 
 def _short(error: Exception) -> str:

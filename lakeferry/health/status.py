@@ -37,15 +37,6 @@ class Event(StrEnum):
 
 
 @attrs.frozen
-class Problem:
-    """`code` is the error code, "" where there is none."""
-
-    state: State
-    message: str
-    code: str = ""
-
-
-@attrs.frozen
 class Status:
     """`drift` is None unless it was requested."""
 
@@ -127,33 +118,34 @@ def _runs_without_glue(table: TableStatus) -> bool:
     return "glue" not in table.hops and table.hops["tableflow"].state is State.OK
 
 
-def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
+def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
     for stack in status.stacks:
         if not stack.is_active or stack.status.endswith("_FAILED"):
-            yield Problem(State.WRONG, f"stack {stack.name} is {stack.status}")
+            yield Observation(State.WRONG, message=f"stack {stack.name} is {stack.status}")
     yield from table_problems(status.tables)
     yield from _export_problems(status.exports)
     for age in status.secrets:
-        yield from (Problem(State.WRONG, f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
+        yield from (Observation(State.WRONG, message=f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
-            yield Problem(State.UNKNOWN, f"{age.secret}: {age.trouble}")
+            yield Observation(State.UNKNOWN, message=f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
         state = State.UNKNOWN if one.status == Verdict.UNKNOWN else State.WRONG
-        yield Problem(state, f"{one.system} {one.type} {one.name}: {one.status} {one.details}".strip())
+        yield Observation(state, message=f"{one.system} {one.type} {one.name}: {one.status} {one.details}".strip())
 
 
-def table_problems(tables: Iterable[TableStatus]) -> Iterator[Problem]:
+def table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
+    """Return the observations that aren't OK, with their table and hop in the message."""
     for table in tables:
         for hop, observation in table.hops.items():
             if observation.state is not State.OK:
                 message = f"{table.table}, {_HEADS[hop]}: {_described(observation)}"
-                yield Problem(observation.state, message, observation.code)
+                yield attrs.evolve(observation, message=message)
 
 
-def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Problem]:
+def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Observation]:
     for export in exports:
         for observation in export.observations:
-            yield Problem(observation.state, f"{export.export}: {_described(observation)}", observation.code)
+            yield attrs.evolve(observation, message=f"{export.export}: {_described(observation)}")
 
 
 def _described(observation: Observation) -> str:
@@ -161,7 +153,7 @@ def _described(observation: Observation) -> str:
     return f"{'unknown: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
 
 
-def _require_healthy(output: Output, problems: list[Problem], document: dict[str, Any]) -> None:
+def _require_healthy(output: Output, problems: list[Observation], document: dict[str, Any]) -> None:
     wrong = [one for one in problems if one.state is State.WRONG]
     unknown = [one for one in problems if one.state is State.UNKNOWN]
     if wrong:
@@ -174,7 +166,7 @@ def _require_healthy(output: Output, problems: list[Problem], document: dict[str
     output.print("Everything is healthy")
 
 
-def _few(problems: Iterable[Problem]) -> str:
+def _few(problems: Iterable[Observation]) -> str:
     messages = [one.message for one in problems]
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
@@ -205,7 +197,7 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     _show_problems(output, _export_problems(exports))
 
 
-def _show_problems(output: Output, problems: Iterable[Problem]) -> None:
+def _show_problems(output: Output, problems: Iterable[Observation]) -> None:
     for problem in problems:
         output.print(f"  {_SIGNS[problem.state]} {problem.message}")
 

@@ -39,6 +39,11 @@ class Item:
     why: str = ""
     parents: tuple[str, ...] = ()
 
+    @property
+    def name_in_comment(self) -> str:
+        """Return the name that the comment of a Snowflake object, which is its `id`, begins with."""
+        return self.id.partition("lakeferry ")[2].split(" ")[0]
+
 
 @attrs.frozen
 class Ownership:

@@ -185,7 +185,7 @@ class _VendorObjects:
 def _resource_name(item: Item) -> str:
     """Return the resource's own name, by which its type knows its objects."""
     if item.system == SNOWFLAKE:
-        return item.id.partition("lakeferry ")[2].split(" ")[0]
+        return item.name_in_comment
     return _OF_STATEMENT.sub("", item.name) if item.kind == "flink_statement" else item.name.partition("/")[0]
 
 
