@@ -178,7 +178,7 @@ def test_buckets_that_the_file_names_must_be_free(here, broken):
     result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
     assert (result, "with objects in it" in found, "delete-bucket" in fix) == (Result.FAIL, True, False)
     broken(AWS, method="HEAD", path=f"/{name}", status=403)
-    assert "somebody else" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
+    assert "another account" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
 
 
 def test_a_bucket_of_the_deployments_own_stack_is_well(here, stacks):
@@ -438,7 +438,7 @@ def test_where_no_check_fails_the_command_is_done():
     assert (code, document["ok"], shown_code) == (0, True, 0)
     assert document.keys() == promised("doctor")
     assert "  ok   bootstrap: version 30" in shown
-    assert "0 wrong" in shown
+    assert "0 failed" in shown
 
 
 def test_no_secret_is_told(worlds, dev):
