@@ -51,7 +51,7 @@ BREAKS = {
         lambda d: breaks.integration(d, external_id="made-anew"), hops.TRUST, ["made-anew"],
     ),
     "an integration that is gone": (
-        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["is not there"],
+        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["doesn't exist"],
     ),
     "a catalog integration that has failed": (
         lambda d: breaks.catalog(d, phase="FAILED", message="Access denied: the role lacks glue:CreateTable"),

@@ -41,7 +41,7 @@ BREAKS = {
         lambda d: breaks.volume(d, base_url="s3://elsewhere/"), hops.VOLUME, ["s3://elsewhere/"],
     ),
     "a volume that is gone": (
-        lambda d: breaks.snowflakes_object_gone(d, "Volume"), hops.VOLUME, ["is not there"],
+        lambda d: breaks.snowflakes_object_gone(d, "Volume"), hops.VOLUME, ["doesn't exist"],
     ),
     "a catalog of another namespace": (
         lambda d: breaks.snowflakes_catalog(d, namespace="lkc-another"), hops.INTEGRATION, ["lkc-another"],
