@@ -174,18 +174,18 @@ class FaultRun:
 
     def _destroy(self, report: Reporter) -> None:
         ctx = self.harness.ctx
-        destroyed = destroy.destroy(ctx, destroy.plan(ctx, inventory.take(ctx)), say=report, report=report)
+        destroyed = destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=report, report=report)
         lifecycle.require_nothing_left(destroyed.items)
 
     def _compare(self, name: str) -> None:
-        actual, expected = shape(inventory.take(self.harness.ctx)), self.baseline.expected[name]
+        actual, expected = shape(inventory.collect(self.harness.ctx)), self.baseline.expected[name]
         difference = f"unexpected {actual - expected}, missing {expected - actual}"
         require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
 
 
 def shape(items: list[Item]) -> Shape:
     """Count the objects of each kind, those that are retained by decision left out: they may grow."""
-    return Counter((item.world, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
+    return Counter((item.system, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 
 def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
@@ -196,7 +196,7 @@ def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
         injector.count()
         cdk.deploy(report)
         baseline.calls[name], _ = injector.stop()
-        baseline.expected[name] = shape(inventory.take(harness.ctx))
+        baseline.expected[name] = shape(inventory.collect(harness.ctx))
     injector.count()
     baseline.updated.destroy(report)
     baseline.calls["destroy"], _ = injector.stop()

@@ -22,21 +22,21 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "currency": "USD.",
         "month": "The sums, `low` and `high`.",
-        "lines": "What is billed by the month: what, low, high, the basis of the estimate, and its prices.",
-        "rates": "What each use costs.",
-        "left_out": "What the sums don't include.",
+        "lines": "What is billed by the month: what, low, high, why (the basis of the estimate), prices.",
+        "rates": "Prices of usage.",
+        "left_out": "What the estimate doesn't include.",
     },
 )
 def cost(call: CommandContext) -> Mapping[str, Any]:
-    """Estimate what a deployment file costs a month, before anything is deployed: a range, and rates by use."""
+    """Estimate what a deployment file costs a month before anything is created: a range, rates of usage, what is left out."""
     from lakeferry.deployment.context import load_deployment
     from lakeferry.plan.cost import LEFT_OUT, estimate
 
     output, loaded = call.output, load_deployment(call.stage)
     estimated = estimate(loaded)
-    output.print(f"{loaded.deployment.prefix}, USD a month while it is deployed, at list prices:")
+    output.print(f"{loaded.deployment.prefix}, USD a month at list prices:")
     output.table(["what", "from", "to", "basis"], rows(estimated))
-    output.print("By use, not in the sums above:")
+    output.print("By usage, in addition:")
     output.table(["what", "from", "to"], rates(estimated))
     output.print("Not included:")
     for each in LEFT_OUT:

@@ -21,9 +21,9 @@ app: Final = command_group()
     exits=(LATER,),
     json_keys={
         **PLANNED,
-        "seconds": "How long it took.",
-        "exists": "Outputs that people need: stack, name, what, value.",
-        "next": "Commands that come next.",
+        "seconds": "Duration of the deployment.",
+        "outputs": "Outputs of the stacks: stack, name, description, value.",
+        "next": "The next commands.",
     },
 )
 def deploy(
@@ -33,7 +33,7 @@ def deploy(
         bool, typer.Option("--repair", help="Also recreate objects that are missing at Confluent or Snowflake.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Deploy what the deployment file says: check the prerequisites, show the plan, ask, deploy, and list the outputs."""
+    """Deploy: check prerequisites, show the plan, ask for confirmation, deploy, and show the outputs."""
     from lakeferry.deploy import run
 
     return run.run_deploy(call.output, call.stage, yes=call.yes, repair=repair)

@@ -30,27 +30,27 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "account": "The AWS account.",
         "region": "The AWS region.",
-        "goes": "With --plan: what would be deleted, in order, with the keys of `inventory`.",
-        "stays": "With --plan: what would stay, each with why.",
-        "stacks": "How many seconds the deletion of each stack took.",
-        "removed": "What was deleted outside of the stacks.",
+        "to_delete": "With --plan: items to delete, in order, as in `inventory`.",
+        "to_keep": "With --plan: items to keep, each with the reason.",
+        "stacks": "Seconds that the deletion of each stack took.",
+        "removed": "Items that were deleted outside of stacks.",
         "items": "The inventory at the end.",
     },
 )
 def destroy(
     call: CommandContext,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only list what would be deleted and what would stay, and why.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only list what would be deleted and kept, and why.")] = False,
     confirmed: Annotated[
         str | None,
         typer.Option(
             "--confirm",
             metavar="STAGE",
-            help="The stage's name once more, instead of typing it at the prompt. --yes doesn't confirm.",
+            help="Confirm with the stage's name instead of typing it when prompted. --yes doesn't confirm.",
         ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Delete a whole deployment in order, with leftovers of aborted deployments, and check that nothing is left."""
+    """Delete a whole deployment, including what aborted deployments left, then check that nothing is left."""
     from lakeferry.deployment.context import open_context
 
     if call.yes:
@@ -61,49 +61,49 @@ def destroy(
 
 
 def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_only: bool) -> dict[str, Any]:
-    """Destroy a deployment. Raises CommandFailed if it may not be destroyed, or something is left."""
+    """`confirmed` is the stage's name. Raises CommandFailed where nothing may be deleted, or something is left."""
+    from lakeferry.inventory import collect
     from lakeferry.inventory import destroy as core
-    from lakeferry.inventory import take
 
-    with output.step(f"Listing {ctx.deployment.prefix}"):
-        planned = core.plan(ctx, take(ctx))
+    with output.step(f"Listing the objects of {ctx.deployment.prefix}"):
+        planned = core.plan(ctx, collect(ctx))
     show(output, ctx, planned)
     about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
     if plan_only:
-        goes, stays = (inventory.documents(part) for part in (planned.goes, planned.stays))
-        return {**about, "goes": goes, "stays": stays, "stacks": {}, "removed": [], "items": []}
+        to_delete, to_keep = (inventory.documents(part) for part in (planned.to_delete, planned.to_keep))
+        return {**about, "to_delete": to_delete, "to_keep": to_keep, "stacks": {}, "removed": [], "items": []}
     core.require_possible(ctx, planned)
     _require_confirmed(output, ctx, confirmed)
     try:
         with output.step(f"Destroying {ctx.deployment.prefix}") as report:
             done = core.destroy(ctx, planned, say=output.info, report=report)
     except KeyboardInterrupt:
-        raise _interrupted(ctx) from None
+        raise _stopped(ctx) from None
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
     left, removed = inventory.documents(done.items), inventory.documents(done.removed)
-    document = {**about, "goes": [], "stays": [], "stacks": done.seconds, "removed": removed, "items": left}
+    document = {**about, "to_delete": [], "to_keep": [], "stacks": done.seconds, "removed": removed, "items": left}
     inventory.require_nothing_left(done.items, {**document, "reasons": done.reasons})
-    output.print(f"Nothing is left of {ctx.deployment.prefix} but what is listed above with its reason")
+    output.print(f"Nothing is left of {ctx.deployment.prefix} except the objects listed above, each with its reason")
     return document
 
 
 def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
-    """List everything by name, stack and kind: what isn't listed isn't removed."""
+    """List everything by stack, kind and name: what isn't listed isn't deleted."""
     from lakeferry.inventory import ORPHAN, STACK
 
     where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
-    goes = f"To delete, in this order, {len(planned.goes)} of {where}:"
-    output.print(goes if planned.goes else f"Nothing to delete of {where}")
-    for number, (owner, items) in enumerate(groupby(planned.goes, key=lambda item: item.whose), start=1):
-        output.print(f"{number}. {'in no stack' if owner == ORPHAN else f'stack {owner}'}")
+    heading = f"{where}: {len(planned.to_delete)} to delete, in this order:"
+    output.print(heading if planned.to_delete else f"{where}: nothing to delete")
+    for number, (owner, items) in enumerate(groupby(planned.to_delete, key=lambda item: item.owner), start=1):
+        output.print(f"{number}. {'outside of stacks' if owner == ORPHAN else f'stack {owner}'}")
         for line in _counted(item for item in items if item.kind != STACK):
             output.print(f"     {line}")
-    if planned.stays:
-        output.print("To stay:")
-        rows = [inventory.row(item) for item in planned.stays]
-        output.table(["world", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
+    if planned.to_keep:
+        output.print("To keep:")
+        rows = [inventory.row(item) for item in planned.to_keep]
+        output.table(["system", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
     if planned.differing:
         does = "delete" if ctx.deployment.keeps_data else "keep"
         output.warn(f'The stacks were deployed with on_destroy = "{does}"; deployments/{ctx.stage}.toml says otherwise')
@@ -111,33 +111,33 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
 
 def _counted(items: Iterable[Item]) -> Iterator[str]:
     """One line for each kind, with all names."""
-    for (world, kind), same in groupby(items, key=lambda item: (item.world, item.kind)):
+    for (system, kind), same in groupby(items, key=lambda item: (item.system, item.kind)):
         names = [inventory.row(item)[2] for item in same]
-        yield f"{len(names)} {world} {kind}: {', '.join(names)}"
+        yield f"{len(names)} {system} {kind}: {', '.join(names)}"
 
 
 def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | None) -> None:
     if confirmed is None and output.can_prompt:
-        confirmed = output.ask(f"This can't be undone. Type the stage's name, {ctx.stage}, to destroy {ctx.deployment.prefix}")
+        confirmed = output.ask(f"This permanently deletes {ctx.deployment.prefix}. Type the stage name ({ctx.stage}) to continue")
         if confirmed != ctx.stage:
-            raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
+            raise CommandFailed("STOPPED", "cancelled; nothing was changed", "Run the command again")
     if confirmed != ctx.stage:
-        message = "no stage was named" if confirmed is None else f"{confirmed!r} is not the stage that would be destroyed"
-        hint = f"Name the stage: `lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}`; `--plan` lists what would go"
+        message = "the stage was not confirmed" if confirmed is None else f"{confirmed!r} is not the stage to destroy"
+        hint = f"`lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}` confirms; `--plan` lists what would be deleted"
         raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
-def _interrupted(ctx: DeploymentContext) -> CommandFailed:
-    """Return the error for Ctrl-C: CloudFormation continues the deletions that it has started."""
+def _stopped(ctx: DeploymentContext) -> CommandFailed:
+    """Describe what continues: CloudFormation completes a deletion that has begun."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from lakeferry.deployment.stacks import describe, names
 
     try:
-        in_progress = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
-        progress = f"CloudFormation continues to delete {', '.join(in_progress)}" if in_progress else "no stack is being deleted"
+        under_way = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
+        state = f"CloudFormation is still deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
     except (ClientError, BotoCoreError):
-        in_progress, progress = [], "whether CloudFormation continues is not known: AWS did not answer"
+        under_way, state = [], "whether CloudFormation is still deleting is unknown: AWS did not answer"
     hint = f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage {ctx.stage}` continues"
-    message = f"interrupted; {progress}. What was deleted so far stays deleted"
-    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": in_progress})
+    message = f"interrupted; {state}. What was deleted so far is gone"
+    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})

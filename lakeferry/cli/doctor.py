@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakeferry.health.runner import Probe
 
 #: By the result of a check.
-_MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗", "none": "–"}
+_MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗", "skip": "–"}
 _INDENT: Final = "      "
 app: Final = command_group()
 
@@ -27,16 +27,16 @@ app: Final = command_group()
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "checks": "Each check: group, name, result (`ok`, `warn`, `fail`, or `none` where it can't be looked at yet), found, "
-        "needed, fix, follows (the check whose trouble this one only shows).",
+        "checks": "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked yet), "
+        "message, needed, fix, caused_by (the check whose failure caused this one).",
     },
 )
 def doctor(call: CommandContext) -> Mapping[str, Any]:
-    """Check what a deployment needs, and the deployment itself: tools, keys, permissions, and each trust relationship."""
+    """Check what a deployment needs: tools, keys, permissions, and the trust between the vendors and AWS, link by link."""
     checks = _checks(call.output, call.stage)
     show(call.output, checks)
     document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
-    require_well(checks, document)
+    require_healthy(checks, document)
     return document
 
 
@@ -62,26 +62,26 @@ def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
 
 
 def show(output: Output, checks: Sequence[Check]) -> None:
-    """Show each check: one line if it passed, otherwise also what is needed and how to correct it."""
+    """Show each check in one line, and failed ones also with what is needed and how to fix it."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
         for check in _short([each for each in checks if each.group == group]):
             for line in lines(check, marks=output.out.is_terminal):
                 output.print(line)
-    counts = Counter(str(check.result) for check in checks)
-    output.print(f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} wrong")
+    counted = Counter(str(check.result) for check in checks)
+    output.print(f"{counted['ok']} ok, {counted['warn']} with warnings, {counted['fail']} failed")
 
 
 def _short(checks: list[Check]) -> list[Check]:
-    """Return one check for all of a group where none could be made, and all for the same reason."""
-    if len(checks) > 1 and {(check.result, check.found) for check in checks} == {("none", checks[0].found)}:
+    """Return one check for all of a group that were skipped for the same reason."""
+    if len(checks) > 1 and {(check.result, check.message) for check in checks} == {("skip", checks[0].message)}:
         return [attrs.evolve(checks[0], name=f"{len(checks)} checks")]
     return checks
 
 
 def lines(check: Check, *, marks: bool) -> list[str]:
     mark = _MARKS[check.result] if marks else f"{check.result:<4}"
-    shown = [f"  {mark} {check.name}: {check.found}"]
+    shown = [f"  {mark} {check.name}: {check.message}"]
     if check.needed:
         shown.append(f"{_INDENT}needed: {check.needed}")
     if check.fix:
@@ -89,11 +89,11 @@ def lines(check: Check, *, marks: bool) -> list[str]:
     return shown
 
 
-def require_well(checks: Sequence[Check], document: Any) -> None:
-    """Raise CommandFailed with the checks to correct first."""
+def require_healthy(checks: Sequence[Check], document: Any) -> None:
+    """Raises CommandFailed with the failed checks that have a cause of their own."""
     failed = [check for check in checks if check.result == "fail"]
     if not failed:
         return
     roots = [check for check in failed if check.is_root]
     names = ", ".join(f"{check.group}: {check.name}" for check in roots)
-    raise CommandFailed("DOCTOR", f"{len(roots)} to correct: {names}", roots[0].fix, document)
+    raise CommandFailed("DOCTOR", f"failed: {names}", roots[0].fix, document)

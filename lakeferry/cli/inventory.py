@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakeferry.deployment.context import DeploymentContext
     from lakeferry.inventory import Item
 
-_COLUMNS: Final = ["world", "kind", "name", "whose", "verdict", "why"]
+_COLUMNS: Final = ["system", "kind", "name", "owner", "verdict", "why"]
 app: Final = command_group()
 
 
@@ -27,19 +27,19 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "account": "The AWS account.",
         "region": "The AWS region.",
-        "items": "Each thing: world, kind, name, id, whose (a stack, `orphan`, or `-`), verdict (belongs, kept, left over, "
-        "not asked), why, where (ids of what it lies in).",
+        "items": "Each object: system (AWS, Confluent, Snowflake), kind, name, id, owner (a stack, `orphan`, or `-`), "
+        "verdict (managed, retained, orphaned, unknown), why, parents (ids of its containers).",
     },
 )
 def inventory(call: CommandContext) -> Mapping[str, Any]:
-    """List everything of a deployment in AWS, Confluent Cloud and Snowflake. Fails if something is left over."""
+    """List what exists of a deployment in AWS, Confluent Cloud and Snowflake. Fails if something is orphaned."""
     from lakeferry.deployment.context import open_context
-    from lakeferry.inventory import take
+    from lakeferry.inventory import collect
 
     output = call.output
     with open_context(call.stage) as ctx:
-        with output.step(f"Listing {ctx.deployment.prefix}"):
-            items = take(ctx)
+        with output.step(f"Listing the objects of {ctx.deployment.prefix}"):
+            items = collect(ctx)
         show(output, ctx, items)
         document = {"stage": call.stage, "account": ctx.account, "region": ctx.region, "items": documents(items)}
         require_nothing_left(items, document)
@@ -47,15 +47,15 @@ def inventory(call: CommandContext) -> Mapping[str, Any]:
 
 
 def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
-    """Count what belongs to a stack, unless every row is wanted, and list everything else."""
+    """List the objects. Without --verbose, those of stacks are only counted."""
     from lakeferry.inventory import Verdict
 
     listed = list(items)
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}:")
     managed = [item for item in listed if item.verdict is Verdict.MANAGED]
     if managed and not output.verbose:
-        counted = Counter((item.world, item.whose) for item in managed)
-        output.table(["world", "stack", "things"], [[*key, str(count)] for key, count in counted.items()])
+        counted = Counter((item.system, item.owner) for item in managed)
+        output.table(["system", "stack", "objects"], [[*key, str(count)] for key, count in counted.items()])
     rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.MANAGED]
     if rows:
         output.table(_COLUMNS, rows)
@@ -64,22 +64,22 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
 
 
 def require_nothing_left(items: Iterable[Item], details: Any) -> None:
-    """Raise CommandFailed if something is left over, or if a vendor could not be asked."""
+    """Raises CommandFailed where something is orphaned, or where a system could not be listed."""
     from lakeferry.inventory import Verdict, problems
 
-    found = problems(list(items))
-    if left := [item for item in found if item.verdict is Verdict.ORPHANED]:
-        message = f"{len(left)} left over: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
+    unresolved = problems(list(items))
+    if left := [item for item in unresolved if item.verdict is Verdict.ORPHANED]:
+        message = f"{len(left)} orphaned: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
         raise CommandFailed("LEFT-OVER", message, details=details)
-    if found:
-        message = "; ".join(f"{item.world}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in found)
+    if unresolved:
+        message = "; ".join(f"{item.system}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in unresolved)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {message}", details=details)
 
 
 def row(item: Item) -> list[str]:
-    place = f" in {' / '.join(item.where)}" if item.where else ""
-    return [item.world, item.kind, f"{item.name}{place}", item.whose, str(item.verdict), item.why]
+    within = f" in {' / '.join(item.parents)}" if item.parents else ""
+    return [item.system, item.kind, f"{item.name}{within}", item.owner, str(item.verdict), item.why]
 
 
 def documents(items: Iterable[Item]) -> list[dict[str, Any]]:
-    return [{**attrs.asdict(item), "where": list(item.where)} for item in items]
+    return [{**attrs.asdict(item), "parents": list(item.parents)} for item in items]

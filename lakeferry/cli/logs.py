@@ -27,9 +27,9 @@ app: Final = command_group()
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "name": "What the log is of.",
-        "names": "Without a name: what has a log.",
-        "runs": "The newest first: id, state, began, place, lines (at in seconds since 1970, stream, text). Of functions there "
+        "name": "Of what the log is.",
+        "names": "Without a name: what writes a log.",
+        "runs": "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). Of functions there "
         "is one, without id.",
     },
 )
@@ -72,7 +72,7 @@ def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
 
 
 def _show(output: Output, name: str, run: Run) -> None:
-    output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.place}")
+    output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.group}")
     for line in run.lines:
         output.print(f"  {line.moment}  {_text(line.text)}")
     if not run.lines:

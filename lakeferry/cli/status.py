@@ -27,31 +27,30 @@ class WaitFor(StrEnum):
     json_keys={
         "stage": "The deployment stage.",
         "stacks": "CloudFormation's status of each.",
-        "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, not asked), value "
-        "(its age in hours), told, code.",
-        "secrets": "As `rotate --check` reports them.",
+        "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, unknown), value "
+        "(its age in hours), message, code.",
+        "secrets": "As in `rotate --check`.",
         "exports": "Each: last (id, began, seconds, result, record, windows, reason), next_run, zone, published, "
-        "seen (what is wrong).",
-        "drift": "With --drift, each: world, what, name, how, told.",
+        "observations (problems: state, value, message, code).",
+        "drift": "With --drift, each: system, type, name, status, details, stack.",
     },
 )
 def status(
     call: CommandContext,
     *,
     wait_for: Annotated[
-        WaitFor | None, typer.Option("--wait-for", help="Wait until a table can be read, or until an export has published.")
+        WaitFor | None,
+        typer.Option("--wait-for", help="First wait until a table can be read, or an export has published files."),
     ] = None,
-    minutes: Annotated[
-        int | None, typer.Option(min=1, help=f"How long to wait with --wait-for; {_MINUTES} unless given.")
-    ] = None,
+    minutes: Annotated[int | None, typer.Option(min=1, help=f"How long to wait with --wait-for; {_MINUTES} by default.")] = None,
     drift: Annotated[
-        bool, typer.Option("--drift", help="Also find what was changed or deleted by hand; that takes minutes.")
+        bool, typer.Option("--drift", help="Also detect what was changed or deleted manually; that takes minutes.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Show how fresh each table is at every hop, the age of keys, and each export's last run. Fails if something is wrong."""
-    from lakeferry.health import status as flow
+    """Show each table's freshness at every hop, the ages of keys and the last runs of exports. Fails if something is wrong."""
+    from lakeferry.health import status as health
 
     if minutes is not None and wait_for is None:
-        raise CommandFailed("USAGE", "--minutes is how long --wait-for waits", "Give --wait-for too")
-    awaited = flow.Event(wait_for) if wait_for else None
-    return flow.run_status(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)
+        raise CommandFailed("USAGE", "--minutes needs --wait-for", "Give --wait-for too")
+    awaited = health.Event(wait_for) if wait_for else None
+    return health.run_status(call.output, call.stage, wait_for=awaited, minutes=minutes or _MINUTES, with_drift=drift)

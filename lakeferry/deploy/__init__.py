@@ -1,1 +1,1 @@
-"""Deploys: looks whether it can go well, tells what happens while CloudFormation works, and says what came of it."""
+"""Deploys: checks prerequisites, shows progress while CloudFormation works, and explains the result."""

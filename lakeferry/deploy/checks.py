@@ -1,4 +1,4 @@
-"""What has to be there before anything is deployed. All that is missing is reported at once."""
+"""Checks prerequisites before anything is deployed. All that are missing are reported at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Missing:
 
 
 def require(ctx: DeploymentContext) -> None:
-    """Raises CommandFailed with all that is missing, or where CloudFormation is at work already."""
+    """Raises CommandFailed with all missing prerequisites, or where CloudFormation is already working on a stack."""
     missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
     if missing:
         message = "; ".join(one.what for one in missing)
@@ -62,15 +62,15 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
 
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
-    """What the doctor calls wrong. What only is not known is left to the deployment."""
+    """Return the failed checks that have a cause of their own. What is only unknown is left to the deployment."""
     for check in runner.run(list(probes)):
         if check.is_root:
             needed = f" (needed: {check.needed})" if check.needed else ""
-            yield Missing(f"{check.group}: {check.name}: {check.found}{needed}", check.fix)
+            yield Missing(f"{check.group}: {check.name}: {check.message}{needed}", check.fix)
 
 
 def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
-    """Names of those that people fill, and what does."""
+    """Return the secrets that people fill, each with how to do it."""
     deployment = ctx.deployment
     yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
     if deployment.snowflake and deployment.uses_snowflake:
@@ -80,15 +80,15 @@ def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
 
 
 def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
-    with translate_aws_errors(f"looking at secret {name}"):
+    with translate_aws_errors(f"reading secret {name}"):
         try:
-            found = ctx.client("secretsmanager").describe_secret(SecretId=name)
+            secret = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
             if error_code(error) not in _ABSENT:
                 raise
-            found = {}
-    labels = [label for each in (found.get("VersionIdsToStages") or {}).values() for label in each]
-    if found.get("DeletedDate"):
+            secret = {}
+    labels = [label for each in (secret.get("VersionIdsToStages") or {}).values() for label in each]
+    if secret.get("DeletedDate"):
         yield Missing(f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`")
     elif _CURRENT not in labels:
-        yield Missing(f"there is no key in secret {name}" if found else f"there is no secret {name}", fix)
+        yield Missing(f"there is no key in secret {name}" if secret else f"there is no secret {name}", fix)

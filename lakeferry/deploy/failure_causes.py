@@ -1,4 +1,4 @@
-"""Why a deployment failed: the first resource that failed, with its entry of the catalogue, not what failed because of it."""
+"""The cause of a failed deployment: the first resource that failed, with its entry in the error catalogue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakeferry.deployment.stacks import Event
 from lakeferry.plan.templates import resource_of_event
 from lambdas.shared.redaction import redact
 
-#: Reasons of resources that only failed because another one had.
+#: Reasons of resources that failed because another one had.
 _CONSEQUENCE: Final = re.compile(
     r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE
 )
@@ -24,7 +24,7 @@ _HANDLER: Final = re.compile(r"HandlerErrorCode: (\w+)")
 _HANDLERS: Final = {
     "AlreadyExists": (
         "A resource of this name exists that the stack did not create: from an aborted deployment, or somebody else's.",
-        "`lakeferry inventory` shows whose it is; then remove it, or choose another name.",
+        "`lakeferry inventory` shows its owner; then remove it, or choose another name.",
     ),
     "AccessDenied": (
         "CloudFormation's role lacks a permission, or a policy of the organization denies it.",
@@ -38,10 +38,10 @@ _NO_CAUSE: Final = ("AWS rejects what the template asks for.", "Correct what the
 STATES: Final = {
     "CREATE_COMPLETE": "deployed",
     "UPDATE_COMPLETE": "deployed",
-    "ROLLBACK_COMPLETE": "nothing of it is left; the next deployment creates it again",
+    "ROLLBACK_COMPLETE": "rolled back; the next deployment creates it again",
     "ROLLBACK_FAILED": "not all of it could be removed again; `lakeferry destroy --plan` shows what is left",
     "UPDATE_ROLLBACK_COMPLETE": "rolled back to its state before",
-    "UPDATE_ROLLBACK_FAILED": "neither old nor new: fix what stopped the rollback, then `aws cloudformation "
+    "UPDATE_ROLLBACK_FAILED": "partly rolled back: fix what stopped the rollback, then `aws cloudformation "
     "continue-update-rollback --stack-name {stack}`",
     "CREATE_FAILED": "partly created; `lakeferry destroy --plan` shows what exists",
     "DELETE_FAILED": "partly deleted; `lakeferry destroy` continues",
@@ -51,7 +51,7 @@ STATES: Final = {
 
 @attrs.frozen
 class Cause:
-    """`code` is "" for what AWS itself refuses. `where` names the resource and its stack."""
+    """`code` is "" for errors of AWS itself. `where` names the resource and its stack."""
 
     where: str
     code: str

@@ -1,4 +1,4 @@
-"""Progress while CloudFormation works: a line for each stack and for what is slow, and one where nothing moves."""
+"""Progress of a deployment: a line for each stack and for slow resources, and one where nothing changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lakeferry.output import Reporter, format_duration
 from lakeferry.plan.durations import USUAL, Phase
 from lakeferry.plan.templates import resource_of_event
 
-#: Minutes: what may take so long has a line when it begins.
+#: Minutes. Resources that may take longer have a line when they begin.
 _SLOW: Final = 5
-#: Seconds: what took so long has one when it is done.
+#: Seconds. Resources that took longer have one when they are done.
 _NOTABLE: Final = 10.0
-#: Seconds without any event after which people begin to wonder.
+#: Seconds without any event, after which the user is told what it waits for.
 QUIET: Final = 300.0
 _CLEANING: Final = "_CLEANUP_IN_PROGRESS"
 _BACK: Final = "ROLLBACK"
@@ -25,7 +25,7 @@ _NAMED: Final = 3
 
 @attrs.define
 class Stack:
-    """`under_way` are beginnings of what CloudFormation works at, by logical id."""
+    """`under_way` are the first events of resources in progress, by logical id."""
 
     began: float
     under_way: dict[str, Event] = attrs.field(factory=dict)
@@ -35,7 +35,7 @@ class Stack:
 
 @attrs.define
 class Progress:
-    """`say` is for what has happened, `tell` for what is happening. `stacks` are all, in the order of deploying."""
+    """`say` shows what has happened, `report` what is happening. `stacks` are all, in the order of deploying."""
 
     stacks: list[str]
     phases: Mapping[str, Phase]
@@ -52,11 +52,11 @@ class Progress:
 
     @property
     def under_way(self) -> list[str]:
-        """Stacks that CloudFormation still works at, as far as we have seen."""
+        """Stacks in progress, according to the events so far."""
         return [name for name, stack in self.known.items() if not stack.is_over]
 
     def feed(self, events: Iterable[Event]) -> None:
-        """New ones, the oldest first."""
+        """Take new events, the oldest first."""
         for event in events:
             self.seen.append(event)
             self._last, self._warned = self.now(), 0
@@ -67,7 +67,7 @@ class Progress:
                 self._of_resource(event, stack)
 
     def tick(self) -> None:
-        """Tells how far it is, and when nothing has moved for long."""
+        """Report the progress, and warn where nothing has changed for long."""
         for name in self.under_way[-1:]:
             stack = self.known[name]
             slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
@@ -85,7 +85,7 @@ class Progress:
             return
         took = format_duration(event.at - stack.began)
         if event.has_begun and _BACK in event.status:
-            self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation takes back what it has done")
+            self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation rolls it back")
         elif event.has_begun:
             stack.began, stack.is_over, stack.done = event.at, False, 0
             phase = self.phases.get(event.stack)
@@ -116,18 +116,20 @@ class Progress:
             f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
             for event in waiting
         ]
-        self.say(f"        Nothing has changed for {format_duration(quiet)}. Under way: {'; '.join(waits) or 'the stack itself'}")
+        self.say(
+            f"        Nothing has changed for {format_duration(quiet)}. In progress: {'; '.join(waits) or 'the stack itself'}"
+        )
 
     def _numbered(self, stack: str) -> str:
-        place = self.stacks.index(stack) + 1 if stack in self.stacks else "?"
-        return f"[{place}/{len(self.stacks)}] {stack}"
+        number = self.stacks.index(stack) + 1 if stack in self.stacks else "?"
+        return f"[{number}/{len(self.stacks)}] {stack}"
 
 
 _ENDED: Final = {
-    "CREATE_COMPLETE": "made",
-    "UPDATE_COMPLETE": "changed",
-    "ROLLBACK_COMPLETE": "taken back: nothing of it is left",
-    "UPDATE_ROLLBACK_COMPLETE": "taken back: it is as it was before",
+    "CREATE_COMPLETE": "created",
+    "UPDATE_COMPLETE": "updated",
+    "ROLLBACK_COMPLETE": "rolled back: nothing of it is left",
+    "UPDATE_ROLLBACK_COMPLETE": "rolled back to its previous state",
 }
 
 

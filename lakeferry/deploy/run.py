@@ -34,10 +34,10 @@ _YES: Final = ("y", "yes")
 def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
     """`repair` also creates objects again that are missing at the vendors.
 
-    Raises CommandFailed where something is missing, nobody agrees, or it fails.
+    Raises CommandFailed where a prerequisite is missing, nobody confirms, or the deployment fails.
     """
     with open_context(stage) as ctx:
-        with output.step("Looking whether everything is there"):
+        with output.step("Checking prerequisites"):
             checks.require(ctx)
         _LOG.parent.mkdir(exist_ok=True)
         _LOG.write_text("", encoding="utf-8")
@@ -48,50 +48,48 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
-    """Of templates that are synthesised. Raises CommandFailed."""
-    with output.step("Comparing with what is deployed") as report:
+    """Deploy synthesised templates. Raises CommandFailed."""
+    with output.step("Comparing with the deployed stacks") as report:
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
     began = time.monotonic()
     if not plan.is_empty:
-        _require_agreed(output, ctx, plan, yes=yes)
+        _require_confirmed(output, ctx, plan, yes=yes)
         _run(output, ctx, cdk, plan)
-    standing = stacks.read(ctx).values()
+    outputs = summary.stack_outputs(stacks.read(ctx).values())
     seconds = time.monotonic() - began
-    output.print(
-        f"\nDeployed {ctx.deployment.prefix} in {format_duration(seconds)}" if not plan.is_empty else "\nNothing was to do"
-    )
-    exist = summary.stack_outputs(standing)
-    commands = summary.show(output, ctx, exist, plan.cost, is_first=not plan.deployed)
+    done = f"Deployed {ctx.deployment.prefix} in {format_duration(seconds)}"
+    output.print("\nNothing to deploy" if plan.is_empty else f"\n{done}")
+    commands = summary.show(output, ctx, outputs, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
         **render.document(plan),
         "seconds": round(seconds, 1),
-        "exists": [attrs.asdict(thing) for thing in exist],
+        "outputs": [attrs.asdict(each) for each in outputs],
         "next": commands,
     }
 
 
 def _to_repair(output: Output, ctx: DeploymentContext) -> str:
-    """Raises CommandFailed where a vendor can't be asked: what is missing there would not be known."""
-    found = drift.missing(ctx)
-    if unasked := [one for one in found if one.how == Verdict.UNKNOWN]:
-        unlisted = "; ".join(f"{one.world} {one.what}: {one.detail}".replace(" : ", ": ") for one in unasked)
+    """Raises CommandFailed where a vendor can't be listed: objects might be missing there."""
+    missing = drift.missing(ctx)
+    if unknown := [one for one in missing if one.status == Verdict.UNKNOWN]:
+        unlisted = "; ".join(f"{one.system} {one.type}: {one.details}".replace(" : ", ": ") for one in unknown)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")
-    for one in found:
-        output.info(f"missing: {one.world} {one.what} {one.name}")
-    if not found:
+    for one in missing:
+        output.info(f"missing: {one.system} {one.type} {one.name}")
+    if not missing:
         output.info("No object is missing at Confluent or Snowflake")
-    return repair_of(ctx, found)
+    return repair_of(ctx, missing)
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
-    """As the app takes it: a value that no deployment before had, and the resources whose object is missing."""
+    """Return the app's context value: one that no earlier deployment had, and the resources without an object."""
     names = ",".join(f"{one.stack}/{one.name}" for one in missing)
     return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
 
-def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: bool) -> None:
+def _require_confirmed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: bool) -> None:
     if yes:
         return
     if not output.can_prompt:
@@ -99,21 +97,21 @@ def _require_agreed(output: Output, ctx: DeploymentContext, plan: Plan, *, yes: 
             "DEPLOY-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
         )
     if plan.broadened:
-        output.print("\nMORE WOULD BE ALLOWED:", alarm=True)
+        output.print("\nBROADER PERMISSIONS:", alarm=True)
         render.show_permissions(output, plan.broadened)
     if plan.losses:
-        output.print("\nLOST FOR GOOD:", alarm=True)
+        output.print("\nPERMANENT DATA LOSS:", alarm=True)
         render.show_losses(output, plan)
-    lost = f"\nType the stage's name, {ctx.stage}, to lose this and go on"
+    lost = f"\nThis permanently deletes the data listed above. Type the stage name ({ctx.stage}) to continue"
     question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
     answer = output.ask(lost if plan.losses else question).lower()
     if answer != ctx.stage if plan.losses else answer not in _YES:
-        raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
+        raise CommandFailed("STOPPED", "cancelled; nothing was changed", "Run the command again")
 
 
 def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     phases = {phase.stack: phase for phase in plan.phases}
-    with translate_aws_errors("asking for the stacks"):
+    with translate_aws_errors("reading the stacks"):
         watch = stacks.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     with output.step(f"Deploying {ctx.deployment.prefix}") as report:
         progress = Progress(ctx.stacks, phases, output.info, report, ctx.clock.time)
@@ -129,7 +127,7 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
 
 
 def _look(watch: stacks.EventWatch, progress: Progress) -> None:
-    """What can't be seen now is seen the next time: it is CDK that deploys."""
+    """Show new events. A failure to read them is ignored: CDK deploys, and the next call reads them too."""
     try:
         progress.feed(watch.new())
     except (ClientError, BotoCoreError):
@@ -149,12 +147,12 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
         hint = f"Look at {target.relative(log)}, then run the same command again"
         return CommandFailed("DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
-    hint = f"{cause.fix}{more} Then run the same command again: it carries on"
+    hint = f"{cause.fix}{more} Then run the same command again: it continues"
     return CommandFailed("DEPLOY-FAILED", str(cause), hint, details, why=cause.why)
 
 
 def _stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
-    going = progress.under_way
-    going_on = f"CloudFormation goes on with {', '.join(going)}" if going else "no stack was under way"
-    hint = f"`lakeferry status --stage {ctx.stage}` looks; `lakeferry deploy --stage {ctx.stage}` later does the rest"
-    return CommandFailed("DEPLOY-STOPPED", f"stopped watching; {going_on}", hint, {"under_way": going})
+    busy = progress.under_way
+    state = f"CloudFormation is still working on {', '.join(busy)}" if busy else "no stack was in progress"
+    hint = f"`lakeferry status --stage {ctx.stage}` shows its state; `lakeferry deploy --stage {ctx.stage}` later completes it"
+    return CommandFailed("DEPLOY-STOPPED", f"interrupted; {state}", hint, {"under_way": busy})

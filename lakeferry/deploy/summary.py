@@ -1,4 +1,4 @@
-"""What exists after a deployment: addresses and names that people need, what a day of it costs, what comes next."""
+"""The summary after a deployment: outputs that people need, what a day costs, and the next commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lakeferry.output import Output, program_name
 from lakeferry.plan.cost import Estimate
 from lakeferry.plan.render import a_day
 
-#: Outputs that people look for, in this order.
+#: Outputs to show, in this order.
 _SHOWN: Final = (
     "ClusterPage", "KafkaClusterId", "BootstrapServers",
     "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
     "AthenaWorkgroup", "SchemaName", "WarehouseName", "ReaderName", "ReaderSecretArn", "DashboardPage",
 )  # fmt: skip
-#: Of each export.
+#: End of the name of an output of each export.
 _FILES: Final = "Files"
 
 
@@ -27,24 +27,24 @@ _FILES: Final = "Files"
 class StackOutput:
     stack: str
     name: str
-    what: str
+    description: str
     value: str
 
 
-def stack_outputs(standing: Iterable[Stack]) -> list[StackOutput]:
-    found = {each.name: each for stack in standing for each in _of_stack(stack)}
-    files = [name for name in found if name.endswith(_FILES)]
-    return [found[name] for name in (*_SHOWN, *files) if name in found]
+def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
+    outputs = {each.name: each for stack in deployed for each in _of_stack(stack)}
+    files = [name for name in outputs if name.endswith(_FILES)]
+    return [outputs[name] for name in (*_SHOWN, *files) if name in outputs]
 
 
-def show(output: Output, ctx: DeploymentContext, exist: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
-    """The commands that come next."""
-    output.print("\nWhat exists now:")
-    output.table(["what", "where"], [[each.what, each.value] for each in exist])
+def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
+    """Return the next commands."""
+    output.print("\nOutputs:")
+    output.table(["output", "value"], [[each.description, each.value] for each in outputs])
     output.print(f"Stacks: {_console(ctx)}")
-    output.print(f"\nLeft on, it costs {a_day(cost)} at list prices, beside what use costs (`lakeferry cost`).")
+    output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first and any(export.recipients for export in ctx.deployment.exports):
-        output.print("Every recipient has got a mail from AWS with a link to confirm; without that no mail about files comes.")
+        output.print("AWS sent a link to every recipient. Until they confirm it, they get no mails about files.")
     commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
     output.print("Next:")
     for each in commands:

@@ -46,38 +46,38 @@ class NoCommandLine(Exception):
 
 def main(arguments: Sequence[str]) -> int:
     try:
-        found = node.find()
-        return subprocess.run([found.binary, command_line(found), *arguments], cwd=ROOT, env=environment(found)).returncode
+        node_ = node.find()
+        return subprocess.run([node_.binary, command_line(node_), *arguments], cwd=ROOT, env=environment(node_)).returncode
     except (NoNode, NoCommandLine) as missing:
         sys.stderr.write(f"{missing}\n")
         return NOT_READY
 
 
-def command_line(found: Node, root: Path = ROOT) -> Path:
+def command_line(node_: Node, root: Path = ROOT) -> Path:
     """The script of the version that package.json pins, fetched if it isn't there. Raises NoCommandLine."""
     if installed(root) != pinned(root):
         with (root / "package.json").open(encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another process may fetch it at the same time
             if installed(root) != pinned(root):
-                _fetch(found, root)
+                _fetch(node_, root)
     return root / "node_modules" / PACKAGE / "bin" / "cdk"
 
 
-def _fetch(found: Node, root: Path) -> None:
-    command = [*found.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    answer = subprocess.run(command, cwd=root, env=environment(found), capture_output=True, text=True)
+def _fetch(node_: Node, root: Path) -> None:
+    command = [*node_.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    answer = subprocess.run(command, cwd=root, env=environment(node_), capture_output=True, text=True)
     if installed(root) != pinned(root):
         last_line = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
         raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {last_line[0]}. Check the network")
 
 
-def environment(found: Node) -> dict[str, str]:
+def environment(node_: Node) -> dict[str, str]:
     """The caller's, and what keeps CDK on this Node, quiet, and from asking for newer versions."""
     ours: Mapping[str, str] = {
-        "JSII_NODE": str(found.binary),
+        "JSII_NODE": str(node_.binary),
         "CDK_DISABLE_VERSION_CHECK": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
-        "PATH": f"{found.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PATH": f"{node_.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
     return {**os.environ, **ours}
 
@@ -88,7 +88,7 @@ def pinned(root: Path = ROOT) -> str:
 
 
 def installed(root: Path = ROOT) -> str | None:
-    """The version that is here; None where none is."""
+    """Return the installed version, None if there is none."""
     try:
         text = (root / "node_modules" / PACKAGE / "package.json").read_text(encoding="utf-8")
         version: str = json.loads(text)["version"]
@@ -120,8 +120,8 @@ class Cdk:
         self._run("synth", ["--quiet", *self.ctx.context(), *own, "--output", str(self.folder)], report)
 
     def bootstrap(self, report: Reporter) -> None:
-        place = f"aws://{self.ctx.account}/{self.ctx.region}"
-        self._run("bootstrap", ["--app", str(self.folder), place], report)
+        environment = f"aws://{self.ctx.account}/{self.ctx.region}"
+        self._run("bootstrap", ["--app", str(self.folder), environment], report)
 
     def deploy(self, report: Reporter, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
         words = ["--app", str(self.folder), "--require-approval", "never", "--progress", "events"]
@@ -148,7 +148,7 @@ class Cdk:
 
 @contextmanager
 def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
-    """One whose folder goes with it."""
+    """Yield one with a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
         yield Cdk(ctx, Path(folder), log)
 
@@ -156,12 +156,12 @@ def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterat
 def _started(words: Sequence[str]) -> subprocess.Popen[str]:
     """In a session of its own: Ctrl-C reaches us, and we decide."""
     try:
-        found = node.find()
-        command = [str(found.binary), str(command_line(found)), *words]
+        node_ = node.find()
+        command = [str(node_.binary), str(command_line(node_)), *words]
     except (NoNode, NoCommandLine) as missing:
         raise CommandFailed("NO-CDK", str(missing)) from None
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment(found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, cwd=ROOT, env=environment(node_), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
     )  # fmt: skip
 
@@ -188,7 +188,7 @@ def _await(running: subprocess.Popen[str], meanwhile: Callable[[], object] | Non
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Where we were stopped while it still runs. What it has asked CloudFormation for goes on."""
+    """Stop the command line if it still runs. CloudFormation continues with what it has begun."""
     if running.poll() is not None:
         return
     os.killpg(running.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What an operator's command works with: a deployment and the clients of its three worlds, real ones and stand-ins alike."""
+"""The context of an operator's command: a deployment, and clients of AWS, Confluent and Snowflake, real or simulated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "stand
 
 @attrs.frozen
 class Addresses:
-    """Of the vendors' APIs; "" is the vendor's own. `functions` is "here" where the functions run on this machine."""
+    """URLs of the vendors' APIs, "" for the vendor's own. `functions` is "here" where the functions run on this machine."""
 
     confluent: str = ""
     catalog: str = ""
@@ -51,7 +51,7 @@ class Addresses:
         return cls(*(environment.get(name, "") for name in names))
 
     def context(self) -> list[str]:
-        """As `cdk` takes them."""
+        """Return the arguments for `cdk`."""
         given = {
             "confluent_url": self.confluent,
             "catalog_url": self.catalog,
@@ -63,7 +63,7 @@ class Addresses:
 
 @attrs.frozen
 class DeploymentContext:
-    """Nothing is asked of anybody before it is needed. Everything here raises CommandFailed."""
+    """Nothing is read before it is needed. All members raise CommandFailed."""
 
     plan: LoadedDeployment
     addresses: Addresses = Addresses()
@@ -91,14 +91,14 @@ class DeploymentContext:
 
     @cached_property
     def account(self) -> str:
-        """The AWS account that we are logged in to: the deployment's own, where its file names one."""
-        with translate_aws_errors("asking AWS who we are"):
-            found = str(self.client("sts").get_caller_identity()["Account"])
+        """The AWS account that the user is logged in to. Raises CommandFailed if the file names another one."""
+        with translate_aws_errors("reading the AWS identity"):
+            account = str(self.client("sts").get_caller_identity()["Account"])
         wanted = self.deployment.aws.account
-        if wanted and wanted != found:
-            message = f"AWS says that this is account {found}, and the deployment is that of {wanted}"
+        if wanted and wanted != account:
+            message = f"you are logged in to account {account}, and the deployment is for account {wanted}"
             raise CommandFailed("AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage")
-        return found
+        return account
 
     def client(self, service: str) -> Any:
         """boto3's client in the deployment's region."""
@@ -110,7 +110,7 @@ class DeploymentContext:
 
     @cached_property
     def _session(self) -> Any:
-        """One for all clients: what each would read from files is read once."""
+        """One for all clients, so that configuration files are read once."""
         return boto3.session.Session(region_name=self.region)
 
     @property
@@ -119,18 +119,18 @@ class DeploymentContext:
 
     @property
     def deadline(self) -> Deadline:
-        """People stop a command themselves."""
+        """No limit: users interrupt a command themselves."""
         return Deadline(self.clock, math.inf)
 
     def confluent(self) -> Confluent:
-        """With the Cloud key of the deployment's file."""
+        """Return a client with the Cloud key of the deployment file."""
         key = self._secret("confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret))
         return Confluent(
             Session(self.deadline), self.clock, key, self.addresses.confluent or CONTROL_PLANE, self.addresses.catalog
         )
 
     def snowflake(self) -> Snowflake:
-        """As the deployer of the deployment's file, on the deployer's warehouse."""
+        """Return a client as the deployer of the deployment file, on the deployer's warehouse."""
         given = self.deployment.snowflake
         if given is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
@@ -138,8 +138,27 @@ class DeploymentContext:
         login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
         return Snowflake(Session(self.deadline), self.clock, login, key, self.addresses.snowflake)
 
+    def object_name(self, stack: str, logical_id: str, generation: str) -> str:
+        """Return the name that a vendor's object has, of the custom resource of a stack."""
+        deployment = self.deployment.identity
+        return contract.object_name(
+            project=deployment.name, stage=deployment.stage, region=self.region, account=self.account, stack=stack,
+            logical_id=logical_id, generation=generation,
+        )  # fmt: skip
+
+    def role_name(self, vendor: str) -> str:
+        """Return the name of the IAM role that `tableflow` or `snowflake` assumes."""
+        return f"{self.deployment.regional_prefix}-{vendor}"
+
+    def role_arn(self, vendor: str) -> str:
+        return f"arn:aws:iam::{self.account}:role/{self.role_name(vendor)}"
+
+    def confluent_secret(self, name: str) -> str:
+        """Return the name of the secret that holds one of the deployment's Confluent keys."""
+        return f"{self.deployment.prefix}/confluent/{name}"
+
     def context(self) -> list[str]:
-        """Return the arguments by which `cdk` makes this deployment."""
+        """Return the arguments with which `cdk` synthesises this deployment."""
         return ["-c", f"stage={self.stage}", *self.addresses.context()]
 
     def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:
@@ -159,11 +178,11 @@ def load_deployment(stage: str) -> LoadedDeployment:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
         if validation.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
-            hint = f"Make one with `{program_name()} init --stage {stage}`, or choose another stage"
+            hint = f"Create one with `{program_name()} init --stage {stage}`, or choose another stage"
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
 @contextmanager
 def open_context(stage: str) -> Iterator[DeploymentContext]:
-    """The deployment of `deployments/<stage>.toml`, where the environment leads."""
+    """Open the deployment of `deployments/<stage>.toml` with the addresses of the environment."""
     yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))

@@ -28,7 +28,7 @@ _SHOWN: Final = {
     "AWS::Budgets::Budget": "Budget",
     "AWS::CloudWatch::Alarm": "CloudWatch alarm",
     "AWS::CloudWatch::Dashboard": "CloudWatch dashboard",
-    "AWS::DynamoDB::Table": "DynamoDB table: whose turn it is",
+    "AWS::DynamoDB::Table": "DynamoDB table: state of resources",
     "AWS::Events::Rule": "EventBridge rule",
     "AWS::Glue::Database": "Glue database",
     "AWS::Glue::Job": "Glue job",
@@ -57,7 +57,7 @@ class NoTemplates(Exception):
 
 @attrs.frozen(order=True)
 class Box:
-    """`where` is whose it is: AWS, Confluent Cloud, Snowflake."""
+    """`where` is the system: AWS, Confluent Cloud, Snowflake."""
 
     where: str
     title: str
@@ -66,10 +66,10 @@ class Box:
 def read(prefix: str, folder: Path) -> dict[str, Template]:
     """By part, of one deployment. Raises NoTemplates."""
     files = {part: folder / f"{prefix}-{part}.template.json" for part in PARTS}
-    found = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()}
-    if not found:
+    templates = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()}
+    if not templates:
         raise NoTemplates(f"{folder} has no templates of {prefix}")
-    return found
+    return templates
 
 
 def draw(templates: Mapping[str, Template]) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _drawn(template: Template) -> str:
     resources = template["Resources"]
     boxes = {name: box for name, resource in resources.items() if (box := _box(name, resource))}
     arrows = set(_arrows(resources, boxes))
-    inside = sorted(_told_by_no_other({(start, end) for start, end in arrows if isinstance(end, Box)}))
+    inside = sorted(_without_shortcuts({(start, end) for start, end in arrows if isinstance(end, Box)}))
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
     lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(other)}[["stack {other}"]]' for other in others)]
@@ -91,8 +91,8 @@ def _drawn(template: Template) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told_by_no_other(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
-    """Without an arrow where a longer way leads to the same box: almost everything needs the environment in the end."""
+def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
+    """Drop arrows where a longer path leads to the same box: almost everything needs the environment in the end."""
     following = {start: {end for other, end in arrows if other == start} for start, _ in arrows}
 
     def leads(start: Box, end: Box, seen: set[Box]) -> bool:

@@ -1,4 +1,4 @@
-"""Logs of a deployment: what its functions and the runs of its exports wrote, found by what they are for."""
+"""Logs of a deployment, by purpose: those of its functions and of the runs of its exports."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Line:
 
 @attrs.frozen
 class Run:
-    """One of an export, or what functions wrote: then without an id."""
+    """A run of an export, or what functions wrote: then without an id. `group` are names of log groups, or their prefix."""
 
     id: str
     state: str
     began: str
     lines: list[Line]
-    place: str
+    group: str
 
 
 def sources(ctx: DeploymentContext) -> list[str]:
@@ -71,7 +71,7 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
     """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
     around each call count only with `everything`. Raises CommandFailed."""
     if name not in sources(ctx):
-        message = f"nothing of this deployment that writes a log is called {name!r}"
+        message = f"no function or export of this deployment is called {name!r}"
         raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
     with translate_aws_errors(f"reading logs of {name}"):
         if name not in FUNCTIONS:
@@ -124,9 +124,9 @@ def _newest(ctx: DeploymentContext, group: str) -> Iterator[Line]:
         yield from (_line(each, stream) for each in page["events"])
 
 
-def _streams(client: Any, group: str, **asked: Any) -> list[str]:
+def _streams(client: Any, group: str, **query: Any) -> list[str]:
     try:
-        return [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group, **asked)["logStreams"]]
+        return [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group, **query)["logStreams"]]
     except ClientError as error:
         if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
             return []

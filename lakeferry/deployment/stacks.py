@@ -1,4 +1,4 @@
-"""What CloudFormation knows of a deployment: its stacks with their templates, outputs, resources and events."""
+"""Reads a deployment from CloudFormation: its stacks with their templates, outputs, resources and events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from botocore.exceptions import ClientError
 from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
+from lambdas.custom_resources import request
+from lambdas.custom_resources.request import Identity
 
 #: CDK's own stack in each account and region.
 TOOLKIT: Final = "CDKToolkit"
 DELETED: Final = "DELETE_COMPLETE"
-#: An update can't begin from one of these, and nobody wants what is still in such a stack.
+#: States that an update can't begin from. What such a stack still has is of no use.
 _INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
 #: How many deleted stacks of a name are read. CloudFormation remembers them for 90 days.
 _MOST_DELETED: Final = 3
@@ -35,7 +37,7 @@ class StackResource:
 
 @attrs.frozen
 class Stack:
-    """`resources` and `template` are empty unless they were asked for; an inactive stack has no template."""
+    """`resources` and `template` are empty unless they were requested; an inactive stack has no template."""
 
     name: str
     id: str
@@ -48,12 +50,17 @@ class Stack:
 
     @property
     def is_active(self) -> bool:
-        """Whether an update can begin from it."""
+        """Return whether an update can begin from its state."""
         return self.status not in _INACTIVE
 
     @property
     def is_in_progress(self) -> bool:
         return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
+
+    def identity(self, kind: str) -> Identity | None:
+        """Return the identity of the only custom resource of a kind, according to `resources`."""
+        known = (request.parse_physical_id(each.physical_id) for each in self.resources)
+        return next((each for each in known if each and each.kind == kind), None)
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
         """Return the ids of the template's resources of a type with these properties."""
@@ -103,7 +110,7 @@ def names(ctx: DeploymentContext) -> list[str]:
 
 def read(ctx: DeploymentContext) -> dict[str, Stack]:
     """Return the deployed stacks with their templates, by name, in the order of deploying. Raises CommandFailed."""
-    with translate_aws_errors("asking for the stacks"):
+    with translate_aws_errors("reading the stacks"):
         return {name: stack for name in names(ctx) if (stack := describe(ctx, name, with_template=True))}
 
 
@@ -136,7 +143,7 @@ def describe(
 
 
 def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
-    """Return the latest deleted stacks of each name, with their resources. They can be asked for by their ids only."""
+    """Return the latest deleted stacks of each name, with their resources. CloudFormation returns them by their ids only."""
     client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
     deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]
@@ -156,7 +163,7 @@ def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
 def require_part(ctx: DeploymentContext, part: str) -> Stack:
     """Return the active stack of a part: data, confluent, … Raises CommandFailed where it isn't deployed."""
     name = f"{ctx.deployment.prefix}-{part}"
-    with translate_aws_errors("asking for the stacks"):
+    with translate_aws_errors("reading the stacks"):
         stack = describe(ctx, name, with_template=True)
     if stack is None or not stack.is_active:
         message = f"stack {name} is not deployed in account {ctx.account}, {ctx.region}"
@@ -164,9 +171,25 @@ def require_part(ctx: DeploymentContext, part: str) -> Stack:
     return stack
 
 
+def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
+    """Return the active stack of a part with its resources, or the reason why there is none. Raises CommandFailed."""
+    name = f"{ctx.deployment.prefix}-{part}"
+    with translate_aws_errors(f"reading stack {name}"):
+        stack = describe(ctx, name, with_resources=True)
+    if stack is None:
+        return f"there is no stack {name}"
+    return stack if stack.is_active else f"stack {name} is {stack.status}"
+
+
+def object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
+    """Return the vendor's name of the stack's only object of a kind, "" where it has none."""
+    identity = stack.identity(kind)
+    return ctx.object_name(stack.name, identity.logical_id, identity.generation) if identity else ""
+
+
 def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
     """Return physical ids by logical id. Raises CommandFailed."""
-    with translate_aws_errors(f"asking what is in stack {stack.name}"):
+    with translate_aws_errors(f"reading the resources of stack {stack.name}"):
         return {each.logical_id: each.physical_id for each in _resources(ctx.client("cloudformation"), stack.id)}
 
 
@@ -189,7 +212,7 @@ def newest_events(client: Any, stack: str) -> Iterator[Event]:
 
 @attrs.define
 class EventWatch:
-    """Reads new events of stacks, from the moment on at which it is made."""
+    """Reads the events of stacks that are newer than itself."""
 
     client: Any
     stacks: list[str]
@@ -201,7 +224,7 @@ class EventWatch:
                 self._last[stack] = event.id
 
     def new(self) -> list[Event]:
-        """Return them, the oldest first. Raises ClientError, BotoCoreError."""
+        """Return the new events, the oldest first. Raises ClientError, BotoCoreError."""
         new = [event for stack in self.stacks for event in self._of(stack)]
         return sorted(new, key=lambda event: event.at)
 

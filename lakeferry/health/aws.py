@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
-from lakeferry.inventory.aws_kinds import pages
+from lakeferry.inventory.aws_listing import pages
 from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("AWS")
@@ -25,13 +25,13 @@ _EXECUTIONS: Final = 50
 _DPU: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 _RUNS: Final = "concurrent job runs per account"
 _DPUS: Final = "task dpus per account"
-_RAISE: Final = "Ask for more in the console of Service Quotas, AWS {service}"
+_RAISE: Final = "Request an increase in Service Quotas, AWS {service}"
 
 
 def identity(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed where nobody is logged in, or to another account than the file's."""
     account, arn = ctx.account, str(ctx.client("sts").get_caller_identity()["Arn"])
-    named = "which the file names" if ctx.deployment.aws.account else "whatever account you are logged in to: the file names none"
+    named = "which the file names" if ctx.deployment.aws.account else "the account that you are logged in to; the file names none"
     return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
 
 
@@ -45,7 +45,7 @@ def region(ctx: DeploymentContext) -> list[Check]:
     lacking = [service for service, regions in known.items() if ctx.region not in regions]
     if not lacking:
         return [GROUP.ok("region", ctx.region)]
-    fix = "Check `aws.region` in the deployment file; a region that is new may have them all the same"
+    fix = "Check `aws.region` in the deployment file; a new region may have them nevertheless"
     return [GROUP.warn("region", f"{ctx.region}: the SDK knows no {', '.join(lacking)} there", fix)]
 
 
@@ -59,7 +59,7 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
             raise
         return [GROUP.fail("bootstrap", f"{ctx.region} is not bootstrapped for CDK", fix)]
     if version < BOOTSTRAP:
-        return [GROUP.fail("bootstrap", f"CDK's bootstrap is of version {version}", fix, f"{BOOTSTRAP} at least")]
+        return [GROUP.fail("bootstrap", f"CDK's bootstrap has version {version}", fix, f"{BOOTSTRAP} at least")]
     return [GROUP.ok("bootstrap", f"version {version}")]
 
 
@@ -69,11 +69,11 @@ def cdk_command() -> str:
 
 
 def lambda_quota(ctx: DeploymentContext) -> list[Check]:
-    name = "Lambda: calls at once"
+    name = "Lambda concurrent executions"
     limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _EXECUTIONS:
         return [GROUP.ok(name, str(limit))]
-    slower = f"{limit}, for all functions of the account together: a deployment takes longer with so few"
+    slower = f"{limit}, for all functions of the account together: deployments will be slower"
     return [GROUP.warn(name, slower, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
@@ -86,12 +86,12 @@ def glue_quotas(ctx: DeploymentContext) -> list[Check]:
     except (ClientError, BotoCoreError) as error:
         code = error_code(error) if isinstance(error, ClientError) else ""
         why, fix = (
-            f"Service Quotas can't be asked: {code or type(error).__name__}",
+            f"Service Quotas can't be read: {code or type(error).__name__}",
             "Look at them in the console of Service Quotas",
         )
-        return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("runs at once", "DPUs")]
+        return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
     return [
-        _enough("Glue: runs at once", known.get(_RUNS), 1, exports),
+        _enough("Glue: concurrent runs", known.get(_RUNS), 1, exports),
         _enough("Glue: DPUs", known.get(_DPUS), dpus, exports * dpus),
     ]
 

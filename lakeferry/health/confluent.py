@@ -9,11 +9,11 @@ from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import stack_outputs
+from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
-from lambdas.shared.errors import Denied, LakeferryError, NotFound
+from lambdas.shared.errors import Denied, NotFound
 
 GROUP: Final = Group("Confluent")
 KEY: Final = "Cloud key"
@@ -28,46 +28,39 @@ _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Everything is asked with the one key; without it, nothing is."""
+    """Check everything with the Cloud key. Without it, the other checks are skipped."""
     secret = ctx.deployment.confluent.cloud_key_secret
     rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS]
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not asked: there is no key")]
+        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not checked: there is no key")]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
         owner = credentials.verify(Output(quiet=True), ctx, vendor.cloud.key, 0)
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":
-            skipped = GROUP.skip_all(rest, "not asked: the key may do too little")
+            skipped = GROUP.skip_all(rest, "not checked: the key may do too little")
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
-        return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not asked: the key doesn't work")]
+        return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work")]
     checks = {ENVIRONMENT: environment, FLINK: flink, TABLEFLOW: tableflow, INTEGRATIONS: integrations}
-    return [accepted, _owner(owner), *(_guarded(name, partial(look_at, ctx, vendor)) for name, look_at in checks.items())]
-
-
-def _guarded(name: str, look_at: partial[Check]) -> Check:
-    """Each by itself: one that can't be asked hides no other."""
-    try:
-        return look_at()
-    except LakeferryError as error:
-        return GROUP.fail(name, f"{error.row.code}: {error.what}", error.row.remedy)
+    others = [runner.attempt(GROUP, name, partial(look_at, ctx, vendor)) for name, look_at in checks.items()]
+    return [accepted, _owner(owner), *others]
 
 
 def _owner(owner: Owner) -> Check:
     if owner.is_person:
-        fix = "Make a key of a service account: docs/how-to/prepare-confluent.md"
-        return GROUP.warn(SCOPE, f"{owner.id} is a person, and the key dies with the person's account", fix)
+        fix = "Create a key of a service account: docs/how-to/prepare-confluent.md"
+        return GROUP.warn(SCOPE, f"{owner.id} is a person, and the key is deleted with the person's account", fix)
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
 def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     id, wanted = ctx.deployment.confluent.environment_id, ctx.deployment.confluent.environment_name
     if not id:
-        return GROUP.ok(ENVIRONMENT, "a new one is made")
+        return GROUP.ok(ENVIRONMENT, "will be created")
     names = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:
@@ -86,14 +79,14 @@ def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 
 def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """Tableflow answers to its own keys. The deployment makes one; before that, Confluent may refuse the Cloud key."""
+    """Tableflow has its own keys. The deployment creates one; before that, Confluent may refuse the Cloud key."""
     try:
-        plane = vendor.tableflow(ctx.secrets.read_key(stack_outputs.tableflow_secret(ctx)))
+        plane = vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
         plane = vendor.tableflow(vendor.cloud.key)
     regions = _tableflow_regions(plane)
     if regions is None:
-        return GROUP.skip(TABLEFLOW, "not asked: only a Tableflow key may, and the deployment makes that")
+        return GROUP.skip(TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates")
     if ctx.region in regions:
         return GROUP.ok(TABLEFLOW, ctx.region)
     return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", _ANOTHER_REGION)
@@ -111,7 +104,7 @@ def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
-    role = stack_outputs.role_arn(ctx, "tableflow")
+    role = ctx.role_arn("tableflow")
     if len(existing) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in existing):
         return GROUP.ok(INTEGRATIONS, count)
     return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import attrs
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
-from lakeferry.health import runner, stack_outputs, storage, trust
+from lakeferry.health import runner, storage, trust
 from lakeferry.health.model import Check, Group, mark_consequences
-from lakeferry.health.stack_outputs import StackOutputs
 from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
@@ -41,22 +42,26 @@ class _Chain:
     """`bucket` is the one that Tableflow writes into; the Glue database has the name of `cluster`."""
 
     ctx: DeploymentContext
-    outputs: StackOutputs
+    stack: Stack
     bucket: str
 
     @property
     def cluster(self) -> str:
-        return self.outputs["KafkaClusterId"]
+        return self.stack.outputs.get("KafkaClusterId", "")
+
+    @property
+    def integration(self) -> str:
+        return stacks.object_name(self.ctx, self.stack, "provider_integration")
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be asked."""
+    """Raises CommandFailed where CloudFormation can't be read."""
     tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
-    confluent, data = stack_outputs.read(ctx, "confluent"), stack_outputs.read(ctx, "data")
+    confluent, data = stacks.find_part(ctx, "confluent"), stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
         return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
-    chain = _Chain(ctx, confluent, data["TableflowBucketName"])
+    chain = _Chain(ctx, confluent, data.outputs.get("TableflowBucketName", ""))
     checks = [
         *_integration_and_role(chain),
         *_tableflow(chain),
@@ -72,30 +77,29 @@ def _topic_checks(ctx: DeploymentContext) -> list[str]:
 def _integration_and_role(chain: _Chain) -> list[Check]:
     ctx, restore = chain.ctx, trust.restore_command(chain.ctx, "confluent")
     integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
-    check, role = trust.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "tableflow"), restore)
+    check, role = trust.check_role(ctx, GROUP, ctx.role_name("tableflow"), restore)
     checks = [integration if isinstance(integration, Check) else _integration(chain, integration), check]
     if role and isinstance(integration, dict):
         checks += _trust(role, integration, restore)
     else:
-        checks += GROUP.skip_all((TRUST, TAGS), "not asked: one side isn't known")
+        checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
         needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
         checks.append(runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore)))
     else:
-        checks.append(GROUP.skip(POLICY, "not asked: the role isn't known"))
+        checks.append(GROUP.skip(POLICY, "not checked: the role isn't known"))
     return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
 
 
 def _read_integration(chain: _Chain) -> dict[str, Any] | None:
-    name = chain.outputs.object_name("provider_integration")
-    listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.outputs["EnvironmentId"])
-    return next((one for one in listed if text(one, "display_name") == name), None)
+    listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.stack.outputs.get("EnvironmentId", ""))
+    return next((one for one in listed if text(one, "display_name") == chain.integration), None)
 
 
 def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
-    wanted = stack_outputs.role_arn(chain.ctx, "tableflow")
+    wanted = chain.ctx.role_arn("tableflow")
     if document is None:
-        return GROUP.fail(INTEGRATION, f"{chain.outputs.object_name('provider_integration')} is not there", _REPAIR)
+        return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     role = text(document, "config", "customer_iam_role_arn")
     if role != wanted:
         return GROUP.fail(INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted)
@@ -112,10 +116,10 @@ def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]
 def _tableflow(chain: _Chain) -> list[Check]:
     """With the deployment's own key: Tableflow accepts no other."""
     ctx, names = chain.ctx, _topic_checks(chain.ctx)
-    secret, reader = stack_outputs.tableflow_secret(ctx), Tableflow(ctx, chain.outputs.stack.outputs)
+    secret, reader = ctx.confluent_secret("tableflow"), Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
-        return [plane, *GROUP.skip_all((CATALOG, *names), "not asked: there is no way to Tableflow")]
+        return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: there is no way to Tableflow")]
     checks = [
         GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
         runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
@@ -140,7 +144,7 @@ def _require_key(reader: Tableflow, secret: str) -> RestClient:
 
 def _catalog(chain: _Chain, reader: Tableflow) -> Check:
     if not chain.ctx.deployment.tables_in_glue:
-        return GROUP.skip(CATALOG, "not asked: the deployment file wants no table in Glue")
+        return GROUP.skip(CATALOG, "not checked: the deployment file wants no table in Glue")
     integrations = reader.catalog_integrations()
     if not integrations:
         return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)

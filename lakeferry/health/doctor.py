@@ -11,13 +11,13 @@ from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowfl
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
-#: (group, what stands for its checks where they can't be made, the checks)
+#: (group, name of the check that fails where the service doesn't answer, the checks)
 _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
     (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.plan)),
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
     (aws.GROUP, "bootstrap", aws.bootstrap),
-    (aws.GROUP, "Lambda: calls at once", aws.lambda_quota),
+    (aws.GROUP, "Lambda concurrent executions", aws.lambda_quota),
     (aws.GROUP, "Glue: quotas", aws.glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (confluent.GROUP, confluent.KEY, confluent.look),

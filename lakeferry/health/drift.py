@@ -1,4 +1,4 @@
-"""What differs from what was deployed: AWS resources that somebody changed, and objects at the vendors that are gone."""
+"""Drift from what was deployed: AWS resources that were changed manually, and vendors' objects that are missing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.plan.templates import resources_of
-from lambdas import contract
 from lambdas.confluent.client import objects, path, text
 from lambdas.custom_resources import request
 from lambdas.custom_resources.request import Identity
+from lambdas.shared.aws import error_code
 from lambdas.shared.errors import LakeferryError
 
 _POLL: Final = 3.0
@@ -34,23 +34,18 @@ _LISTED: Final = (
 
 @attrs.frozen
 class Drift:
-    """`how` is MODIFIED, DELETED, or `not asked`. `stack` is "" where it is not about one resource."""
+    """`status` is MODIFIED, DELETED or `unknown`. `stack` is "" where it is not about one resource."""
 
-    world: str
-    what: str
+    system: str
+    type: str
     name: str
-    how: str
-    detail: str = ""
+    status: str
+    details: str = ""
     stack: str = ""
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "world": self.world, "what": self.what, "name": self.name, "how": self.how, "told": self.detail, "stack": self.stack,
-        }  # fmt: skip
 
 
 def missing(ctx: DeploymentContext) -> list[Drift]:
-    """Return the objects at the vendors that a stack has and that are gone, and what could not be asked.
+    """Return the vendors' objects that a stack has and that are missing, and what could not be listed.
 
     Raises CommandFailed.
     """
@@ -64,7 +59,7 @@ def detect(ctx: DeploymentContext) -> list[Drift]:
 
 
 def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
-    with translate_aws_errors("asking for the stacks"):
+    with translate_aws_errors("reading the stacks"):
         described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
         return [stack for stack in described if stack and stack.is_active]
 
@@ -75,8 +70,8 @@ def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
         _run_detection(ctx, stack)
         for drift in _drifted(ctx, stack):
             changed = [one["PropertyPath"] for one in drift.get("PropertyDifferences") or []]
-            how = str(drift["StackResourceDriftStatus"])
-            yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], how, ", ".join(changed))
+            status = str(drift["StackResourceDriftStatus"])
+            yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], status, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
         yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}")
 
@@ -103,11 +98,11 @@ def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
 
 
 def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
-    items = inventory.take(ctx)
+    items = inventory.collect(ctx)
     unknown = [item for item in items if item.verdict is Verdict.UNKNOWN]
     for item in unknown:
-        yield Drift(item.world, item.kind, "", Verdict.UNKNOWN, item.why)
-    unreachable = {item.world for item in unknown if not item.kind}
+        yield Drift(item.system, item.kind, "", Verdict.UNKNOWN, item.why)
+    unreachable = {item.system for item in unknown if not item.kind}
     for stack in active:
         for identity in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
             vendor = SNOWFLAKE if identity.kind.startswith("snowflake_") else CONFLUENT
@@ -131,7 +126,7 @@ def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unk
     try:
         topics = _topics(ctx, active.outputs.get("EnvironmentId", ""), active.outputs.get("KafkaClusterId", ""))
     except LakeferryError as error:
-        yield Drift(CONFLUENT, "topic", "", Verdict.UNKNOWN, f"can't be asked: {error.what}")
+        yield Drift(CONFLUENT, "topic", "", Verdict.UNKNOWN, f"can't be listed: {error.what}")
         unknown = {*unknown, "topic"}
     tables = {item.name for item in items if item.kind == "tableflow_topic"}
     has_catalog = any(item.kind == "catalog_integration" for item in items)
@@ -144,24 +139,18 @@ def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unk
 
 def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set[str]:
     """Raises LakeferryError."""
-    key = ctx.secrets.read_key(f"{ctx.deployment.prefix}/confluent/kafka/app_manager")
+    key = ctx.secrets.read_key(ctx.confluent_secret("kafka/app_manager"))
     plane = ctx.confluent().kafka(environment_id, cluster_id, key)
     listed = plane.get(path("kafka", "v3", "clusters", cluster_id, "topics"))
     return {text(one, "topic_name") for one in objects(listed, "data")}
 
 
 def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
-    deployment = ctx.deployment.identity
-    name = contract.object_name(
-        project=deployment.name, stage=deployment.stage, region=ctx.region, account=ctx.account, stack=stack.name,
-        logical_id=identity.logical_id, generation=identity.generation,
-    )  # fmt: skip
-    return any(
-        item.kind == identity.kind and name in (item.name, item.id.partition("lakeferry ")[2].split(" ")[0]) for item in items
-    )
+    name = ctx.object_name(stack.name, identity.logical_id, identity.generation)
+    return any(item.kind == identity.kind and name in (item.name, item.name_in_comment) for item in items)
 
 
 def _short(error: Exception) -> str:
     if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code", ""))
+        return error_code(error)
     return str(error) if isinstance(error, TimeoutError) else type(error).__name__

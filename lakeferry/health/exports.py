@@ -61,7 +61,7 @@ class ExportStatus:
             "last": attrs.asdict(self.last) if self.last else None,
             "next_run": self.next_run,
             "zone": self.zone,
-            "seen": [observation.document() for observation in self.observations],
+            "observations": [observation.document() for observation in self.observations],
             "published": self.published,
         }
 

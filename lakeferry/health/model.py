@@ -1,4 +1,4 @@
-"""What is said of a deployment's health: checks of requirements, for doctor, and observations of values, for status."""
+"""The health of a deployment: checks of requirements, for doctor, and observations of values, for status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
 NOT_DEPLOYED: Final = "not deployed"
-#: Codes of what is still to come and is no failure: the first record, or the first table.
+#: Codes that mean that the first record or the first table is still to come, which is no failure.
 _NOT_YET: Final = (monitoring_errors.NO_COMMIT.code, monitoring_errors.NO_TABLE.code)
 
 
@@ -24,25 +24,25 @@ class Result(StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
-    SKIPPED = "none"
+    SKIPPED = "skip"
 
 
 @attrs.frozen
 class Check:
-    """`needed` is "" where it goes without saying. `follows` names the check whose failure caused this one."""
+    """`needed` is "" where it is obvious. `caused_by` names the check whose failure caused this one."""
 
     group: str
     name: str
     result: Result
-    found: str
+    message: str
     needed: str = ""
     fix: str = ""
-    follows: str = ""
+    caused_by: str = ""
 
     @property
     def is_root(self) -> bool:
         """Return whether this is a failure with a cause of its own."""
-        return self.result is Result.FAIL and not self.follows
+        return self.result is Result.FAIL and not self.caused_by
 
 
 @attrs.frozen
@@ -51,14 +51,14 @@ class Group:
 
     name: str
 
-    def ok(self, name: str, found: str) -> Check:
-        return Check(self.name, name, Result.OK, found)
+    def ok(self, name: str, message: str) -> Check:
+        return Check(self.name, name, Result.OK, message)
 
-    def warn(self, name: str, found: str, fix: str = "", needed: str = "") -> Check:
-        return Check(self.name, name, Result.WARN, found, needed, fix)
+    def warn(self, name: str, message: str, fix: str = "", needed: str = "") -> Check:
+        return Check(self.name, name, Result.WARN, message, needed, fix)
 
-    def fail(self, name: str, found: str, fix: str, needed: str = "") -> Check:
-        return Check(self.name, name, Result.FAIL, found, needed, fix)
+    def fail(self, name: str, message: str, fix: str, needed: str = "") -> Check:
+        return Check(self.name, name, Result.FAIL, message, needed, fix)
 
     def skip(self, name: str, why: str = NOT_DEPLOYED) -> Check:
         return Check(self.name, name, Result.SKIPPED, why)
@@ -80,7 +80,7 @@ def mark_consequences(checks: Sequence[Check], causes: Mapping[str, Collection[s
         if failed and not why:
             roots.append(check.name)
         marked.append(
-            attrs.evolve(check, follows=why[0], fix=f"Caused by “{why[0]}”: fix that first. {remedy}") if why else check
+            attrs.evolve(check, caused_by=why[0], fix=f"Caused by “{why[0]}”: fix that first. {remedy}") if why else check
         )
     return marked
 
@@ -90,9 +90,9 @@ class State(StrEnum):
 
     OK = "ok"
     WAITING = "waiting"
-    ACTION_NEEDED = "look"
+    ACTION_NEEDED = "action needed"
     WRONG = "wrong"
-    UNKNOWN = "not asked"
+    UNKNOWN = "unknown"
 
 
 @attrs.frozen
@@ -105,13 +105,13 @@ class Observation:
     code: str = ""
 
     def document(self) -> dict[str, Any]:
-        return {"state": self.state, "value": self.value, "told": self.message, "code": self.code}
+        return {"state": self.state, "value": self.value, "message": self.message, "code": self.code}
 
 
 def observe(read: Callable[[], Any]) -> Any:
     """Return what `read` returns, or an Observation that says why it could not be read."""
     try:
-        with translate_aws_errors("asking AWS"):
+        with translate_aws_errors("reading from AWS"):
             return read()
     except CommandFailed as failure:
         return Observation(State.UNKNOWN, message=failure.message, code=failure.code)

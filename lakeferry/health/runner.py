@@ -52,7 +52,11 @@ def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: Non
         except queue.Empty:
             break
         done[number] = checks
-    return [check for number, probe in enumerate(probes) for check in done.get(number) or [_silent(probe, patience)]]
+
+    def silent(probe: Probe) -> Check:
+        return probe.group.fail(probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page")
+
+    return [check for number, probe in enumerate(probes) for check in done.get(number) or [silent(probe)]]
 
 
 def _guarded(probe: Probe) -> list[Check]:
@@ -74,9 +78,5 @@ def failed(group: Group, name: str, error: Exception) -> Check:
     """Return the check as any command would report the error. Missing read permissions are a warning, not a failure."""
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
-        return group.warn(name, f"may not be looked at: {failure.message}", failure.hint)
+        return group.warn(name, f"can't be read: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)
-
-
-def _silent(probe: Probe, patience: float) -> Check:
-    return probe.group.fail(probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page")

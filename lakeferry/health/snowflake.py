@@ -27,7 +27,7 @@ _GRANTS: Final = "SHOW GRANTS TO ROLE {role}"
 _WAREHOUSES: Final = "SHOW WAREHOUSES LIKE {pattern}"
 _DESC_USER: Final = "DESC USER {name}"
 _USES: Final = ("USAGE", "OPERATE", "MODIFY", "OWNERSHIP", "ALL PRIVILEGES")
-_ADMIN: Final = "An admin of Snowflake runs"
+_ADMIN: Final = "Ask a Snowflake admin to run"
 _UNSET: Final = ("", "null")
 _ACCOUNTADMIN: Final = "ACCOUNTADMIN"
 #: Roles may be granted to roles; grants nested deeper than this are not followed.
@@ -35,30 +35,29 @@ _DEPTH: Final = 4
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Everything is asked with the one login; without it, nothing is."""
+    """Check everything with the deployer's login. Without it, the other checks are skipped."""
     given, rest = ctx.deployment.snowflake, [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
-        return GROUP.skip_all([KEY, LOGIN, *rest], "not asked: the deployment file wants nothing in Snowflake")
+        return GROUP.skip_all([KEY, LOGIN, *rest], "not checked: the deployment file wants nothing in Snowflake")
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not asked: there is no key")]
+        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not checked: there is no key")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)
         credentials.verify(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
-        statement = (failure.details or {}).get("sql")
-        fix = f"Ask a Snowflake admin to run in this account: {statement}" if statement else failure.hint
-        return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not asked: there is no login")]
+        fix = f"{_ADMIN}: {failure.details['sql']}" if failure.code == "SECRETS-PUBLIC-KEY" else failure.hint
+        return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not checked: there is no login")]
     login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
     try:
         grants = list(_grants(vendor, sql.named(given.role)))
     except LakeferryError as error:
         unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.row.remedy)
-        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not asked"), user(vendor, given)]
+        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), user(vendor, given)]
     return [key, login, privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
 
 

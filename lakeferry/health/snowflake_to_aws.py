@@ -9,13 +9,15 @@ from typing import Final, TypeVar
 
 import attrs
 
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import runner, stack_outputs
+from lakeferry.deployment.stacks import Stack
+from lakeferry.health import runner
 from lakeferry.health import trust as iam
 from lakeferry.health.model import Check, Group, mark_consequences
-from lakeferry.health.stack_outputs import StackOutputs
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
+from lambdas.custom_resources import request
 from lambdas.monitoring.measurements import read_auto_refresh
 from lambdas.shared.errors import NotFound
 from lambdas.snowflake import sql
@@ -51,31 +53,36 @@ class _Chain:
     """`bucket` and `database` are what Snowflake reads: Tableflow's bucket and the Glue database of the cluster's id."""
 
     ctx: DeploymentContext
-    outputs: StackOutputs
+    stack: Stack
     bucket: str
     database: str
 
     @property
     def volume(self) -> str:
-        return sql.plain_name(self.outputs.object_name("snowflake_external_volume"))
+        return sql.plain_name(stacks.object_name(self.ctx, self.stack, "snowflake_external_volume"))
 
     @property
     def integration(self) -> str:
-        return sql.plain_name(self.outputs.object_name("snowflake_catalog_integration"))
+        return sql.plain_name(stacks.object_name(self.ctx, self.stack, "snowflake_catalog_integration"))
+
+    def external_id(self, kind: str) -> str:
+        """Return the external id that we chose for the stack's object of a kind."""
+        identity = self.stack.identity(kind)
+        return sql.external_id_of(request.resource_uid(self.stack.id, identity.logical_id) if identity else "")
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be asked."""
+    """Raises CommandFailed where CloudFormation can't be read."""
     tables = _tables(ctx)
     names = (*NAMES, *map(_table_check, tables))
     if not ctx.deployment.uses_snowflake:
-        return GROUP.skip_all(names, "not asked: the deployment file wants nothing in Snowflake")
-    parts = [stack_outputs.read(ctx, part) for part in ("snowflake", "data", "confluent")]
+        return GROUP.skip_all(names, "not checked: the deployment file wants nothing in Snowflake")
+    parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
     for part in parts:
         if isinstance(part, str):
             return GROUP.skip_all(names, f"not deployed: {part}")
-    own, data, confluent = (part for part in parts if isinstance(part, StackOutputs))
-    chain = _Chain(ctx, own, data["TableflowBucketName"], confluent["KafkaClusterId"])
+    own, data, confluent = (part for part in parts if isinstance(part, Stack))
+    chain = _Chain(ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", ""))
     vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
     checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _all(chain, vendor)
     in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, tables))
@@ -100,7 +107,7 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not asked: there is no login"
+    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not checked: there is no login"
     return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
 
 
@@ -130,18 +137,18 @@ def _if_exists(read: Callable[[], T]) -> T | None:
 
 def _volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
-        return GROUP.fail(VOLUME, f"{chain.volume} is not there", _REPAIR)
-    wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake")}
+        return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
+    wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.location, "assumes role": side.role_arn}
     return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
 
 
 def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
     if side is None:
-        return GROUP.fail(INTEGRATION, f"{chain.integration} is not there", _REPAIR)
+        return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     region = _REGION.search(description.get("REST_CONFIG", ""))
     wanted = {
-        "assumes role": stack_outputs.role_arn(chain.ctx, "snowflake"),
+        "assumes role": chain.ctx.role_arn("snowflake"),
         "asks Glue in": chain.ctx.region,
         "shows namespace": chain.database,
         "is enabled": "true",
@@ -165,7 +172,7 @@ def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, s
 
 def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
     """We choose external ids: another one shows that somebody replaced the object. Not every release reports it."""
-    wanted = sql.external_id_of(chain.outputs.resource_uid(kind))
+    wanted = chain.external_id(kind)
     if side.external_id not in ("", wanted):
         replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
         return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
@@ -174,11 +181,11 @@ def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
 
 
 def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Where a side doesn't report its external id, ours is what the role must ask for."""
+    """Where a side doesn't report its external id, the role must require the one that we chose."""
     ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
-    check, role = iam.check_role(ctx, GROUP, stack_outputs.role_name(ctx, "snowflake"), restore)
+    check, role = iam.check_role(ctx, GROUP, ctx.role_name("snowflake"), restore)
     if role is None:
-        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not asked: the role isn't known")]
+        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known")]
     needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
         check,
@@ -190,15 +197,15 @@ def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Che
 
 def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
-        return GROUP.skip(name, "not asked: the other side isn't known")
-    external_id = side.external_id or sql.external_id_of(chain.outputs.resource_uid(kind))
+        return GROUP.skip(name, "not checked: the other side isn't known")
+    external_id = side.external_id or chain.external_id(kind)
     principal = Principal(name, "sts:AssumeRole", side.principal, external_id)
     return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
 
 
 def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
     if side is None:
-        return GROUP.skip(name, "not asked: there is nothing to ask it of")
+        return GROUP.skip(name, "not checked: the object isn't known")
 
     def look() -> Check:
         verify(side)
@@ -209,7 +216,7 @@ def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> C
 
 def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
     """Whether Snowflake says that the table follows its source."""
-    check, path = _table_check(name), [*sql.split(chain.outputs["SchemaName"]), name]
+    check, path = _table_check(name), [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
     refresh, table = read_auto_refresh(vendor, path), sql.dotted(path)
     if not refresh.state:
         fix = f"Set it going: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"

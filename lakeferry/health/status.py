@@ -1,4 +1,4 @@
-"""`lakeferry status`: one reading of everything, shown to people, as a document, and as an exit code."""
+"""`lakeferry status`: reads everything once, shows it, and returns it as a document and an exit code."""
 
 from __future__ import annotations
 
@@ -37,17 +37,8 @@ class Event(StrEnum):
 
 
 @attrs.frozen
-class Problem:
-    """`code` is the error code, "" where there is none."""
-
-    state: State
-    message: str
-    code: str = ""
-
-
-@attrs.frozen
 class Status:
-    """`drift` is None where nobody asked for it."""
+    """`drift` is None unless it was requested."""
 
     stacks: list[Stack]
     tables: list[TableStatus]
@@ -65,12 +56,12 @@ class Status:
             ],
             "secrets": rotation.documents(self.secrets),
             "exports": [export.document() for export in self.exports],
-            "drift": None if self.drift is None else [one.document() for one in self.drift],
+            "drift": None if self.drift is None else [attrs.asdict(one) for one in self.drift],
         }
 
 
 def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
-    """Raises CommandFailed where something is wrong or unknown, or where what was waited for hasn't come."""
+    """Raises CommandFailed where something is wrong or unknown, or where the awaited event hasn't happened."""
     with context.open_context(stage) as ctx:
         _show_stacks(output, ctx, stacks.read(ctx).values())
         readers = open_readers(ctx)
@@ -85,7 +76,7 @@ def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: i
         if status.drift is not None:
             show_drift(output, status.drift)
         document = status.document(stage)
-        _require_well(output, list(_problems(ctx, status)), document)
+        _require_healthy(output, list(_problems(ctx, status)), document)
         return document
 
 
@@ -101,14 +92,14 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
 
 
 def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
-    """Raises CommandFailed with STATUS-LATER when the time is up."""
+    """Raises CommandFailed with STATUS-LATER after `minutes`."""
     clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
         while not (message := has_come(readers, event)):
             waited = clock.time() - began
             if waited >= minutes * 60:
-                raise CommandFailed("STATUS-LATER", f"{event} has not come in {format_duration(waited)}")
+                raise CommandFailed("STATUS-LATER", f"{event} has not happened in {format_duration(waited)}")
             report(format_duration(waited))
             clock.sleep(_POLL)
     output.print(message)
@@ -127,41 +118,42 @@ def _runs_without_glue(table: TableStatus) -> bool:
     return "glue" not in table.hops and table.hops["tableflow"].state is State.OK
 
 
-def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Problem]:
+def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
     for stack in status.stacks:
         if not stack.is_active or stack.status.endswith("_FAILED"):
-            yield Problem(State.WRONG, f"stack {stack.name} is {stack.status}")
+            yield Observation(State.WRONG, message=f"stack {stack.name} is {stack.status}")
     yield from table_problems(status.tables)
     yield from _export_problems(status.exports)
     for age in status.secrets:
-        yield from (Problem(State.WRONG, f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
+        yield from (Observation(State.WRONG, message=f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
-            yield Problem(State.UNKNOWN, f"{age.secret}: {age.trouble}")
+            yield Observation(State.UNKNOWN, message=f"{age.secret}: {age.trouble}")
     for one in status.drift or []:
-        state = State.UNKNOWN if one.how == Verdict.UNKNOWN else State.WRONG
-        yield Problem(state, f"{one.world} {one.what} {one.name}: {one.how} {one.detail}".strip())
+        state = State.UNKNOWN if one.status == Verdict.UNKNOWN else State.WRONG
+        yield Observation(state, message=f"{one.system} {one.type} {one.name}: {one.status} {one.details}".strip())
 
 
-def table_problems(tables: Iterable[TableStatus]) -> Iterator[Problem]:
+def table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
+    """Return the observations that aren't OK, with their table and hop in the message."""
     for table in tables:
         for hop, observation in table.hops.items():
             if observation.state is not State.OK:
                 message = f"{table.table}, {_HEADS[hop]}: {_described(observation)}"
-                yield Problem(observation.state, message, observation.code)
+                yield attrs.evolve(observation, message=message)
 
 
-def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Problem]:
+def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Observation]:
     for export in exports:
         for observation in export.observations:
-            yield Problem(observation.state, f"{export.export}: {_described(observation)}", observation.code)
+            yield attrs.evolve(observation, message=f"{export.export}: {_described(observation)}")
 
 
 def _described(observation: Observation) -> str:
     code = f"{observation.code}  " if observation.code else ""
-    return f"{'not asked: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
+    return f"{'unknown: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
 
 
-def _require_well(output: Output, problems: list[Problem], document: dict[str, Any]) -> None:
+def _require_healthy(output: Output, problems: list[Observation], document: dict[str, Any]) -> None:
     wrong = [one for one in problems if one.state is State.WRONG]
     unknown = [one for one in problems if one.state is State.UNKNOWN]
     if wrong:
@@ -169,18 +161,18 @@ def _require_well(output: Output, problems: list[Problem], document: dict[str, A
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
         raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
     if unknown:
-        hint = "Fix that, then run it again: what can't be seen may be wrong"
+        hint = "Fix that, then run it again: what can't be read may be wrong"
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
-    output.print("All is well")
+    output.print("Everything is healthy")
 
 
-def _few(problems: Iterable[Problem]) -> str:
+def _few(problems: Iterable[Observation]) -> str:
     messages = [one.message for one in problems]
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
 
 def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
-    """First, because all else may be missing where a deployment has failed."""
+    """Shown first, because everything else may be missing after a failed deployment."""
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     states = ", ".join(f"{stack.name} {stack.status}" for stack in deployed)
     output.print(f"Stacks: {states or 'none'}")
@@ -189,7 +181,7 @@ def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Stac
 def _show_tables(output: Output, tables: list[TableStatus]) -> None:
     if not tables:
         return
-    output.print("\nHow old what each hop shows is:")
+    output.print("\nAge of the newest data at each hop:")
     hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
     rows = [[table.table, *[_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
     output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
@@ -205,7 +197,7 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     _show_problems(output, _export_problems(exports))
 
 
-def _show_problems(output: Output, problems: Iterable[Problem]) -> None:
+def _show_problems(output: Output, problems: Iterable[Observation]) -> None:
     for problem in problems:
         output.print(f"  {_SIGNS[problem.state]} {problem.message}")
 
@@ -215,8 +207,8 @@ def show_drift(output: Output, drifted: list[Drift]) -> None:
         output.print("\nDrift: none, as far as CloudFormation and the inventory can see")
         return
     output.print("\nDrift:")
-    rows = [[one.world, one.what, one.name, one.how, one.detail] for one in drifted]
-    output.table(["where", "what", "which", "how", "detail"], rows)
+    rows = [list(attrs.astuple(one)[:5]) for one in drifted]
+    output.table(["system", "type", "name", "status", "details"], rows)
 
 
 def _cell(observation: Observation | None) -> str:

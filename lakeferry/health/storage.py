@@ -40,12 +40,12 @@ def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]
     if bucket in own:
         return GROUP.ok(name, f"{bucket}, the deployment's own")
     key = "tableflow_bucket" if name.startswith("Tableflow") else "lake_bucket"
-    fix = f"Choose another `aws.{key}`, or none: the deployment makes it"
+    fix = f"Choose another `aws.{key}`, or none: the deployment then creates one"
     state = _state(ctx, bucket)
     if state == "absent":
         return GROUP.ok(name, f"{bucket} is free")
     if state == "foreign":
-        return GROUP.fail(name, f"{bucket} belongs to somebody else, or you may not look at it", fix, "a name that nobody has")
+        return GROUP.fail(name, f"{bucket} belongs to another account, or you lack access to it", fix, "a name that nobody has")
     count = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount", 0)
     exists = f"{bucket} exists already, {'with objects in it' if count else 'empty'}, and no stack of this deployment has it"
     or_else = "" if count else f"; or delete it: `aws s3api delete-bucket --bucket {bucket}`"
@@ -53,7 +53,7 @@ def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]
 
 
 def _state(ctx: DeploymentContext, bucket: str) -> str:
-    """Return `ours`, `foreign` or `absent`. Raises ClientError."""
+    """Return `own`, `foreign` or `absent`. Raises ClientError."""
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
     except ClientError as error:
@@ -62,7 +62,7 @@ def _state(ctx: DeploymentContext, bucket: str) -> str:
         if error_code(error) in _FOREIGN:
             return "foreign"
         raise
-    return "ours"
+    return "own"
 
 
 def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
@@ -71,7 +71,7 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     if state == "absent":
         return group.fail(BUCKET, f"there is no bucket {name}", _CREATE_AGAIN.format(name=name, region=ctx.region))
     if state == "foreign":
-        foreign = f"{name} belongs to another account, or its policy keeps even you out"
+        foreign = f"{name} belongs to another account, or its policy denies you access"
         return group.fail(BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}")
     # AWS's first region has no name of its own there.
     region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or "us-east-1"
@@ -116,6 +116,6 @@ def _glue_table(ctx: DeploymentContext, group: Group, name: str, table: str, buc
         return group.fail(name, f"Glue doesn't show {table}", wait)
     location = (document.get("Parameters") or {}).get("metadata_location", "")
     if not location.startswith(f"s3://{bucket}/"):
-        fix = "Somebody else wrote it: remove it from Glue, and Tableflow shows it again"
+        fix = "It was changed outside of Tableflow: delete it in Glue, and Tableflow creates it again"
         return group.fail(name, f"{table} leads to {location or 'no metadata'}", fix, f"s3://{bucket}/…")
     return group.ok(name, table)

@@ -10,7 +10,6 @@ import attrs
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.health import stack_outputs
 from lambdas.confluent.client import RestClient, get_path, objects, text
 from lambdas.confluent.resources import catalog_integration
 
@@ -62,7 +61,7 @@ class Tableflow:
 
     @functools.cached_property
     def plane(self) -> RestClient:
-        return self.ctx.confluent().tableflow(self.ctx.secrets.read_key(stack_outputs.tableflow_secret(self.ctx)))
+        return self.ctx.confluent().tableflow(self.ctx.secrets.read_key(self.ctx.confluent_secret("tableflow")))
 
     @functools.cached_property
     def query(self) -> dict[str, str]:

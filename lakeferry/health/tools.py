@@ -45,7 +45,7 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
     try:
         chosen = find()
     except NoNode as missing:
-        return [GROUP.fail("Node", str(missing), _SET_UP), GROUP.skip("CDK command line", "not asked: it needs Node")]
+        return [GROUP.fail("Node", str(missing), _SET_UP), GROUP.skip("CDK command line", "not checked: it needs Node")]
     origin = "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"
     return [GROUP.ok("Node", f"{chosen.version}, {origin}"), cdk_cli(chosen, root)]
 

@@ -104,7 +104,7 @@ def check_permissions(
 def needed_actions(
     ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return actions by the ARNs that they are asked about."""
+    """Return the needed actions by ARN."""
     catalog, on_bucket = f"arn:aws:glue:{ctx.region}:{ctx.account}", f"arn:aws:s3:::{bucket}"
     in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
     return {

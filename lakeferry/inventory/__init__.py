@@ -1,6 +1,6 @@
-"""What of a deployment exists in AWS, Confluent and Snowflake, who owns each thing, and how all of it is removed."""
+"""The objects of a deployment in AWS, Confluent and Snowflake: who owns each, and how all are removed."""
 
-from lakeferry.inventory.collect import problems, take
+from lakeferry.inventory.collect import collect, problems
 from lakeferry.inventory.model import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, STACK, Item, Verdict
 
-__all__ = ["AWS", "CONFLUENT", "ORPHAN", "SNOWFLAKE", "STACK", "Item", "Verdict", "problems", "take"]
+__all__ = ["AWS", "CONFLUENT", "ORPHAN", "SNOWFLAKE", "STACK", "Item", "Verdict", "collect", "problems"]

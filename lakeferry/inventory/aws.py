@@ -1,4 +1,4 @@
-"""What of a deployment is in AWS: its stacks, and everything of its kinds that a stack has or that can only be its own."""
+"""The objects of a deployment in AWS: its stacks, and the resources of its kinds that a stack has or that can only be its own."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_kinds
-from lakeferry.inventory.aws_kinds import AwsKind, AwsResource, Tags, pages
+from lakeferry.inventory.aws_kinds import AwsKind, matches
+from lakeferry.inventory.aws_listing import AwsResource, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
 from lambdas import contract
 
-_BY_HAND: Final = "created by hand: the deployment file names it"
+_BY_HAND: Final = "created manually: the deployment file names it"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
-_UNVERIFIED: Final = "name matches this deployment, but nothing shows that it created it. Look at it yourself"
-_TAGGED: Final = "has the deployment's tags, but no name of the deployment. Look at it yourself"
+_UNVERIFIED: Final = "name matches this deployment, but ownership can't be verified; check it manually"
+_TAGGED: Final = "has the deployment's tags, but no name of the deployment; check it manually"
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
@@ -30,8 +31,8 @@ _CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
-def take(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
-    """A kind that can't be listed is reported as such. Raises CommandFailed."""
+def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
+    """A kind that can't be listed is reported as an item of its own. Raises CommandFailed."""
     listing = _Listing(ctx, history)
     items = list(stack_items(ctx, history))
     for kind in listing.kinds:
@@ -90,7 +91,9 @@ class _Listing:
             for one in page["ResourceTagMappingList"]:
                 arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
                 # Resource Groups returns deleted resources for a while.
-                is_deleted = any(kind.name_matches_generated(name) or kind.name_matches_truncated(name) for kind in self.kinds)
+                is_deleted = any(
+                    matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name) for kind in self.kinds
+                )
                 if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known:
                     yield retained(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
 
@@ -121,18 +124,18 @@ class _Listing:
 
     def _outside_stacks(self, kind: AwsKind, resource: AwsResource, former: Ownership | None) -> Ownership | None:
         """Decide by name, description and tags. `former` is the ownership of what a stack had."""
-        orphan = former or orphaned("no stack has it")
-        if kind.name_matches_generated(resource.name):
+        orphan, recognition = former or orphaned("no stack has it"), kind.recognition
+        if matches(recognition.generated, resource.name):
             return None if self._belongs_to_another(resource.tags()) else orphan
-        if kind.name_matches_truncated(resource.name):
+        if matches(recognition.truncated, resource.name):
             if self._belongs_to_another(resource.tags()):
                 return None
             return orphan if former or self._is_tagged(resource.tags()) else retained(_UNVERIFIED)
-        if kind.name_matches_custom(resource.name):
-            described = kind.description_matches(resource) and not kind.recognition.needs_tags
-            if described or self._is_tagged(resource.tags()):
+        if matches(recognition.custom, resource.name):
+            is_described = recognition.description and re.search(recognition.description, resource.description)
+            if (is_described and not recognition.needs_tags) or self._is_tagged(resource.tags()):
                 return orphan
-            anybodys = kind.recognition.custom == ".*"
+            anybodys = recognition.custom == ".*"
             return None if anybodys or self._belongs_to_another(resource.tags()) else retained(_UNVERIFIED)
         return former
 

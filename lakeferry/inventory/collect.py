@@ -1,4 +1,4 @@
-"""Takes the inventory of AWS, Confluent and Snowflake. One that can't be asked is reported, never taken for empty."""
+"""Collects the inventory of AWS, Confluent and Snowflake. A system that can't be listed is reported, never taken for empty."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from lakeferry.inventory.ownership import StackHistory, VendorNames, read_histor
 from lambdas.shared.errors import LakeferryError
 
 
-def take(ctx: DeploymentContext) -> list[Item]:
-    """Raises CommandFailed where AWS can't be asked at all: everything else starts from its stacks."""
-    with translate_aws_errors("asking for the stacks"):
+def collect(ctx: DeploymentContext) -> list[Item]:
+    """Raises CommandFailed where CloudFormation can't be read: everything else starts from its stacks."""
+    with translate_aws_errors("reading the stacks"):
         history = read_history(ctx)
     names = VendorNames(ctx.deployment, ctx.account, history)
-    reads = [lambda: aws.take(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.take(ctx, names))]
+    reads = [lambda: aws.list_items(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names))]
     if _uses_snowflake(ctx, history):
-        reads.append(lambda: _guarded(SNOWFLAKE, lambda: snowflake.take(ctx, names)))
+        reads.append(lambda: _guarded(SNOWFLAKE, lambda: snowflake.list_items(ctx, names)))
     with ThreadPoolExecutor(len(reads)) as pool:
         answers = [pool.submit(read) for read in reads]
     return [item for answer in answers for item in answer.result()]
 
 
 def problems(items: list[Item]) -> list[Item]:
+    """Return the orphans, and what could not be listed."""
     return [item for item in items if item.verdict in (Verdict.ORPHANED, Verdict.UNKNOWN)]
 
 
 def _uses_snowflake(ctx: DeploymentContext, history: StackHistory) -> bool:
-    """Also where the file no longer wants anything there, and there is or was a stack for it."""
+    """Return whether Snowflake may have objects: also those of an earlier stack, if the file no longer wants any."""
     had = history.had(f"{ctx.deployment.prefix}-snowflake")
     return ctx.deployment.uses_snowflake or (had and ctx.deployment.snowflake is not None)
 
 
-def _guarded(world: str, read: Callable[[], list[Item]]) -> list[Item]:
+def _guarded(system: str, read: Callable[[], list[Item]]) -> list[Item]:
     try:
         return read()
     except CommandFailed as failure:
-        return [unknown(world, "", f"{failure.code}: {failure.message}")]
+        return [unknown(system, "", f"{failure.code}: {failure.message}")]
     except LakeferryError as error:
-        return [unknown(world, "", f"{error.row.code}: {error.what}")]
+        return [unknown(system, "", f"{error.row.code}: {error.what}")]
     except (ClientError, BotoCoreError) as error:
-        return [unknown(world, "", f"its key can't be read from AWS: {type(error).__name__}")]
+        return [unknown(system, "", f"its key can't be read from AWS: {type(error).__name__}")]

@@ -1,4 +1,4 @@
-"""What of a deployment is in Confluent Cloud: environments and accounts by their names, and what is in them or theirs."""
+"""The objects of a deployment in Confluent Cloud: environments and service accounts by name, and what they contain or own."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lambdas.shared.redaction import ApiKey
 
 #: What follows a resource's name in that of its statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-_REGISTERED: Final = "Datagen or Flink registers it for a topic of this deployment in an environment of somebody else: it stays"
-_BY_HAND: Final = "created by hand inside a managed resource: it is deleted with that"
+_REGISTERED: Final = "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never deleted"
+_BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
 
 
 @attrs.frozen
@@ -30,13 +30,13 @@ class _Environment:
     ownership: Ownership | None
 
 
-def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
-    return list(_Look(ctx, ctx.confluent(), names).items())
+    return list(_Listing(ctx, ctx.confluent(), names).items())
 
 
 @attrs.frozen
-class _Look:
+class _Listing:
     ctx: DeploymentContext
     vendor: Confluent
     names: VendorNames
@@ -44,7 +44,7 @@ class _Look:
     def items(self) -> Iterator[Item]:
         yield from self._environments()
         yield from self._accounts()
-        yield retained("created by hand: the deployment creates everything with it").item(
+        yield retained("created manually: the deployment creates everything with it").item(
             CONFLUENT, "api_key", "Cloud key", self.vendor.cloud.key.id
         )
 
@@ -54,7 +54,7 @@ class _Look:
             id, name = text(document, "id"), text(document, "display_name")
             ownership = self.names.ownership(name)
             if id == given:
-                yield retained("the deployment file names it: somebody else created it").item(CONFLUENT, "environment", name, id)
+                yield retained("the deployment file names it; somebody else created it").item(CONFLUENT, "environment", name, id)
                 yield from self._inside(_Environment(id, None))
                 yield from self._subjects(id)
             elif ownership:
@@ -63,19 +63,19 @@ class _Look:
                     yield from self._inside(_Environment(id, ownership))
 
     def _subjects(self, environment: str) -> Iterator[Item]:
-        """Of Schema Registry, where it isn't ours: Datagen and Flink register them by the topic's name, and no deletion of a
+        """List those of a shared Schema Registry: Datagen and Flink register them by the topic's name, and no deletion of a
         connector, a topic or a statement removes them. Somebody else's topic of that name has the same subjects."""
         topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
         names += [f"{topic.name}-key" for topic in topics if topic.statement]
         if not names or not self.names.history.had(f"{self.ctx.deployment.prefix}-confluent"):
             return
-        secret, why = f"{self.ctx.deployment.prefix}/confluent/schema_registry", _REGISTERED
+        secret, why = self.ctx.confluent_secret("schema_registry"), _REGISTERED
         try:
             listed = self.vendor.registry(environment, self.ctx.secrets.read_key(secret)).get("/subjects")
             subjects = [name for name in names if isinstance(listed, list) and name in listed]
         except (NotFound, Denied, Transient, Refused):  # the key goes with the deployment, and the subjects don't
-            subjects, why = names, f"{_REGISTERED}. It may still exist: the key to look with, in secret {secret}, is gone"
+            subjects, why = names, f"{_REGISTERED}. It may still exist: the key in secret {secret}, which could list it, is gone"
         for name in subjects:
             yield retained(why).item(CONFLUENT, "subject", name, name, (environment,))
 
@@ -99,23 +99,23 @@ class _Look:
             yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
 
     def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
-        """Whatever is in a cluster of ours goes with it, but holds it up where it isn't removed before."""
-        where = (environment.id, cluster)
+        """List what is in a managed cluster. It is deleted with the cluster, but has to be deleted first."""
+        parents = (environment.id, cluster)
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
         for name in sorted(_connectors(self.vendor, route)):
-            yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, where)
-        yield from self._with_key("tableflow", environment, lambda key: self._tables(key, where, of_cluster))
+            yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, parents)
+        yield from self._with_key("tableflow", environment, lambda key: self._tables(key, parents, of_cluster))
 
-    def _tables(self, key: ApiKey, where: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
-        plane, query = self.vendor.tableflow(key), {"environment": where[0], "spec.kafka_cluster": where[1]}
+    def _tables(self, key: ApiKey, parents: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
+        plane, query = self.vendor.tableflow(key), {"environment": parents[0], "spec.kafka_cluster": parents[1]}
         for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
             topic = text(document, "spec", "display_name")
-            yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, where)
+            yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
-            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), where)
+            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), parents)
 
     def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]) -> Iterator[Item]:
-        """Those that run in pools of ours, and all in an environment of ours."""
+        """List the statements of managed pools, and all of a managed environment."""
         parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
         for document in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *parents, "statements")):
             name, own = text(document, "name"), _OF_STATEMENT.sub("", text(document, "name"))
@@ -124,15 +124,15 @@ class _Look:
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
     def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
-        """What only a key of the deployment's own can see. In an environment that goes, it goes anyway."""
+        """List what only the deployment's own key can read. In an orphaned environment, it is deleted with that."""
         kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
-        secret = f"{self.ctx.deployment.prefix}/confluent/{what}"
+        secret = self.ctx.confluent_secret(what)
         try:
             return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
             # A secret that is pending deletion is refused like one that may not be read.
-            goes = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
-            return [] if goes else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+            is_orphaned = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
+            return [] if is_orphaned else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
 
     def _accounts(self) -> Iterator[Item]:
         for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
@@ -154,11 +154,11 @@ class _Look:
             )
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
-        """None for what somebody else has in an environment of his own."""
+        """Return None for the object of somebody else in an environment that isn't the deployment's."""
         return self._within(environment.ownership, name) if environment.ownership else self.names.ownership(name)
 
     def _within(self, container: Ownership, name: str) -> Ownership:
-        """Of what lies in something of ours."""
+        """Return the ownership of what a managed object contains."""
         ownership = self.names.ownership(name)
         if ownership and ownership.is_ours:
             return ownership

@@ -1,4 +1,4 @@
-"""Destroys a whole deployment: its stacks, then what they left, then one more inventory to see that nothing is left."""
+"""Destroys a whole deployment: its stacks, then the orphans, then another inventory to verify that nothing is left."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
+from lakeferry.inventory.aws_kinds import KINDS
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
 
-#: Kinds that hold data, and stay where their stack was deployed so.
-_DATA: Final = ("bucket", "glue_database", "glue_table", "pseudonymisation_secret", "pseudonymisation_kms_key")
+#: Kinds that hold data, which are kept if their stack was deployed so.
+_DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
+_DEPLOYED: Final = 'its stack was deployed with on_destroy = "{}"'
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
 _CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
 #: What Lambda calls the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
-#: How often what is left is removed, or waited for: AWS goes on listing some things for a minute after they are gone.
+#: How often the rest is removed, or waited for: AWS still lists some resources for a minute after their deletion.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
 _POLL: Final = 5.0
@@ -52,27 +54,27 @@ class DeletionPolicies:
         """Return None for what no stack decides about: then the deployment file does."""
         if item.kind not in _DATA:
             return None
-        id = item.where[0] if item.kind == "glue_table" else item.id
+        id = item.parents[0] if item.kind == "glue_table" else item.id
         if id in self.deleted:
             return False
         # A database of Tableflow's is deleted only by the resource that cleans it up.
-        of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.whose for stack in self.stacks)
+        of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.owner for stack in self.stacks)
         return True if id in self.retained or of_tableflow else None
 
 
 @attrs.frozen
 class Planned:
-    """`goes` is in order, `stays` has reasons. `differing` is data of which the deployment file says otherwise."""
+    """`to_delete` is in order, `to_keep` has reasons. `differing` is data of which the deployment file says otherwise."""
 
-    goes: list[Item]
-    stays: list[Item]
+    to_delete: list[Item]
+    to_keep: list[Item]
     policies: DeletionPolicies
     differing: list[Item]
 
 
 @attrs.frozen
 class Done:
-    """`seconds` is how long each stack took, `removed` what was removed outside of stacks, `items` the last inventory."""
+    """`seconds` is the duration by stack, `removed` what was deleted outside of stacks, `items` the last inventory."""
 
     seconds: dict[str, float]
     removed: list[Item]
@@ -83,26 +85,26 @@ class Done:
 def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
     """Plan what the deployed stacks will do, which an edited deployment file doesn't change. Raises CommandFailed."""
     policies = _read_policies(ctx)
-    goes, stays, differing = [], [], []
+    to_delete, to_keep, differing = [], [], []
     for item in items:
         keeps = policies.keep(item)
         if keeps is not None and keeps != ctx.deployment.keeps_data:
             differing.append(item)
         if keeps:
-            stays.append(attrs.evolve(item, verdict=Verdict.RETAINED, why='its stack was deployed with on_destroy = "keep"'))
+            to_keep.append(attrs.evolve(item, verdict=Verdict.RETAINED, why=_DEPLOYED.format("keep")))
         elif keeps is False and item.verdict is Verdict.RETAINED:
-            goes.append(attrs.evolve(item, verdict=Verdict.ORPHANED, why='its stack was deployed with on_destroy = "delete"'))
+            to_delete.append(attrs.evolve(item, verdict=Verdict.ORPHANED, why=_DEPLOYED.format("delete")))
         elif item.verdict in (Verdict.RETAINED, Verdict.UNKNOWN):
-            stays.append(item)
+            to_keep.append(item)
         else:
-            goes.append(item)
-    return Planned(sorted(goes, key=lambda item: _order(ctx, item)), stays, policies, differing)
+            to_delete.append(item)
+    return Planned(sorted(to_delete, key=lambda item: _order(ctx, item)), to_keep, policies, differing)
 
 
 def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
     """Raises CommandFailed."""
     deleted, retained, protects_cluster = set[str](), set[str](), False
-    with translate_aws_errors("asking for the stacks"):
+    with translate_aws_errors("reading the stacks"):
         described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
         current = tuple(stack for stack in described if stack)
         for stack in current:
@@ -119,9 +121,9 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
 
 
 def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
-    """Stacks go in the order opposite to that of deploying, each with what is its own; then orphans."""
+    """Order stacks opposite to deploying, each with its resources; then orphans."""
     names = stacks.names(ctx)
-    stack = len(names) - names.index(item.whose) if item.whose in names else len(names) + 1
+    stack = len(names) - names.index(item.owner) if item.owner in names else len(names) + 1
     if item.kind == STACK:
         return stack, -1
     return stack, removal.ORDER.index(item.kind) if item.kind in removal.ORDER else 0
@@ -134,9 +136,9 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
     _require_agreement(ctx, planned)
     if busy := [stack for stack in policies.stacks if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"]:
         raise CommandFailed("STACK-BUSY", ", ".join(f"{stack.name} is {stack.status}" for stack in busy))
-    unreachable = [item for item in planned.stays if item.verdict is Verdict.UNKNOWN and item.world != AWS and not item.kind]
+    unreachable = [item for item in planned.to_keep if item.verdict is Verdict.UNKNOWN and item.system != AWS and not item.kind]
     if unreachable and policies.stacks:
-        raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.world} can't be asked ({item.why})" for item in unreachable))
+        raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in unreachable))
 
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
@@ -159,7 +161,7 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
         return
     wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
-    message = f'the file says on_destroy = "{wanted}", and what is deployed would {does}: {names}'
+    message = f'the file says on_destroy = "{wanted}", and the deployed stacks would {does}: {names}'
     hint = (
         f"Set deployment.on_destroy in deployments/{ctx.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
@@ -168,25 +170,25 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
 
 
 def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: Reporter) -> Done:
-    """Remove what is planned and nothing else, also where more comes to light meanwhile.
+    """Remove what is planned and nothing else, also if more appears meanwhile.
 
-    `say` is for what has happened, `report` for what is happening. Raises CommandFailed.
+    `say` shows what has happened, `report` what is happening. Raises CommandFailed.
     """
-    shown = {(item.world, item.kind, item.id) for item in planned.goes}
-    functions = {item.name for item in planned.goes if item.kind == "function"}
+    shown = {(item.system, item.kind, item.id) for item in planned.to_delete}
+    functions = {item.name for item in planned.to_delete if item.kind == "function"}
 
     def is_planned(item: Item) -> bool:
         """Lambda creates a function's log group when the function first runs, which may be during this deletion."""
         own_log = item.kind == "log_group" and item.name.removeprefix(_OF_FUNCTION) in functions
-        return own_log or (item.world, item.kind, item.id) in shown
+        return own_log or (item.system, item.kind, item.id) in shown
 
-    deletion = _StackDeletion(ctx, [item.id for item in planned.goes if item.kind == STACK], say, report, ctx.clock.time())
+    deletion = _StackDeletion(ctx, [item.id for item in planned.to_delete if item.kind == STACK], say, report, ctx.clock.time())
     reasons = deletion.run()
     removed: list[Item] = []
     for round_ in range(_ROUNDS):
-        items = [item for item in inventory.take(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)]
+        items = [item for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)]
         # What an existing stack has in AWS, its own deletion removes: functions have to exist as long as it calls them.
-        left = [item for item in removal.removable(items) if item.world != AWS or item.whose == ORPHAN]
+        left = [item for item in removal.removable(items) if item.system != AWS or item.owner == ORPHAN]
         has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
         if not left and not has_stacks:
             break
@@ -198,7 +200,7 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         reasons += deletion.run(force=round_ > 0)
         if outcome.stuck and not outcome.removed and not has_stacks:
             break
-    return Done(deletion.seconds, removed, inventory.take(ctx), reasons)
+    return Done(deletion.seconds, removed, inventory.collect(ctx), reasons)
 
 
 @attrs.define
@@ -235,7 +237,7 @@ class _StackDeletion:
             return
         now = self.ctx.clock.time()
         self.seconds[stack.name], self._since = now - self._since, now
-        self.say(f"  {stack.name} is gone ({self.seconds[stack.name]:.0f} s)")
+        self.say(f"  {stack.name} deleted ({self.seconds[stack.name]:.0f} s)")
 
     def _is_deleted(self, stack: Stack) -> bool:
         """Wait until it is deleted, or until that failed or takes too long."""

@@ -1,4 +1,4 @@
-"""What an inventory consists of: one row for each thing that exists, its owner, and whether it should exist."""
+"""The rows of an inventory: each object that exists, its owner, and whether it should exist."""
 
 from __future__ import annotations
 
@@ -12,37 +12,42 @@ CONFLUENT: Final = "Confluent"
 SNOWFLAKE: Final = "Snowflake"
 #: The kind of CloudFormation's stacks.
 STACK: Final = "stack"
-#: The owner of what was the deployment's and is in no stack any more; and of what the deployment never created.
+#: The owner of objects that were the deployment's and are in no stack any more; and of those that it never created.
 ORPHAN: Final = "orphan"
 NOT_OURS: Final = "-"
 
 
 class Verdict(StrEnum):
-    """`ORPHANED` should not exist. `UNKNOWN` stands for what can't be listed."""
+    """`ORPHANED` objects should not exist. `UNKNOWN` stands for a system or kind that can't be listed."""
 
-    MANAGED = "belongs"
-    RETAINED = "kept"
-    ORPHANED = "left over"
-    UNKNOWN = "not asked"
+    MANAGED = "managed"
+    RETAINED = "retained"
+    ORPHANED = "orphaned"
+    UNKNOWN = "unknown"
 
 
 @attrs.frozen
 class Item:
-    """`whose` is a stack's name, ORPHAN or NOT_OURS. `where` are the ids of what contains it, the outermost first."""
+    """`owner` is a stack's name, ORPHAN or NOT_OURS. `parents` are the ids of its containers, the outermost first."""
 
-    world: str
+    system: str
     kind: str
     name: str
     id: str
-    whose: str
+    owner: str
     verdict: Verdict
     why: str = ""
-    where: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def name_in_comment(self) -> str:
+        """Return the name that the comment of a Snowflake object, which is its `id`, begins with."""
+        return self.id.partition("lakeferry ")[2].split(" ")[0]
 
 
 @attrs.frozen
 class Ownership:
-    """The owner of a thing, and what follows from that."""
+    """The owner of an object, and the verdict that follows from it."""
 
     owner: str
     verdict: Verdict
@@ -52,8 +57,8 @@ class Ownership:
     def is_ours(self) -> bool:
         return self.owner != NOT_OURS
 
-    def item(self, world: str, kind: str, name: str, id: str = "", where: tuple[str, ...] = ()) -> Item:
-        return Item(world, kind, name, id or name, self.owner, self.verdict, self.why, where)
+    def item(self, system: str, kind: str, name: str, id: str = "", parents: tuple[str, ...] = ()) -> Item:
+        return Item(system, kind, name, id or name, self.owner, self.verdict, self.why, parents)
 
 
 def retained(why: str, owner: str = NOT_OURS) -> Ownership:
@@ -64,5 +69,5 @@ def orphaned(why: str, owner: str = ORPHAN) -> Ownership:
     return Ownership(owner, Verdict.ORPHANED, why)
 
 
-def unknown(world: str, kind: str, why: str) -> Item:
-    return Item(world, kind, "", "", NOT_OURS, Verdict.UNKNOWN, f"can't be asked: {why}")
+def unknown(system: str, kind: str, why: str) -> Item:
+    return Item(system, kind, "", "", NOT_OURS, Verdict.UNKNOWN, f"can't be listed: {why}")

@@ -1,4 +1,4 @@
-"""Who owns what is found: CloudFormation's stacks, or names that only this deployment can have given to vendors' objects.
+"""The owners of objects: CloudFormation's stacks, or names that only this deployment can have given to vendors' objects.
 
 A name ends in a hash of account, region, stack, logical id and generation. Its owner is in CloudFormation; where that no longer
 knows it, the hash is computed for every resource whose values are known.
@@ -25,11 +25,9 @@ from lambdas.custom_resources import registry, request
 #: A resource in one of these may still exist, or may have existed before, created by somebody else.
 GIVEN_UP: Final = (stacks.DELETED, "DELETE_SKIPPED", "CREATE_FAILED")
 _NO_STACK: Final = "no stack has it"
-_FORMER: Final = "its stack has given it up"
+_FORMER: Final = "its stack no longer manages it"
 _HASHED: Final = r"[a-z0-9-]*-[0-9a-f]{8}"
-_UNKNOWN: Final = (
-    "name matches this deployment but its hash doesn't: of another AWS account's deployment, perhaps. Look at it yourself"
-)
+_UNKNOWN: Final = "name matches this deployment but its hash doesn't: perhaps another AWS account's deployment; check it manually"
 
 
 @attrs.frozen

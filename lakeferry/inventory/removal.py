@@ -1,4 +1,4 @@
-"""Removes what no stack has any more, kind by kind, and waits until each thing is gone.
+"""Removes orphans, kind by kind, and waits until each is gone.
 
 AWS resources are deleted by one call each; objects of vendors by the delete of their custom resource, as the stacks would.
 """
@@ -6,7 +6,7 @@ AWS resources are deleted by one call each; objects of vendors by the delete of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,32 +14,32 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.inventory.aws_kinds import KINDS
+from lakeferry.inventory.aws_listing import GONE
 from lakeferry.inventory.model import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.output import Reporter
 from lambdas.confluent.client import Confluent, path
 from lambdas.custom_resources import registry
-from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.request import DELETE
 from lambdas.custom_resources.state import ResourceState, StateStore, Versioned
+from lambdas.shared.aws import error_code
 from lambdas.shared.errors import LakeferryError, Transient
 from lambdas.shared.resource import Context
 from lambdas.snowflake.client import Snowflake
 
-#: Kinds of vendors' objects in the order in which they let go of one another.
-_VENDOR_KINDS: Final = (
+#: Kinds in the order of their removal. Snowflake's and Confluent's objects go first: they read what is in AWS.
+ORDER: Final = (
     "snowflake_iceberg_table", "snowflake_schema", "snowflake_database", "snowflake_catalog_integration",
     "snowflake_external_volume", "snowflake_user", "snowflake_role", "snowflake_warehouse", "connector", "flink_statement",
     "tableflow_topic", "catalog_integration", "flink_compute_pool", "provider_integration", "kafka_cluster", "environment",
-    "role_binding", "api_key", "service_account",
+    "role_binding", "api_key", "service_account", *(kind.name for kind in KINDS),
 )  # fmt: skip
-#: They stay for as long as something can't be listed: nothing else may be able to read it.
+_AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
+#: They are kept as long as something can't be listed: nothing else may be able to read it.
 _KEYS: Final = ("secret", "kms_key", "role_binding", "api_key", "service_account")
 _POLL: Final = 5.0
 _PATIENCE: Final = 600.0
-#: Days for which AWS keeps a deleted KMS key or pseudonymisation key: the fewest that it allows.
-_RECOVERY_DAYS: Final = 7
-_GONE: Final = ("NotFound", "NoSuch", "DoesNotExist", "NonExistent")
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
 #: Properties of a statement that don't matter to its deletion.
 _UNKNOWN: Final = {"compute_pool_id": "", "service_account_id": "", "catalog": "", "database": "", "sql": ""}
@@ -54,13 +54,13 @@ class Outcome:
 
 
 def removable(items: Iterable[Item]) -> list[Item]:
-    """Return the orphans in the order of their removal. What is inside an environment that goes, goes with it."""
+    """Return the orphans in the order of their removal. An orphaned environment is deleted with its contents."""
     listed = list(items)
-    is_partial = any(item.verdict is Verdict.UNKNOWN and item.world != AWS for item in listed)
+    is_partial = any(item.verdict is Verdict.UNKNOWN and item.system != AWS for item in listed)
     orphans = [item for item in listed if item.verdict is Verdict.ORPHANED and item.kind in ORDER]
     orphans = [item for item in orphans if not (is_partial and item.kind in _KEYS)]
     environments = {item.id for item in orphans if item.kind == "environment"}
-    outside = [item for item in orphans if not (item.where and item.where[0] in environments)]
+    outside = [item for item in orphans if not (item.parents and item.parents[0] in environments)]
     return sorted(outside, key=lambda item: ORDER.index(item.kind))
 
 
@@ -90,13 +90,13 @@ def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> O
 
 def _try(ctx: DeploymentContext, vendors: _VendorObjects, item: Item) -> tuple[str | None, float]:
     """Return why it still exists, and how many seconds that may last; None where it is gone."""
-    patience = _PATIENCE if item.world == AWS else registry.find(item.kind).handler.TIMEOUT_SECONDS
+    patience = _PATIENCE if item.system == AWS else registry.find(item.kind).handler.TIMEOUT_SECONDS
     try:
-        is_gone = _delete_aws(ctx, item) if item.world == AWS else vendors.delete(item)
+        is_gone = _delete_aws(ctx, item) if item.system == AWS else vendors.delete(item)
     except LakeferryError as error:
         return f"{error.row.code}: {error.what}", patience if isinstance(error, Transient) else error.patience
     except ClientError as error:
-        return str(error.response.get("Error", {}).get("Code", "")), _PATIENCE / 10
+        return error_code(error), _PATIENCE / 10
     except BotoCoreError as error:
         return type(error).__name__, _PATIENCE / 10
     return (None, 0.0) if is_gone else ("it is still there", patience)
@@ -105,96 +105,11 @@ def _try(ctx: DeploymentContext, vendors: _VendorObjects, item: Item) -> tuple[s
 def _delete_aws(ctx: DeploymentContext, item: Item) -> bool:
     """Return whether it is gone; may be called again. Raises ClientError, BotoCoreError, LakeferryError."""
     try:
-        return _AWS_DELETES[item.kind](ctx, item) is not False
+        return _AWS_KINDS[item.kind].delete(ctx, item) is not False
     except ClientError as error:
-        code = str(error.response.get("Error", {}).get("Code", ""))
-        if any(sign in code for sign in _GONE):
+        if any(sign in error_code(error) for sign in GONE):
             return True
         raise
-
-
-def _call(service: str, operation: str, **parameters: Any) -> Callable[[DeploymentContext, Item], Any]:
-    """Return a deletion by one call. A parameter that is a function is called with the item."""
-
-    def delete(ctx: DeploymentContext, item: Item) -> None:
-        given = {name: value(item) if callable(value) else value for name, value in parameters.items()}
-        getattr(ctx.client(service), operation)(**given)
-
-    return delete
-
-
-def _id(item: Item) -> str:
-    return item.id
-
-
-def _name(item: Item) -> str:
-    return item.name
-
-
-def _parent(item: Item) -> str:
-    return item.where[0]
-
-
-def _cleaner(ctx: DeploymentContext) -> Cleaner:
-    return Cleaner(ctx.client, ctx.account, ctx.deadline)
-
-
-def _delete_event_rule(ctx: DeploymentContext, item: Item) -> None:
-    events = ctx.client("events")
-    if ids := [one["Id"] for one in events.list_targets_by_rule(Rule=item.name)["Targets"]]:
-        events.remove_targets(Rule=item.name, Ids=ids)
-    events.delete_rule(Name=item.name)
-
-
-def _delete_bucket(ctx: DeploymentContext, item: Item) -> bool:
-    if not _cleaner(ctx).bucket(item.name):
-        return False
-    ctx.client("s3").delete_bucket(Bucket=item.name, ExpectedBucketOwner=ctx.account)
-    return True
-
-
-def _delete_role(ctx: DeploymentContext, item: Item) -> None:
-    iam = ctx.client("iam")
-    for page in iam.get_paginator("list_attached_role_policies").paginate(RoleName=item.name):
-        for policy in page["AttachedPolicies"]:
-            iam.detach_role_policy(RoleName=item.name, PolicyArn=policy["PolicyArn"])
-    for page in iam.get_paginator("list_role_policies").paginate(RoleName=item.name):
-        for name in page["PolicyNames"]:
-            iam.delete_role_policy(RoleName=item.name, PolicyName=name)
-    iam.delete_role(RoleName=item.name)
-
-
-#: How each kind of AWS is deleted, in the order in which they let go of one another. False: there is more to do.
-_AWS_DELETES: Final[dict[str, Callable[[DeploymentContext, Item], Any]]] = {
-    "schedule": _call("scheduler", "delete_schedule", Name=_name, GroupName=_parent),
-    "schedule_group": _call("scheduler", "delete_schedule_group", Name=_id),
-    "event_rule": _delete_event_rule,
-    "glue_job": _call("glue", "delete_job", JobName=_id),
-    "glue_security_configuration": _call("glue", "delete_security_configuration", Name=_id),
-    "state_machine": _call("stepfunctions", "delete_state_machine", stateMachineArn=_id),
-    "function": _call("lambda", "delete_function", FunctionName=_id),
-    "alarm": _call("cloudwatch", "delete_alarms", AlarmNames=lambda item: [item.name]),
-    "dashboard": _call("cloudwatch", "delete_dashboards", DashboardNames=lambda item: [item.name]),
-    "budget": lambda ctx, item: ctx.client("budgets").delete_budget(AccountId=ctx.account, BudgetName=item.name),
-    "topic": _call("sns", "delete_topic", TopicArn=_id),
-    "queue": _call("sqs", "delete_queue", QueueUrl=_id),
-    "athena_named_query": _call("athena", "delete_named_query", NamedQueryId=_id),
-    "athena_workgroup": _call("athena", "delete_work_group", WorkGroup=_id, RecursiveDeleteOption=True),
-    "glue_table": _call("glue", "delete_table", DatabaseName=_parent, Name=_name),
-    "glue_database": lambda ctx, item: _cleaner(ctx).glue_database(item.name),
-    "bucket": _delete_bucket,
-    "dynamodb_table": _call("dynamodb", "delete_table", TableName=_id),
-    # As CloudFormation deletes them: a name that is kept for recovery could not be used again for weeks.
-    "secret": _call("secretsmanager", "delete_secret", SecretId=_id, ForceDeleteWithoutRecovery=True),
-    # It can be restored for a week: pseudonyms can't be resolved without it.
-    "pseudonymisation_secret": _call("secretsmanager", "delete_secret", SecretId=_id, RecoveryWindowInDays=_RECOVERY_DAYS),
-    "role": _delete_role,
-    "log_group": _call("logs", "delete_log_group", logGroupName=_id),
-    "kms_key": _call("kms", "schedule_key_deletion", KeyId=_id, PendingWindowInDays=_RECOVERY_DAYS),
-    "pseudonymisation_kms_key": _call("kms", "schedule_key_deletion", KeyId=_id, PendingWindowInDays=_RECOVERY_DAYS),
-}
-#: Snowflake's and Confluent's objects go first: they read what is in AWS.
-ORDER: Final = (*_VENDOR_KINDS, *_AWS_DELETES)
 
 
 @attrs.define
@@ -237,12 +152,12 @@ class _VendorObjects:
 
     def _reconciler(self, item: Item) -> Reconciler:
         handler = registry.find(item.kind).handler
-        vendor: Confluent | Snowflake = self._confluent if item.world == CONFLUENT else self._snowflake
+        vendor: Confluent | Snowflake = self._confluent if item.system == CONFLUENT else self._snowflake
         context = Context(
             vendor=vendor, name=_resource_name(item), secrets=self.ctx.secrets, clock=self.ctx.clock, notes={}, deleting=True
         )
         state = ResourceState(request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name)
-        if item.world == CONFLUENT:
+        if item.system == CONFLUENT:
             state.facts.object_id = item.id
         store = StateStore(_MemoryTable(), self.ctx.clock)
         store.change("own", lambda _: state)
@@ -251,32 +166,31 @@ class _VendorObjects:
 
     def _properties(self, item: Item) -> Mapping[str, Any]:
         """Return what the resource type needs to find and delete the object; other properties don't matter any more."""
-        if item.world == SNOWFLAKE:
+        if item.system == SNOWFLAKE:
             return _snowflake_properties(item)
-        parents = dict(zip(("environment_id", "cluster_id"), item.where, strict=False))
-        secret = f"{self.ctx.deployment.prefix}/confluent"
+        parents = dict(zip(("environment_id", "cluster_id"), item.parents, strict=False))
         more = {
             "environment": {},
             "service_account": {},
-            "api_key": {"service_account_id": item.where[0] if item.where else "", "service": "cloud", "secret": ""},
+            "api_key": {"service_account_id": item.parents[0] if item.parents else "", "service": "cloud", "secret": ""},
             "provider_integration": {"role_arn": ""},
             "connector": {"service_account_id": "", "topic": ""},
-            "tableflow_topic": {"credentials": f"{secret}/tableflow", "topic": item.id},
-            "catalog_integration": {"credentials": f"{secret}/tableflow", "provider_integration_id": ""},
-            "flink_statement": {"credentials": f"{secret}/flink", "region": self.ctx.region, **_UNKNOWN},
+            "tableflow_topic": {"credentials": self.ctx.confluent_secret("tableflow"), "topic": item.id},
+            "catalog_integration": {"credentials": self.ctx.confluent_secret("tableflow"), "provider_integration_id": ""},
+            "flink_statement": {"credentials": self.ctx.confluent_secret("flink"), "region": self.ctx.region, **_UNKNOWN},
         }.get(item.kind, {"region": self.ctx.region})
         return more if item.kind == "api_key" else {**parents, **more}
 
 
 def _resource_name(item: Item) -> str:
     """Return the resource's own name, by which its type knows its objects."""
-    if item.world == SNOWFLAKE:
-        return item.id.partition("lakeferry ")[2].split(" ")[0]
+    if item.system == SNOWFLAKE:
+        return item.name_in_comment
     return _OF_STATEMENT.sub("", item.name) if item.kind == "flink_statement" else item.name.partition("/")[0]
 
 
 def _snowflake_properties(item: Item) -> Mapping[str, Any]:
-    database, schema = (*item.where, "", "")[:2]
+    database, schema = (*item.parents, "", "")[:2]
     unknown = {"volume": "", "integration": "", "table": ""}
     return {
         "snowflake_external_volume": {"base_url": "", "role_arn": ""},

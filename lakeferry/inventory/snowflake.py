@@ -1,4 +1,4 @@
-"""What of a deployment is in Snowflake: objects with a name of the deployment in their comment, and the deployer's own."""
+"""The objects of a deployment in Snowflake: those with a name of the deployment in their comment, and the deployer's."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _FOREIGN: Final = "name matches this deployment, but its comment doesn't: somebo
 _BY_ADMIN: Final = "created by an admin, for the deployment to work with"
 
 
-def take(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
     wanted = ctx.deployment.snowflake
     assert wanted is not None
-    look = _Look(ctx.snowflake(), names, f"arn:aws:iam::{ctx.account}:role/{ctx.deployment.regional_prefix}-snowflake")
-    return [*look.items(), *look.deployer(wanted)]
+    listing = _Listing(ctx.snowflake(), names, ctx.role_arn("snowflake"))
+    return [*listing.items(), *listing.deployer(wanted)]
 
 
 @attrs.frozen
-class _Look:
-    """`role_arn` is the role that our volume and integration come with."""
+class _Listing:
+    """`role_arn` is the role that the deployment's volume and integration assume."""
 
     vendor: Snowflake
     names: VendorNames
@@ -51,13 +51,13 @@ class _Look:
         databases: dict[str, Ownership] = {}
         for kind, show in KINDS.items():
             for row in self.vendor.run(sql.statement(show)):
-                name, where = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
+                name, parents = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
                 ownership = self._ownership(kind, row, databases)
                 if ownership is None:
                     continue
                 if kind == "snowflake_database":
                     databases[name] = ownership
-                yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), where)
+                yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), parents)
 
     def _ownership(self, kind: str, row: Row, databases: dict[str, Ownership]) -> Ownership | None:
         ownership = self.names.ownership(row.get("comment", ""))
@@ -69,8 +69,8 @@ class _Look:
         inside = databases.get(row.get("database_name", ""))
         if inside and inside.is_ours:
             return orphaned("no stack has it")
-        asked = _ROLES.get(kind)
-        return orphaned("no stack has it") if asked and asked(self.vendor, row["name"]) == self.role_arn else ownership
+        role_of = _ROLES.get(kind)
+        return orphaned("no stack has it") if role_of and role_of(self.vendor, row["name"]) == self.role_arn else ownership
 
     def deployer(self, wanted: Wanted) -> Iterator[Item]:
         """Return it without looking: lists don't show it, as it belongs to an admin, and the login proves that it exists."""
@@ -82,18 +82,11 @@ class _Look:
         for row in self.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role)):
             if row.get("privilege") != "OWNERSHIP":
                 grant = f"{row.get('privilege')} on {row.get('granted_on', '').lower()} {row.get('name')}"
-                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, where=(wanted.role,))
+                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(wanted.role,))
 
 
-def _of_volume(vendor: Snowflake, name: str) -> str:
-    return trust.volume_side(vendor, name).role_arn
-
-
-def _of_integration(vendor: Snowflake, name: str) -> str:
-    return trust.integration_side(vendor, name).role_arn
-
-
+#: Functions that read the role of an object.
 _ROLES: Final[dict[str, Callable[[Snowflake, str], str]]] = {
-    "snowflake_external_volume": _of_volume,
-    "snowflake_catalog_integration": _of_integration,
+    "snowflake_external_volume": lambda vendor, name: trust.volume_side(vendor, name).role_arn,
+    "snowflake_catalog_integration": lambda vendor, name: trust.integration_side(vendor, name).role_arn,
 }

@@ -1,1 +1,1 @@
-"""What a deployment would change: synthesised templates against deployed ones, by resource and with reasons, time and cost."""
+"""Plans a deployment: compares synthesised templates with deployed ones, with reasons, durations and cost."""

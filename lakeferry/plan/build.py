@@ -1,10 +1,10 @@
-"""Makes a plan: synthesises, asks what is deployed, compares."""
+"""Builds a plan: synthesises the templates, reads the deployed ones, and compares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
@@ -19,30 +19,30 @@ from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas.shared.redaction import redact
 
-#: Of the command line, where it fails.
+#: Of the output of a failed synthesis.
 _LAST_LINES: Final = 5
 
 
 def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
-    """`repair` is what `repair_of` makes. Raises CommandFailed."""
-    report("templates")
+    """`repair` is the value of `repair_of`. Raises CommandFailed."""
+    report("synthesising")
     try:
         cdk.synth(lambda _: None, deployments, repair)
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
         hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows all of them"
-        raise CommandFailed("SYNTH-FAILED", f"the templates could not be made:\n{last}", hint) from None
+        raise CommandFailed("SYNTH-FAILED", f"the templates could not be synthesised:\n{last}", hint) from None
 
 
 def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
-    """Of templates that are synthesised. Raises CommandFailed."""
-    report("what is deployed")
+    """Compare synthesised templates with the deployed stacks. Raises CommandFailed."""
+    report("reading stacks")
     deployed = stacks.read(ctx)
     wanted = templates.read_stacks(cdk.folder, ctx.stacks)
-    report("what differs")
+    report("comparing")
     active = {name: stack for name, stack in deployed.items() if stack.is_active}
     changes = Comparison(wanted, active).changes()
-    with translate_aws_errors("asking how long the last deployment took"):
+    with translate_aws_errors("reading the events of the last deployment"):
         phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
     return Plan(
         prefix=ctx.deployment.prefix,
@@ -63,23 +63,18 @@ def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
 
 
 def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
-    """What of the stack itself differs."""
-    yield from _mapped(wanted.name, "tag", deployed.tags, wanted.tags)
-    before, after = (_outputs(template) for template in (deployed.template, wanted.template))
-    yield from _mapped(wanted.name, "output", before, after)
-    if deployed.is_protected != wanted.is_protected:
-        yield Setting(wanted.name, "protection against deletion", *(_on(one.is_protected) for one in (deployed, wanted)))
-
-
-def _outputs(template: Mapping[str, Any]) -> dict[str, str]:
-    return {name: redact(references.shown(one.get("Value"), {})) for name, one in template.get("Outputs", {}).items()}
-
-
-def _mapped(stack: str, what: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Setting]:
-    for name in dict.fromkeys([*before, *after]):
-        if before.get(name) != after.get(name):
-            yield Setting(stack, f"{what} {name}", before.get(name, "nothing"), after.get(name, "nothing"))
-
-
-def _on(is_on: bool) -> str:
-    return "on" if is_on else "off"
+    """Return the differing tags, outputs and protection of a stack."""
+    before, after = (
+        {
+            **{f"tag {name}": value for name, value in stack.tags.items()},
+            **{
+                f"output {name}": redact(references.shown(one.get("Value"), {}))
+                for name, one in stack.template.get("Outputs", {}).items()
+            },
+            "protection against deletion": "on" if stack.is_protected else "off",
+        }
+        for stack in (deployed, wanted)
+    )
+    for what in dict.fromkeys([*after, *before]):
+        if before.get(what) != after.get(what):
+            yield Setting(wanted.name, what, before.get(what, "nothing"), after.get(what, "nothing"))

@@ -1,4 +1,4 @@
-"""What a deployment file will cost a month, before anything is made: a range for what runs by itself, and rates for use."""
+"""Estimates what a deployment file costs a month: a range for what runs permanently, and rates for usage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEFT_OUT: Final = (
 
 @attrs.frozen
 class Line:
-    """USD a month, from `low` to `high`; `why` says how they were reckoned."""
+    """USD a month, from `low` to `high`; `why` is the basis of the estimate."""
 
     what: str
     low: float
@@ -50,7 +50,7 @@ class Line:
 
 @attrs.frozen
 class Rate:
-    """What each further use costs, which no file tells the amount of."""
+    """The price of usage, of which the deployment file doesn't tell the amount."""
 
     what: str
     low: float
@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def used(self) -> list[Price]:
-        """The prices behind it, in the table's order."""
+        """Return the prices that it is based on, in the table's order."""
         behind: list[Line | Rate] = [*self.lines, *self.rates]
         names = {name for each in behind for name in each.prices}
         return [price for name, price in price_table().items() if name in names]
@@ -81,12 +81,12 @@ class Estimate:
 
 def estimate(plan: LoadedDeployment) -> Estimate:
     deployment = plan.deployment
-    lines = [*_confluent(deployment), *_exports(deployment), *_standing(plan)]
+    lines = [*_confluent(deployment), *_exports(deployment), *_permanent(plan)]
     return Estimate(lines, list(_rates(deployment)))
 
 
 def runs_a_month(export: Export) -> int:
-    """How often its schedule comes in thirty days."""
+    """Return how often its schedule fires in thirty days."""
     schedule, end = cron.parse(export.cron, export.zone), _COUNTED_FROM + timedelta(days=_DAYS)
     count, time = 0, schedule.after(_COUNTED_FROM)
     while time is not None and time <= end:
@@ -123,20 +123,23 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
         yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, ("glue_dpu_hour",))
 
 
-def _standing(plan: LoadedDeployment) -> Iterator[Line]:
-    """What AWS bills by the month, whether or not anything happens."""
+def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
+    """Return what AWS bills by the month, whether or not anything runs."""
     secrets, keys = counted_secrets(plan), counted_keys(plan)
     yield _by_month("Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key")
     yield _by_month("KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3)
     yield _by_month(
-        "Metrics of the watch", counted_metrics(plan.deployment), "metric_month", "one for each thing and one for all"
+        "Metrics of the monitoring function",
+        counted_metrics(plan.deployment),
+        "metric_month",
+        "one for each object and one for all",
     )
     yield _by_month("Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, one for dead letters")
     yield _by_month("Dashboard", 1, "dashboard_month", "free below three in an account")
 
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
-    """`most` is what one may come to: a KMS key's material is kept, and billed, when it is replaced, twice at most."""
+    """`most` is the largest factor: the material of a rotated KMS key is kept and billed, twice at most."""
     amount = count * usd(price)
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
@@ -147,12 +150,12 @@ def counted_secrets(plan: LoadedDeployment) -> int:
 
 
 def counted_keys(plan: LoadedDeployment) -> int:
-    """Those of Confluent's keys, of alarms, of the jobs' logs, of Snowflake's users and of the pseudonymisation key."""
+    """Count the keys of Confluent's keys, alarms, the jobs' logs, Snowflake's users and the pseudonymisation key."""
     return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 
 
 def counted_alarms(deployment: Deployment) -> int:
-    """For each metric that the watch emits, for what it could not measure, for dead letters, and for each function."""
+    """Count alarms: for each metric of monitoring, for what it could not measure, for dead letters, and for each function."""
     vendors = 1 + int(deployment.uses_snowflake)
     functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 2
     return len(set(_metrics(deployment))) + 2 + functions
@@ -164,7 +167,7 @@ def counted_metrics(deployment: Deployment) -> int:
 
 
 def _metrics(deployment: Deployment) -> Iterator[str]:
-    """The name of each metric as often as there are things that it is emitted for."""
+    """Return the name of each metric as often as there are objects that it is emitted for."""
     for topic in deployment.tables:
         yield from ("TopicAgeHours", "TableflowStopped")
         if topic.tableflow and topic.tableflow.in_glue:
@@ -195,7 +198,7 @@ def _rate(what: str, price: str) -> Rate:
 
 @attrs.frozen
 class Price:
-    """With the day on which it was read, and where."""
+    """`as_of` is the day on which it was read at `source`."""
 
     id: str
     usd: float

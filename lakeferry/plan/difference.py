@@ -22,7 +22,7 @@ from lambdas import contract
 from lambdas.shared.properties import RESERVED
 from lambdas.shared.redaction import redact
 
-#: Beside properties, what CloudFormation acts on when it changes.
+#: Attributes beside properties that CloudFormation acts on.
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 _TYPE: Final = "Type"
 _ABSENT: Final[Mapping[str, Any]] = {}
@@ -30,27 +30,27 @@ _ABSENT: Final[Mapping[str, Any]] = {}
 
 class Action(StrEnum):
     """`REPLACE` creates the new object first, `RECREATE` deletes the old one first, because both have the same name. `RETAIN`
-    leaves the object outside of its stack."""
+    removes the object from its stack without deleting it."""
 
-    CREATE = "made"
-    UPDATE = "changed in place"
-    REPLACE = "replaced"
-    RECREATE = "deleted and made anew"
-    DELETE = "deleted"
-    RETAIN = "given up, and stays"
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    RECREATE = "recreate"
+    DELETE = "delete"
+    RETAIN = "retain"
 
     @property
     def loses(self) -> bool:
         return self in (Action.REPLACE, Action.RECREATE, Action.DELETE)
 
 
-#: The same in the order in which they are shown, the gravest first.
+#: In the order of display, the gravest first.
 GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN, Action.UPDATE, Action.CREATE)
 
 
 @attrs.frozen
 class Why:
-    """One property: from what to what, and what that does to the object: Action.UPDATE, REPLACE or RECREATE.
+    """A changed property, and what its change does to the object: Action.UPDATE, REPLACE or RECREATE.
 
     `follows` names the resource that is replaced, where that is all that changes the value. `perhaps`: AWS decides.
     """
@@ -71,7 +71,7 @@ class Why:
 
 @attrs.frozen
 class Change:
-    """`loses` is what goes with the old object, "" for nothing."""
+    """`loses` is what is deleted with the old object, "" for nothing."""
 
     resource: TemplateResource
     action: Action
@@ -87,13 +87,13 @@ class _Pair:
 
 @attrs.frozen
 class Comparison:
-    """All stacks at once: what is synthesised, and what is deployed."""
+    """Compares all synthesised stacks with the deployed ones."""
 
     wanted: Sequence[SynthesizedStack]
     deployed: Mapping[str, Stack]
 
     def changes(self) -> list[Change]:
-        """Of every stack that is wanted, in the order of deploying. What a stack has that nobody wants stays as it is."""
+        """Return the changes of the synthesised stacks, in the order of deploying. Other deployed stacks are kept."""
         replaced = self._replaced()
         changed = [self._changed(pair, replaced) for pair in self._pairs()]
         by_id = {change.resource.id: change for change in changed if change}
@@ -123,7 +123,7 @@ class Comparison:
                     yield _Pair(before[resource.logical_id], resource)
 
     def _replaced(self) -> set[ResourceId]:
-        """Those that get another id, until no further one does."""
+        """Return the resources that get another id. A replaced resource may replace others: repeat until none is added."""
         pairs, replaced = list(self._pairs()), set[ResourceId]()
         while True:
             more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.loses}
@@ -140,7 +140,7 @@ class Comparison:
         return Change(pair.after, action, why, self._lost(pair.before) if action.loses and not stays else "")
 
     def _lost(self, resource: TemplateResource) -> str:
-        """Also which tables read a topic that a statement's undo drops: nothing in the template changes them."""
+        """Name also the tables of a topic that a statement's undo drops: nothing in the template changes them."""
         lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
@@ -160,7 +160,7 @@ class Comparison:
 
 @attrs.frozen
 class _Difference:
-    """Of one resource. `replaced` are those that get another id, as far as is known."""
+    """The differences of one resource. `replaced` are the resources known to get another id."""
 
     pair: _Pair
     replaced: set[ResourceId]
@@ -196,20 +196,18 @@ class _Difference:
             yield attrs.evolve(self._why(path, old, new, does), perhaps=perhaps)
 
     def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
-        """What a property's change does, and whether AWS decides about more."""
+        """Return what the change of a property does, and whether AWS may replace the resource for it."""
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
-            return any(self._differs(_at(before, path), _at(after, path)) for path in mine)
+            values = [(_at(before, path), _at(after, path)) for path in mine]
+            return any(old != new or any(id in self.replaced for id in self._referenced(new)) for old, new in values)
 
         if touched(rule.replaced):
             return Action.REPLACE, False
         if touched(rule.recreated):
             return Action.RECREATE, False
         return Action.UPDATE, touched(rule.perhaps)
-
-    def _differs(self, before: Any, after: Any) -> bool:
-        return bool(before != after) or any(id in self.replaced for id in self._referenced(after))
 
     def _referenced(self, value: Any) -> Iterator[ResourceId]:
         return references.of(self.pair.after.stack, value, self.given)
@@ -226,7 +224,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Every path at which two values differ, with what is there."""
+    """Return the paths at which two values differ, with both values."""
     if replacement.as_strings(before) == replacement.as_strings(after):
         return
     if _is_plain(before) and _is_plain(after):

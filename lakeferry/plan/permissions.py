@@ -1,4 +1,4 @@
-"""What a deployment changes in who may do what: statements of IAM, key, bucket, queue and topic policies, added and removed."""
+"""Changes of permissions: added and removed statements of IAM, key, bucket, queue and topic policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resourc
 _ALLOW: Final = "Allow"
 _DENY: Final = "Deny"
 _LAMBDA: Final = "AWS::Lambda::Permission"
-#: The parts of a statement that say what it is about, and the word that each is written with.
+#: The parts of a statement that restrict it, and the words before each.
 _SCOPE: Final = (("Principal", "to"), ("NotPrincipal", "to all but"), ("Resource", "on"), ("NotResource", "on all but"))
 
 
@@ -31,7 +31,7 @@ class Permission:
 
 @attrs.frozen
 class PermissionChange:
-    """Of one resource. `broadens` where more becomes allowed, or less denied."""
+    """The changes of one resource. `broadens`: more is allowed, or less is denied."""
 
     stack: str
     logical_id: str
@@ -42,7 +42,7 @@ class PermissionChange:
 
 
 def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
-    """Of all stacks that are wanted, whole: nothing is cut or left out."""
+    """Return the changes of all synthesised stacks, in full."""
     given = references.exports({stack.name: stack.template for stack in wanted})
     return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
 
@@ -83,7 +83,7 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
 
 
 def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
-    """Of every policy document, wherever it is among the properties."""
+    """Return the permissions of all policy documents in the properties."""
     if isinstance(value, list):
         for each in value:
             yield from _of_documents(each, given)
@@ -96,7 +96,7 @@ def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
 
 
 def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
-    """One for each combination of action, principal and resource, so that an order or a grouping is no change."""
+    """Return one for each combination of action, principal and resource, so that order and grouping don't matter."""
     condition = statement.get("Condition")
     where = f" if {json.dumps(condition, ensure_ascii=False, sort_keys=True)}" if condition else ""
     scopes = [""]
@@ -122,7 +122,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _lines(permissions: Iterable[Permission]) -> Iterator[str]:
-    """One for each scope, with all its actions."""
+    """Return a line for each scope, with all its actions."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for one in sorted(permissions):
         grouped.setdefault((one.effect, one.scope), []).append(one.action)

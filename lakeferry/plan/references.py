@@ -1,4 +1,4 @@
-"""Values of a template that lead to other resources, and how they are written for people."""
+"""References to other resources in the values of a template, and values as text."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Any, Final
 
 #: A stack's name and a logical id.
 ResourceId = tuple[str, str]
-#: Names of what stacks give one another, with what each leads to.
+#: Resources by the name of the export that returns them.
 Exports = Mapping[str, ResourceId]
 
 _NAMED: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
 _LONGEST: Final = 70
 #: Characters on either side of a difference.
 _AROUND: Final = 15
-#: Of an asset: its beginning tells it from others.
+#: The hash of an asset.
 _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
-    """By the name of each export, the resource whose value it gives. `templates` by stack."""
+    """Return the exported resources by the name of the export. `templates` are by stack."""
     exported: dict[str, ResourceId] = {}
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
             name = output.get("Export", {}).get("Name")
-            led = next(of(stack, output.get("Value"), {}), None)
-            if isinstance(name, str) and led:
-                exported[name] = led
+            resource = next(of(stack, output.get("Value"), {}), None)
+            if isinstance(name, str) and resource:
+                exported[name] = resource
     return exported
 
 
 def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
-    """Every resource that `value` refers to, in its own stack or another one."""
+    """Return the resources that `value` refers to, in its own stack or another one."""
     if isinstance(value, list):
         for each in value:
             yield from of(stack, each, given)
     elif isinstance(value, Mapping):
         for name, each in value.items():
-            yield from _led(stack, name, each, given)
+            yield from _of_function(stack, name, each, given)
 
 
-def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
+def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     if name == "Ref" and isinstance(value, str):
         yield stack, value
     elif name == "Fn::GetAtt":
@@ -59,17 +59,17 @@ def _led(stack: str, name: str, value: Any, given: Exports) -> Iterator[Resource
 
 
 def whole(value: Any, given: Exports) -> str:
-    """A value as people read it, on one line."""
+    """Return a value as one line of text."""
     return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
 
 
 def shown(value: Any, given: Exports) -> str:
-    """The same without its middle where it is long."""
+    """Return a value as text, without the middle if it is long."""
     return _short(whole(value, given))
 
 
 def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
-    """Two values that differ. Of long ones, what they have in common is left out, so that the difference is seen."""
+    """Return two differing values as text. Of long ones, only what is around the difference."""
     old, new = whole(before, given), whole(after, given)
     if len(old) <= _LONGEST and len(new) <= _LONGEST:
         return old, new
@@ -83,13 +83,13 @@ def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Return the length of the common beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def is_function(value: Any) -> bool:
-    """Whether CloudFormation computes it."""
+    """Return whether CloudFormation computes the value."""
     return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
 
 
@@ -107,14 +107,10 @@ def _text(value: Any, given: Exports) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _imported(name: Any, given: Exports) -> str:
-    return given[name][1] if isinstance(name, str) and name in given else str(name)
-
-
 _WRITTEN: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
     "Ref": lambda inner, _: str(inner),
     "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
-    "Fn::ImportValue": _imported,
+    "Fn::ImportValue": lambda inner, given: given[inner][1] if isinstance(inner, str) and inner in given else str(inner),
     "Fn::Join": lambda inner, given: inner[0].join(_text(each, given) for each in inner[1]),
     "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
 }

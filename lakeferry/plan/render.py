@@ -1,4 +1,4 @@
-"""A plan as people read it, what may be lost first, and as programs do."""
+"""Shows a plan, data loss first, and returns it as a document."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
 
-#: Of things that are made, so many are named; the others are counted.
+#: How many created resources of one type are named; the others are counted.
 _NAMED: Final = 4
 _DAY_HOURS: Final = 24
 _ORDER: Final = (CONFLUENT, SNOWFLAKE, AWS)
+_COLUMNS: Final = ["action", "type", "name", "why"]
 
 
 @attrs.frozen
 class Setting:
-    """Of a stack itself: its outputs, tags or protection."""
+    """A changed output, tag or protection of a stack."""
 
     stack: str
     what: str
@@ -33,7 +34,7 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """`unwanted` are stacks that are deployed and that the file no longer wants, `deployed` are all that exist."""
+    """`deployed` are all existing stacks, `unwanted` those of them that the deployment file no longer has."""
 
     prefix: str
     account: str
@@ -56,36 +57,42 @@ class Plan:
 
     @property
     def broadened(self) -> list[PermissionChange]:
-        """In stacks that are deployed: of a new stack, everything is new."""
+        """Return those that allow more in a deployed stack."""
         return [one for one in self.permissions if one.broadens and one.stack in self.deployed]
 
-    def counts(self, *worlds: str) -> Counter[Action]:
-        return Counter(change.action for change in self.changes if not worlds or change.resource.world in worlds)
+    def counts(self, *systems: str) -> Counter[Action]:
+        return Counter(change.action for change in self.changes if not systems or change.resource.system in systems)
 
 
 def show(output: Output, plan: Plan) -> None:
     output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
     if plan.losses:
-        output.print("WOULD BE LOST:", alarm=True)
+        output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
-    for world in _ORDER:
-        _of_world(output, plan, world)
+    for system in _ORDER:
+        _show_system(output, plan, system)
     _permissions(output, plan)
     for one in plan.settings:
         output.print(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
     for name in plan.unwanted:
-        output.print(f"stack {name} stays as it is: the file no longer wants it, and deploying removes no stack")
-    if not plan.is_empty:
-        _durations(output, plan.phases)
-    _cost(output, plan.cost)
+        output.print(f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes no stack")
+    if plan.phases and not plan.is_empty:
+        low, high = (sum(getattr(phase, name) for phase in plan.phases) for name in ("low", "high"))
+        output.print(f"\nExpected duration: {low:.0f} to {high:.0f} minutes")
+        for phase in plan.phases:
+            output.print(f"  {phase.stack}  {phase}")
+    month = f"{plan.cost.low:,.0f} to {plan.cost.high:,.0f} USD a month"
+    output.print(f"\nEstimated cost: {month}, {a_day(plan.cost)}; `lakeferry cost` has the details")
 
 
 def summary(plan: Plan) -> str:
     if plan.is_empty:
-        return "nothing would change"
-    counts = plan.counts()
-    counted = [f"{counts[action]} {action}" for action in reversed(GRAVEST) if counts[action]]
-    return ", ".join(counted) or "only outputs, tags or protection of stacks would change"
+        return "no changes"
+    return _counted(plan.counts(), reversed(GRAVEST)) or "only outputs, tags or protection of stacks to update"
+
+
+def _counted(counts: Counter[Action], order: Iterable[Action]) -> str:
+    return ", ".join(f"{counts[action]} to {action}" for action in order if counts[action])
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -110,16 +117,16 @@ def a_day(cost: Estimate) -> str:
 
 def show_losses(output: Output, plan: Plan) -> None:
     for change in plan.losses:
-        where = f"{change.resource.world} {change.resource.what} {change.resource.name}"
-        output.print(f"  {where} would be {change.action}, and with it {change.loses}", alarm=True)
+        where = f"{change.resource.system} {change.resource.what} {change.resource.name}"
+        output.print(f"  {change.action} {where}, which deletes {change.loses}", alarm=True)
         for why in change.why:
             output.print(f"      because {why}")
         if not change.why:
-            output.print("      because the file no longer wants it")
+            output.print("      because it is no longer in the deployment file")
 
 
 def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> None:
-    """Whole: a permission that isn't shown can't be approved."""
+    """Show permissions in full: what isn't shown can't be approved."""
     for one in changes:
         more = " allows more" if one.broadens else ""
         output.print(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
@@ -135,26 +142,25 @@ def _permissions(output: Output, plan: Plan) -> None:
         output.print("\nPermissions:")
         show_permissions(output, shown)
     if new := len(plan.permissions) - len(shown):
-        output.print(f"\nPermissions: {new} policies in new stacks (each with --verbose)")
+        output.print(f"\nPermissions: {new} policies in new stacks (--verbose lists each)")
 
 
-def _of_world(output: Output, plan: Plan, world: str) -> None:
-    mine = [change for change in plan.changes if change.resource.world == world]
+def _show_system(output: Output, plan: Plan, system: str) -> None:
+    mine = [change for change in plan.changes if change.resource.system == system]
     if not mine:
         return
-    counts = plan.counts(world)
-    output.print(f"\n{world}: {', '.join(f'{counts[action]} {action}' for action in GRAVEST if counts[action])}")
-    shown = mine if world != AWS or output.verbose else [change for change in mine if change.action is not Action.CREATE]
+    output.print(f"\n{system}: {_counted(plan.counts(system), GRAVEST)}")
+    shown = mine if system != AWS or output.verbose else [change for change in mine if change.action is not Action.CREATE]
     if shown:
-        output.table(["would be", "what", "which", "why"], list(_rows(shown, output.verbose)))
+        output.table(_COLUMNS, list(_rows(shown, output.verbose)))
     if len(shown) < len(mine):
-        made = Counter(change.resource.stack for change in mine if change.action is Action.CREATE)
-        counted = ", ".join(f"{count} in {stack}" for stack, count in made.items())
-        output.print(f"made: {counted} (each with --verbose)")
+        created = Counter(change.resource.stack for change in mine if change.action is Action.CREATE)
+        counted = ", ".join(f"{count} in {stack}" for stack, count in created.items())
+        output.print(f"create {counted} (--verbose lists each)")
 
 
 def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
-    """One for each sort of thing that the same happens to for the same reasons."""
+    """Return a row for each group of resources of one type with the same action and reasons."""
     groups: dict[tuple[Action, str, str], list[str]] = {}
     for change in _graver(changes):
         why = "; ".join(map(str, change.why))
@@ -169,27 +175,12 @@ def _graver(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: GRAVEST.index(change.action))
 
 
-def _durations(output: Output, phases: list[Phase]) -> None:
-    if not phases:
-        return
-    low, high = (sum(getattr(phase, name) for phase in phases) for name in ("low", "high"))
-    output.print(f"\nIt takes about {low:.0f} to {high:.0f} minutes:")
-    for phase in phases:
-        output.print(f"  {phase.stack}  {phase}")
-
-
-def _cost(output: Output, cost: Estimate) -> None:
-    output.print(
-        f"\nWhile it stands: {cost.low:,.0f} to {cost.high:,.0f} USD a month, {a_day(cost)}; `lakeferry cost` has the lines"
-    )
-
-
 def _as_document(change: Change) -> dict[str, Any]:
     resource = change.resource
     return {
         "stack": resource.stack,
-        "world": resource.world,
-        "what": resource.kind or resource.type,
+        "system": resource.system,
+        "type": resource.kind or resource.type,
         "logical_id": resource.logical_id,
         "name": resource.name,
         "action": str(change.action),

@@ -1,4 +1,4 @@
-"""Which changed property replaces which resource, and what is lost with an object that goes.
+"""Which changed property replaces which resource, and what is lost with a deleted object.
 
 For resource types of AWS, this is the data that ships with the pinned CDK command line and that `cdk diff` uses; for custom
 resources, the property classes of lambdas say it.
@@ -25,21 +25,21 @@ from lambdas.custom_resources import registry
 RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties", "catalog", "database"),
-    "snowflake_catalog_integration": (),  # another role, region, account or namespace is another object anyway
+    "snowflake_catalog_integration": (),  # another role, region, account or namespace is another object already
     "snowflake_external_volume": (),  # likewise
     "snowflake_iceberg_table": ("volume", "integration", "table", "namespace"),
     "snowflake_linked_database": ("volume", "integration"),
     "tableflow_topic": ("storage", "bucket", "provider_integration_id"),
 }
-#: What goes with an object, by custom resource type or type of AWS.
+#: What is deleted with an object, by custom resource type or type of AWS.
 _LOST: Final = {
     "environment": "everything in it: its cluster, topics, schemas and statements",
     "kafka_cluster": "all its topics with their records",
     "topic": "its records",
     "schema": "its versions",
-    "tableflow_topic": "the table: another one begins with what the topic still holds",
-    "snowflake_database": "its tables, and everything that people created in it",
-    "snowflake_schema": "its tables, and everything that people created in it",
+    "tableflow_topic": "the table; the new one begins with the oldest record that the topic still has",
+    "snowflake_database": "its tables, and everything else in it",
+    "snowflake_schema": "its tables, and everything else in it",
     "snowflake_iceberg_table": "streams on it and grants of your own; its data stays in the bucket",
     "snowflake_linked_database": "streams on its tables and grants of your own; the data stays in the bucket",
     "AWS::S3::Bucket": "everything in it",
@@ -118,7 +118,7 @@ def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> b
 
 
 def default(resource: TemplateResource, name: str) -> Any:
-    """Return what a custom resource takes where the property isn't given."""
+    """Return the default of a custom resource's property."""
     if not resource.kind:
         return None
     fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES)
@@ -129,7 +129,7 @@ def default(resource: TemplateResource, name: str) -> Any:
 
 
 def lost_with(resource: TemplateResource) -> str:
-    """Return what goes with the object, "" for nothing that anybody would miss."""
+    """Return what is lost with the object, "" for nothing."""
     if resource.kind == "flink_statement" and (undo := resource.properties.get("undo_sql")):
         return _UNDO.format(undo=" ".join(str(undo).split()))
     if resource.type in _KEY_TYPES and resource.stack.endswith("-data"):

@@ -17,7 +17,7 @@ from lambdas import contract
 from lambdas.custom_resources import registry
 
 _KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
-_WORLDS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
+_SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 _RETAIN: Final = "Retain"
 #: Properties that name one object among others of its type, beside its logical id.
 _NAMES: Final = ("topic", "subject", "name", "role", "description")
@@ -58,8 +58,8 @@ class TemplateResource:
         return _KINDS.get(self.type, "")
 
     @property
-    def world(self) -> str:
-        return _WORLDS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
+    def system(self) -> str:
+        return _SYSTEMS[registry.RESOURCE_TYPES[self.kind].vendor] if self.kind else AWS
 
     @property
     def what(self) -> str:
@@ -96,21 +96,11 @@ def resource_of_event(event: Event) -> TemplateResource:
 
 def read_stacks(folder: Path, names: Iterable[str]) -> list[SynthesizedStack]:
     """Return the stacks of CDK's cloud assembly in the order of `names`."""
-    artifacts = _artifacts(folder)
-    return [_stack(folder, name, artifacts[name]["properties"]) for name in names]
-
-
-def bootstrap_version(folder: Path) -> int:
-    """Return the oldest version of CDK's bootstrap that the assembly can be deployed with."""
-    properties = (artifact.get("properties", {}) for artifact in _artifacts(folder).values())
-    return max((int(one.get("requiresBootstrapStackVersion") or 0) for one in properties), default=0)
-
-
-def _artifacts(folder: Path) -> dict[str, Any]:
-    artifacts: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
-    return artifacts
-
-
-def _stack(folder: Path, name: str, properties: Mapping[str, Any]) -> SynthesizedStack:
-    template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
-    return SynthesizedStack(name, template, properties.get("tags", {}), bool(properties.get("terminationProtection")))
+    artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    stacks = []
+    for name in names:
+        properties = artifacts[name]["properties"]
+        template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
+        is_protected = bool(properties.get("terminationProtection"))
+        stacks.append(SynthesizedStack(name, template, properties.get("tags", {}), is_protected))
+    return stacks

@@ -58,7 +58,7 @@ def _broken(harness: Harness, role: str) -> Iterator[None]:
 
 
 def _describe(checks: list[model.Check]) -> str:
-    return "; ".join(f"{check.group}, {check.name}: {check.found}" for check in checks)
+    return "; ".join(f"{check.group}, {check.name}: {check.message}" for check in checks)
 
 
 def monitoring_measures(harness: Harness) -> list[Check]:

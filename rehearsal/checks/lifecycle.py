@@ -121,11 +121,11 @@ def destroy(harness: Harness, report: Reporter) -> list[Check]:
 
 def nothing_left(harness: Harness) -> list[Check]:
     """Check that nothing remains, by the inventory and by the simulators' own lists."""
-    items = inventory.take(harness.ctx)
+    items = inventory.collect(harness.ctx)
     require_nothing_left(items)
     remaining = {kind: len(ids) for kind, ids in harness.simulators.confluent_objects().items() if ids}
     require(remaining == _INITIAL_OBJECTS, f"Confluent still has {remaining}")
-    retained = Counter(item.world for item in items)
+    retained = Counter(item.system for item in items)
     counts = ", ".join(f"{count} in {vendor}" for vendor, count in sorted(retained.items())) or "nothing"
     return [Check("nothing is left over at any vendor", f"retained by on_destroy: {counts}", {"retained": dict(retained)})]
 
@@ -133,7 +133,7 @@ def nothing_left(harness: Harness) -> list[Check]:
 def require_nothing_left(items: list[Item]) -> None:
     """Raise CheckFailed if the inventory has leftovers."""
     left = inventory.problems(items)
-    require(not left, f"left over: {', '.join(f'{item.world} {item.kind} {item.name}' for item in left)}")
+    require(not left, f"left over: {', '.join(f'{item.system} {item.kind} {item.name}' for item in left)}")
 
 
 def changed(text: str) -> str:

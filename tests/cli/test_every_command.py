@@ -205,7 +205,7 @@ def test_characters_that_a_terminal_does_not_know_are_escaped():
     command = [sys.executable, "-m", "lakeferry", "doctor", "--stage", "nosuch"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=120)
     assert done.returncode == 3, done.stderr
-    assert b"\\u2192 Make one with" in done.stdout
+    assert b"\\u2192 Create one with" in done.stdout
 
 
 def _split(text):

@@ -104,6 +104,6 @@ def test_a_protected_deployment_is_destroyed_only_after_its_protection_is_lifted
     done = operator.call("destroy", "--confirm", operator.ctx.stage).document
     assert sorted(done["stacks"]) == sorted(operator.ctx.stacks)
     assert operator.stacks() == {}
-    left = inventory.take(operator.ctx)
+    left = inventory.collect(operator.ctx)
     assert inventory.problems(left) == []
     assert {item.kind for item in left if item.verdict is Verdict.KEPT} >= {"bucket"}

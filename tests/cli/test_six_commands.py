@@ -77,7 +77,7 @@ _VARIES = (
     (re.compile(r"s3://\S+\.metadata\.json"), "s3://…"),
     (re.compile(r"(bucket[0-9a-f]{8})-[0-9a-f]{13}"), r"\1-…"),
     (re.compile(r"(Java: 17|uv:|Python: 3\.11|Node: \d+).*"), r"\1 …"),
-    (re.compile(r"calls at once: \d+"), "calls at once: …"),
+    (re.compile(r"concurrent executions: \d+"), "concurrent executions: …"),
     (re.compile(r" {2,}"), "  "),
 )
 #: How far it is, which depends on the machine.
@@ -205,7 +205,7 @@ def test_a_deployment_that_fails_names_its_cause_and_leaves_what_was(day):
     again = day.document("deploy --yes")
     assert again.keys() == promised("deploy")
     assert (again["changes"], again["settings"]) == ([], [])
-    assert {thing["name"] for thing in again["exists"]} >= {"ClusterPage", "LakeBucketName", "SchemaName", "DailyTradesFiles"}
+    assert {thing["name"] for thing in again["outputs"]} >= {"ClusterPage", "LakeBucketName", "SchemaName", "DailyTradesFiles"}
     assert any("destroy --plan" in words for words in again["next"])
 
 
@@ -220,11 +220,11 @@ def test_permissions_that_grow_are_shown_whole_and_a_refusal_leaves_everything_a
     file.write_text(before)
     contract.unlink()
     assert code == 6, shown
-    asked = shown[shown.index("MORE WOULD BE ALLOWED:") :]
+    asked = shown[shown.index("BROADER PERMISSIONS:") :]
     for allowed in ("glue:StartJobRun", "glue:GetJobRun"):
         assert re.search(rf"\+ allow {allowed} on arn:aws:glue:\S+:job/lakeferry-dev-mine", asked)
     assert asked.index(question) > asked.rindex("+ allow")
-    assert "stopped; nothing was changed" in asked
+    assert "cancelled; nothing was changed" in asked
     assert updated(day) == stacks
 
 
@@ -303,13 +303,13 @@ def test_what_somebody_deleted_at_confluent_is_created_again(day):
     assert tableflow.read(path, **of_cluster) is None
     status = day.document("status --drift", code=1)["details"]
     (table,) = [one for one in status["tables"] if one["table"] == "stock_trades_with_totals"]
-    assert "Tableflow is off for this topic; `lakeferry deploy --repair`" in table["tableflow"]["told"]
-    (missing,) = [one for one in status["drift"] if one["world"] == "Confluent"]
-    assert (missing["name"], missing["how"]) == ("StockTradesWithTotalsTable", "DELETED")
+    assert "Tableflow is off for this topic; `lakeferry deploy --repair`" in table["tableflow"]["message"]
+    (missing,) = [one for one in status["drift"] if one["system"] == "Confluent"]
+    assert (missing["name"], missing["status"]) == ("StockTradesWithTotalsTable", "DELETED")
     repaired = day.document("deploy --repair --yes")
     assert [change["logical_id"] for change in repaired["changes"]] == ["StockTradesWithTotalsTable"]
     assert repaired["losses"] == []
-    assert {thing["name"] for thing in repaired["exists"]} >= {"ClusterPage", "LakeBucketName"}
+    assert {thing["name"] for thing in repaired["outputs"]} >= {"ClusterPage", "LakeBucketName"}
     assert tableflow.read(path, **of_cluster) is not None
     assert day.three.confluent_objects() == before
     assert day.document("plan --check")["changes"] == []

@@ -7,7 +7,8 @@ import attrs
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.inventory import ownership, removal
-from lakeferry.inventory.aws_kinds import aws_kinds, kms_descriptions
+from lakeferry.inventory.aws_kinds import aws_kinds
+from lakeferry.inventory.aws_listing import kms_descriptions
 from lakeferry.inventory.ownership import StackHistory, VendorNames
 
 ACCOUNT = "111122223333"

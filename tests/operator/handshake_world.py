@@ -54,7 +54,7 @@ def looked(deployed):
 
 
 def troubles_of(deployed):
-    return [(check.group, check.name, check.found) for check in looked(deployed) if check.result is not Result.OK]
+    return [(check.group, check.name, check.message) for check in looked(deployed) if check.result is not Result.OK]
 
 
 def prove_named(deployed, broken, place, words):
@@ -62,7 +62,7 @@ def prove_named(deployed, broken, place, words):
     with broken(deployed):
         (root,) = [check for check in looked(deployed) if check.is_root]
         assert (root.group, root.name) == place
-        assert [word for word in words if word not in f"{root.found} {root.needed} {root.fix}"] == []
+        assert [word for word in words if word not in f"{root.message} {root.needed} {root.fix}"] == []
         assert root.fix
     deployed.resume()
     assert troubles_of(deployed) == []

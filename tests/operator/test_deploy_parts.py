@@ -193,22 +193,22 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
 
 def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
-    assert [one for one in drift.detect(here) if one.how in ("MODIFIED", "DELETED")] == []
+    assert [one for one in drift.detect(here) if one.status in ("MODIFIED", "DELETED")] == []
     (queue,) = deployed.physical_ids(here, deployed.require_part(here, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
-    (found,) = [one for one in drift.detect(here) if one.how == "MODIFIED"]
-    assert (found.what, found.name) == ("AWS::SQS::Queue", "Queue")
-    assert "VisibilityTimeout" in found.detail
+    (found,) = [one for one in drift.detect(here) if one.status == "MODIFIED"]
+    assert (found.type, found.name) == ("AWS::SQS::Queue", "Queue")
+    assert "VisibilityTimeout" in found.details
 
 
 def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    (found,) = [one for one in drift.detect(here) if one.world == "Snowflake"]
-    assert (found.what, found.name, found.how) == ("snowflake_warehouse", "Warehouse", "DELETED")
+    (found,) = [one for one in drift.detect(here) if one.system == "Snowflake"]
+    assert (found.type, found.name, found.status) == ("snowflake_warehouse", "Warehouse", "DELETED")
     status.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
     Planter(here).make("snowflake_warehouse", "Warehouse")
-    assert [one for one in drift.detect(here) if one.world == "Snowflake"] == []
+    assert [one for one in drift.detect(here) if one.system == "Snowflake"] == []
 
 
 def _generation():

@@ -19,11 +19,11 @@ from lambdas.snowflake import sql
 
 def run(here):
     said = []
-    return destroy.destroy(here, destroy.plan(here, inventory.take(here)), say=said.append, report=lambda _: None)
+    return destroy.destroy(here, destroy.plan(here, inventory.collect(here)), say=said.append, report=lambda _: None)
 
 
 def left(here):
-    return inventory.problems(inventory.take(here))
+    return inventory.problems(inventory.collect(here))
 
 
 def told(here, **given):
@@ -40,15 +40,15 @@ def test_a_plan_lists_what_goes_in_order_and_what_stays_and_why_and_changes_noth
     operations = stacks.make("operations", {"Queue": QUEUE})
     confluent = stacks.make("confluent", {"Queue": QUEUE})
     plant_in_aws(here)
-    before = inventory.take(here)
+    before = inventory.collect(here)
     planned = told(here, confirmed=None, plan_only=True)
-    assert inventory.take(here) == before
-    order = [(item["kind"], item["whose"]) for item in planned["goes"]]
+    assert inventory.collect(here) == before
+    order = [(item["kind"], item["owner"]) for item in planned["to_delete"]]
     assert order[:4] == [("stack", operations), ("queue", operations), ("stack", confluent), ("queue", confluent)]
     orphans = [kind for kind, whose in order if whose == "orphan"]
     assert orphans.index("schedule_group") < orphans.index("athena_workgroup") < orphans.index("bucket") < orphans.index("role")
-    assert {item["name"] for item in planned["stays"]} >= {here.deployment.confluent.cloud_key_secret}
-    assert all(item["why"] for item in planned["stays"])
+    assert {item["name"] for item in planned["to_keep"]} >= {here.deployment.confluent.cloud_key_secret}
+    assert all(item["why"] for item in planned["to_keep"])
 
 
 def test_stacks_go_the_last_deployed_first_with_all_that_they_have(here, stacks):
@@ -63,7 +63,7 @@ def test_left_overs_of_all_worlds_are_removed_and_nothing_else(worlds, here, pla
     other = worlds.deployment(name=f"{here.deployment.identity.name}-two")
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
-    theirs = inventory.take(other)
+    theirs = inventory.collect(other)
     foreign = plant.make("environment", "Environment", name=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}")
     prefix = here.deployment.prefix
     boto3.client("s3").create_bucket(
@@ -76,8 +76,8 @@ def test_left_overs_of_all_worlds_are_removed_and_nothing_else(worlds, here, pla
     done = told(here)
     assert len(done["removed"]) > 20
     assert left(here) == []
-    assert inventory.take(other) == theirs
-    assert foreign in [item.id for item in inventory.take(here) if item.world == CONFLUENT]
+    assert inventory.collect(other) == theirs
+    assert foreign in [item.id for item in inventory.collect(here) if item.system == CONFLUENT]
     assert boto3.client("s3").list_objects_v2(Bucket=f"{prefix}-data-backup")["KeyCount"] == 0
     assert warehouse in worlds.snow.objects()["WAREHOUSE"]
 
@@ -117,8 +117,8 @@ KEPT_BUCKET = {**BUCKET, "DeletionPolicy": "Retain"}
 def test_what_becomes_of_data_is_what_was_deployed_whatever_the_file_says_now(worlds, deployed, file):
     here = worlds.deployment(on_destroy=file)
     stack = Stacks(here).make("data", {"LakeBucket": KEPT_BUCKET if deployed == "keep" else BUCKET})
-    planned = destroy.plan(here, inventory.take(here))
-    (bucket,) = [item for item in (planned.stays if deployed == "keep" else planned.goes) if item.kind == "bucket"]
+    planned = destroy.plan(here, inventory.collect(here))
+    (bucket,) = [item for item in (planned.to_keep if deployed == "keep" else planned.to_delete) if item.kind == "bucket"]
     assert [item.id for item in planned.differing] == [bucket.id]
     with pytest.raises(CommandFailed) as refused:
         told(here)
@@ -136,17 +136,17 @@ def test_a_bucket_that_its_stack_keeps_and_another_one_empties_counts_as_deleted
     page = boto3.client("cloudformation").describe_stack_resource(StackName=data, LogicalResourceId="TableflowBucket")
     bucket = page["StackResourceDetail"]["PhysicalResourceId"]
     Stacks(here).make("confluent", known=[f"cleanup:bucket:{bucket}", "cleanup:glue_database:lkc-12345"])
-    planned = destroy.plan(here, inventory.take(here))
+    planned = destroy.plan(here, inventory.collect(here))
     assert bucket in [item.id for item in planned.differing]
-    assert bucket in [item.id for item in planned.goes]
+    assert bucket in [item.id for item in planned.to_delete]
 
 
 def test_data_that_its_stack_was_deployed_to_keep_stays_and_the_rest_goes(worlds):
     here = worlds.deployment(on_destroy="keep")
     Stacks(here).make("data", {"LakeBucket": KEPT_BUCKET, "Queue": QUEUE})
-    planned = destroy.plan(here, inventory.take(here))
-    assert [item.kind for item in planned.goes] == ["stack", "queue"]
-    (bucket,) = [item for item in planned.stays if item.kind == "bucket"]
+    planned = destroy.plan(here, inventory.collect(here))
+    assert [item.kind for item in planned.to_delete] == ["stack", "queue"]
+    (bucket,) = [item for item in planned.to_keep if item.kind == "bucket"]
     assert "on_destroy" in bucket.why
     done = told(here)
     assert [item["id"] for item in done["items"] if item["kind"] == "bucket"] == [bucket.id]
@@ -165,13 +165,13 @@ def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(worlds, he
         told(attrs.evolve(here, clock=Interrupted(worlds.pass_time)))
     assert (stopped.value.exit_code, stopped.value.code) == (STOPPED, "DESTROY-STOPPED")
     assert stopped.value.details == {"under_way": [stack]}
-    assert f"CloudFormation continues to delete {stack}" in stopped.value.message
+    assert f"CloudFormation is still deleting {stack}" in stopped.value.message
     assert stacks.client.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "DELETE_IN_PROGRESS"
 
 
 def test_what_appears_after_the_list_was_shown_is_left_alone_and_told(here, stacks):
     stack = stacks.make("exports", {"Queue": QUEUE})
-    planned = destroy.plan(here, inventory.take(here))
+    planned = destroy.plan(here, inventory.collect(here))
     later = plant_in_aws(here)
     second = f"{here.deployment.prefix}-operations"
     stacks.make("operations", {"Queue": QUEUE})
@@ -184,7 +184,7 @@ def test_what_appears_after_the_list_was_shown_is_left_alone_and_told(here, stac
 
 def test_a_stack_that_took_a_name_meanwhile_is_left_alone(here, stacks):
     stack = stacks.make("data", {"Queue": QUEUE})
-    planned = destroy.plan(here, inventory.take(here))
+    planned = destroy.plan(here, inventory.collect(here))
     stacks.delete(stack)
     stacks.make("data", {"Queue": QUEUE})
     done = destroy.destroy(here, planned, say=lambda _: None, report=lambda _: None)
@@ -225,11 +225,11 @@ def test_a_cluster_that_the_file_protects_is_refused(here, stacks):
 @pytest.mark.parametrize("confirmed", [None, "", "dev", "tests"])
 def test_nothing_happens_until_the_stage_was_named(here, stacks, confirmed):
     stacks.make("data", {"Queue": QUEUE})
-    before = inventory.take(here)
+    before = inventory.collect(here)
     with pytest.raises(CommandFailed) as refused:
         told(here, confirmed=confirmed)
     assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "NOT-CONFIRMED")
-    assert inventory.take(here) == before
+    assert inventory.collect(here) == before
 
 
 def test_with_a_vendor_that_does_not_answer_nothing_is_begun(here, stacks, broken):
@@ -238,7 +238,7 @@ def test_with_a_vendor_that_does_not_answer_nothing_is_begun(here, stacks, broke
     with pytest.raises(CommandFailed) as refused:
         told(here)
     assert (refused.value.code, "Confluent" in refused.value.message) == ("VENDOR-REFUSED", True)
-    assert [item.kind for item in inventory.take(here) if item.verdict is Verdict.MANAGED] == ["stack", "queue"]
+    assert [item.kind for item in inventory.collect(here) if item.verdict is Verdict.MANAGED] == ["stack", "queue"]
 
 
 def test_what_would_not_go_is_told_and_goes_once_it_may(here, plant, broken, worlds):
@@ -264,7 +264,7 @@ def test_our_things_in_somebody_elses_environment_go_one_by_one_and_it_stays(wor
     plant = Planter(here)
     plant_tables(plant, theirs)
     done = told(here)
-    order = [item["kind"] for item in done["removed"] if item["world"] == CONFLUENT]
+    order = [item["kind"] for item in done["removed"] if item["system"] == CONFLUENT]
     assert order.index("connector") < order.index("tableflow_topic") < order.index("kafka_cluster")
     assert order.index("kafka_cluster") < order.index("role_binding") < order.index("api_key") < order.index("service_account")
     assert left(here) == []
@@ -289,7 +289,7 @@ def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_af
     here.clock.sleep(900)
     assert registry.get("/subjects") == ["stock_trades-value"]
     planned = told(here, plan_only=True, confirmed=None)
-    (stays,) = [item for item in planned["stays"] if item["kind"] == "subject"]
+    (stays,) = [item for item in planned["to_keep"] if item["kind"] == "subject"]
     assert (stays["name"], "is gone" in stays["why"]) == ("stock_trades-value", False)
     (left_behind,) = [item for item in told(here)["items"] if item["kind"] == "subject"]
     assert (left_behind["name"], "is gone" in left_behind["why"]) == ("stock_trades-value", True)
@@ -335,4 +335,4 @@ def test_a_stack_that_the_file_no_longer_wants_goes_too(here, stacks):
     stack = stacks.make("snowflake", {"Queue": QUEUE})
     without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
     assert stack in told(attrs.evolve(here, plan=without))["stacks"]
-    assert [item for item in inventory.take(here) if item.world == AWS and item.kind in ("stack", "queue")] == []
+    assert [item for item in inventory.collect(here) if item.system == AWS and item.kind in ("stack", "queue")] == []

@@ -51,7 +51,7 @@ BREAKS = {
         lambda d: breaks.integration(d, external_id="made-anew"), hops.TRUST, ["made-anew"],
     ),
     "an integration that is gone": (
-        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["is not there"],
+        lambda d: breaks.integration(d, name="by-somebody"), hops.INTEGRATION, ["doesn't exist"],
     ),
     "a catalog integration that has failed": (
         lambda d: breaks.catalog(d, phase="FAILED", message="Access denied: the role lacks glue:CreateTable"),
@@ -126,7 +126,7 @@ def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
     with breaks.aws_says(stands, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
         checks = {check.name: check for check in hops.look(stands.here)}
     role = checks.pop(hops.ROLE)
-    assert (role.result, "AccessDenied" in role.found) == (Result.WARN, True)
+    assert (role.result, "AccessDenied" in role.message) == (Result.WARN, True)
     assert {checks.pop(name).result for name in (hops.TRUST, hops.TAGS, hops.POLICY)} == {Result.SKIPPED}
     assert {check.result for check in checks.values()} == {Result.OK}
 
@@ -145,7 +145,7 @@ def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name
         failed = [check for check in looked(stands) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [name]
         (follower,) = [check for check in failed if not check.is_root]
-        assert (follower.name, follower.follows) == ("Tableflow of stock_trades", name)
+        assert (follower.name, follower.caused_by) == ("Tableflow of stock_trades", name)
         assert f"Caused by “{name}”: fix that first" in follower.fix
     stands.resume()
     assert troubles_of(stands) == []

@@ -41,7 +41,7 @@ BREAKS = {
         lambda d: breaks.volume(d, base_url="s3://elsewhere/"), hops.VOLUME, ["s3://elsewhere/"],
     ),
     "a volume that is gone": (
-        lambda d: breaks.snowflakes_object_gone(d, "Volume"), hops.VOLUME, ["is not there"],
+        lambda d: breaks.snowflakes_object_gone(d, "Volume"), hops.VOLUME, ["doesn't exist"],
     ),
     "a catalog of another namespace": (
         lambda d: breaks.snowflakes_catalog(d, namespace="lkc-another"), hops.INTEGRATION, ["lkc-another"],
@@ -77,7 +77,7 @@ def test_what_snowflake_itself_says_later_is_told_to_follow(stands):
         stands.pass_time()
         failed = [check for check in looked(stands) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [hops.POLICY]
-        assert {check.name: check.follows for check in failed if not check.is_root} == {"table STOCK_TRADES": hops.POLICY}
+        assert {check.name: check.caused_by for check in failed if not check.is_root} == {"table STOCK_TRADES": hops.POLICY}
     stands.resume()
     assert troubles_of(stands) == []
 

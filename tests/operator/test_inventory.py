@@ -14,20 +14,20 @@ from lambdas.snowflake import sql
 
 def named(here, *verdicts):
     """(world, kind, name) of what the inventory thinks so of."""
-    return {(item.world, item.kind, item.name) for item in inventory.take(here) if item.verdict in verdicts}
+    return {(item.system, item.kind, item.name) for item in inventory.collect(here) if item.verdict in verdicts}
 
 
 def row(here, name):
-    (found,) = [item for item in inventory.take(here) if item.name == name]
+    (found,) = [item for item in inventory.collect(here) if item.name == name]
     return found
 
 
 def test_where_nothing_was_deployed_only_what_people_made_is_there(here):
-    items = inventory.take(here)
+    items = inventory.collect(here)
     assert inventory.problems(items) == []
     assert {item.verdict for item in items} == {Verdict.RETAINED}
     name = here.deployment.identity.name
-    assert {item.name for item in items if item.world == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
+    assert {item.name for item in items if item.system == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
     assert all(item.why for item in items)
 
 
@@ -36,14 +36,14 @@ def test_what_a_stack_has_belongs_to_it(here, plant, stacks):
     environment = plant.make("environment", "Environment")
     by_hand = plant.make("flink_compute_pool", "X", name="by-hand", environment_id=environment, region=here.region, max_cfu=5)
     boto3.client("secretsmanager").create_secret(Name=f"{here.deployment.prefix}/confluent/flink", SecretString="{}")
-    items = [item for item in inventory.take(here) if item.kind != "secret"]
-    belongs = {item.kind: item.whose for item in items if item.verdict is Verdict.MANAGED}
+    items = [item for item in inventory.collect(here) if item.kind != "secret"]
+    belongs = {item.kind: item.owner for item in items if item.verdict is Verdict.MANAGED}
     kinds = "stack queue dynamodb_table role function log_group environment flink_compute_pool"
     assert belongs.keys() == set(kinds.split())
     assert set(belongs.values()) == {stack}
     found = {item.id: item.why for item in items}
     assert environment in found
-    assert "created by hand" in found[by_hand]
+    assert "created manually" in found[by_hand]
 
 
 def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stacks):
@@ -52,8 +52,8 @@ def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stac
     )
     environment = plant.make("environment", "Environment")
     assert stacks.delete(stack) == "DELETE_FAILED"
-    found = {item.id: item for item in inventory.take(here)}
-    assert (found[environment].whose, found[environment].verdict) == (stack, Verdict.ORPHANED)
+    found = {item.id: item for item in inventory.collect(here)}
+    assert (found[environment].owner, found[environment].verdict) == (stack, Verdict.ORPHANED)
     assert "DELETE_FAILED" in found[environment].why
     assert row(here, stack).verdict is Verdict.ORPHANED
 
@@ -61,13 +61,13 @@ def test_what_a_stack_that_failed_to_go_still_has_is_left_over(here, plant, stac
 def test_what_is_left_over_in_aws_is_found(here):
     planted = plant_in_aws(here)
     assert {(kind, name) for world, kind, name in named(here, Verdict.ORPHANED) if world == AWS} == planted
-    assert {item.whose for item in inventory.problems(inventory.take(here))} == {ORPHAN}
+    assert {item.owner for item in inventory.problems(inventory.collect(here))} == {ORPHAN}
 
 
 def test_what_is_left_over_at_the_vendors_is_found(here, plant):
     planted = plant_at_vendors(plant)
-    left = [item for item in inventory.take(here) if item.verdict is Verdict.ORPHANED]
-    found = {(item.world, item.kind, item.id if item.world == CONFLUENT else item.name) for item in left}
+    left = [item for item in inventory.collect(here) if item.verdict is Verdict.ORPHANED]
+    found = {(item.system, item.kind, item.id if item.system == CONFLUENT else item.name) for item in left}
     assert found == planted
 
 
@@ -76,7 +76,7 @@ def test_another_deployments_things_are_not_in_it(worlds, here):
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
     Stacks(other).make("confluent", {"Queue": QUEUE})
-    assert inventory.problems(inventory.take(here)) == []
+    assert inventory.problems(inventory.collect(here)) == []
     assert named(here, Verdict.MANAGED) == set()
     assert len(named(other, Verdict.ORPHANED)) > 15
 
@@ -94,7 +94,7 @@ def test_what_only_looks_like_ours_is_told_and_not_counted(here, worlds):
     boto3.client("sqs").create_queue(QueueName=f"{prefix}-exports-by-hand")
     boto3.client("sqs").create_queue(QueueName=f"own-{prefix}", tags={"project": here.deployment.identity.name, "stage": "test"})
     worlds.admin().run(sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"))
-    assert inventory.problems(inventory.take(here)) == []
+    assert inventory.problems(inventory.collect(here)) == []
     kept = {name for _, _, name in named(here, Verdict.RETAINED)}
     assert {prefix, f"own-{prefix}"} <= kept
     assert not {name for name in kept if "backup" in name or "by-hand" in name or "somebody-else" in name}
@@ -126,7 +126,7 @@ def test_a_thing_with_a_name_of_ours_and_tags_of_another_deployment_is_that_ones
             FlexibleTimeWindow={"Mode": "OFF"},
             Target={"Arn": "arn:aws:sqs:eu-west-1:000000000000:q", "RoleArn": "arn:aws:iam::000000000000:role/r"},
         )
-    assert name not in {item.name for item in inventory.take(here)}
+    assert name not in {item.name for item in inventory.collect(here)}
 
 
 def test_a_name_that_was_cut_is_ours_only_by_its_tags(worlds):
@@ -138,7 +138,7 @@ def test_a_name_that_was_cut_is_ours_only_by_its_tags(worlds):
     boto3.client("sqs").create_queue(QueueName=theirs, tags={"project": f"{name}-test", "stage": "data"})
     boto3.client("sqs").create_queue(QueueName=ours, tags={"project": name, "stage": "test"})
     boto3.client("sqs").create_queue(QueueName=untold)
-    found = {item.name: item.verdict for item in inventory.take(here) if item.kind == "queue"}
+    found = {item.name: item.verdict for item in inventory.collect(here) if item.kind == "queue"}
     assert found == {ours: Verdict.ORPHANED, untold: Verdict.RETAINED}
 
 
@@ -148,7 +148,7 @@ def test_an_object_of_another_aws_account_is_told_and_not_counted(here, plant):
     others = f"{ours[:-8]}{'0' * 8}"
     plant.make("environment", "Environment", name=others)
     found = row(here, others)
-    assert (found.verdict, found.whose) == (Verdict.RETAINED, "-")
+    assert (found.verdict, found.owner) == (Verdict.RETAINED, "-")
 
 
 def test_a_rotated_key_belongs_to_its_account(here, plant, stacks):
@@ -157,7 +157,7 @@ def test_a_rotated_key_belongs_to_its_account(here, plant, stacks):
     cloud = here.confluent().cloud
     body = {"display_name": f"{plant.name('api_key', 'Key', service_account_id=account, service='cloud', secret='x')}/token"}
     cloud.post("/iam/v2/api-keys", {"spec": {**body, "owner": {"id": account, "kind": "ServiceAccount"}}})
-    assert [item.verdict for item in inventory.take(here) if item.where == (account,)] == [Verdict.MANAGED]
+    assert [item.verdict for item in inventory.collect(here) if item.parents == (account,)] == [Verdict.MANAGED]
 
 
 def test_data_that_the_file_keeps_is_not_left_over(worlds):
@@ -166,16 +166,16 @@ def test_data_that_the_file_keeps_is_not_left_over(worlds):
     kept = {kind for world, kind, _ in named(here, Verdict.RETAINED) if world == AWS}
     assert {"bucket", "glue_database", "glue_table"} <= kept
     assert not {"bucket", "glue_database", "glue_table"} & {kind for _, kind, _ in named(here, Verdict.ORPHANED)}
-    bucket = next(item for item in inventory.take(here) if item.kind == "bucket")
+    bucket = next(item for item in inventory.collect(here) if item.kind == "bucket")
     assert 'on_destroy = "keep"' in bucket.why
 
 
 def test_a_vendor_whose_key_is_missing_is_not_taken_for_empty(worlds):
     here = worlds.deployment(prepared=False)
-    silent = {item.world: item.why for item in inventory.take(here) if item.verdict is Verdict.UNKNOWN}
+    silent = {item.system: item.why for item in inventory.collect(here) if item.verdict is Verdict.UNKNOWN}
     assert silent.keys() == {CONFLUENT, SNOWFLAKE}
     assert all("AWS-SECRET-MISSING" in why for why in silent.values())
-    assert inventory.problems(inventory.take(here))
+    assert inventory.problems(inventory.collect(here))
 
 
 @pytest.mark.parametrize(
@@ -191,19 +191,19 @@ def test_a_vendor_that_does_not_answer_is_not_taken_for_empty(here, plant, broke
     plant.make("environment", "Environment")
     plant.make("snowflake_warehouse", "Warehouse")
     broken(world, **rule)
-    items = inventory.take(here)
-    assert [item.world for item in items if item.verdict is Verdict.UNKNOWN] == [world]
+    items = inventory.collect(here)
+    assert [item.system for item in items if item.verdict is Verdict.UNKNOWN] == [world]
     other = {CONFLUENT: SNOWFLAKE, SNOWFLAKE: CONFLUENT}[world]
-    assert other in {item.world for item in items if item.verdict is Verdict.ORPHANED}
+    assert other in {item.system for item in items if item.verdict is Verdict.ORPHANED}
 
 
 def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_listed(here, broken):
     planted = plant_in_aws(here)
     target = {"x-amz-target": "AmazonSQS.ListQueues"}
     broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
-    items = inventory.take(here)
+    items = inventory.collect(here)
     assert [(item.kind, item.why) for item in items if item.verdict is Verdict.UNKNOWN] == [
-        ("queue", "can't be asked: AccessDeniedException")
+        ("queue", "can't be listed: AccessDeniedException")
     ]
     assert len([item for item in items if item.verdict is Verdict.ORPHANED]) == len(planted) - 1
 
@@ -215,7 +215,7 @@ def test_in_somebody_elses_environment_only_our_own_things_count(worlds):
     given = f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
     here = worlds.deployment(confluent=given)
     cluster = Planter(here).make("kafka_cluster", "KafkaCluster", environment_id=theirs, region=here.region)
-    left = [item.id for item in inventory.take(here) if item.world == CONFLUENT and item.verdict is Verdict.ORPHANED]
+    left = [item.id for item in inventory.collect(here) if item.system == CONFLUENT and item.verdict is Verdict.ORPHANED]
     assert left == [cluster]
-    assert foreign not in [item.id for item in inventory.take(here)]
-    assert next(item for item in inventory.take(here) if item.id == theirs).verdict is Verdict.RETAINED
+    assert foreign not in [item.id for item in inventory.collect(here)]
+    assert next(item for item in inventory.collect(here) if item.id == theirs).verdict is Verdict.RETAINED

@@ -23,23 +23,23 @@ def test_an_inventory_without_left_overs_is_done():
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["ok"]) == (0, True)
     assert document.keys() == promised("inventory")
-    assert {item["verdict"] for item in document["items"]} == {"kept"}
+    assert {item["verdict"] for item in document["items"]} == {"retained"}
 
 
 def test_left_overs_end_an_inventory_with_one_and_are_listed(dev):
     name = Planter(dev).make("snowflake_warehouse", "Warehouse")
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"], document["exit_code"]) == (1, "LEFT-OVER", 1)
-    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "left over"] == [name]
+    assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "orphaned"] == [name]
     code, said = call("inventory", "--stage", "dev")
-    assert (code, said.count("left over: snowflake_warehouse")) == (1, 1)
+    assert (code, said.count("orphaned: snowflake_warehouse")) == (1, 1)
     assert "orphan" in said
 
 
 def test_a_plan_is_one_document_and_changes_nothing(dev):
     code, document = call("destroy", "--stage", "dev", "--plan", "--json")
     assert (code, document.keys()) == (0, promised("destroy"))
-    assert [item["kind"] for item in document["goes"]] == ["snowflake_warehouse"]
+    assert [item["kind"] for item in document["to_delete"]] == ["snowflake_warehouse"]
     assert call("inventory", "--stage", "dev", "--json")[0] == 1
 
 
@@ -56,7 +56,7 @@ def test_without_the_stages_name_nothing_is_destroyed(words):
 def test_a_destroy_ends_with_an_inventory_without_left_overs():
     code, document = call("destroy", "--stage", "dev", "--confirm", "dev", "--json")
     assert (code, [item["kind"] for item in document["removed"]]) == (0, ["snowflake_warehouse"])
-    assert {item["verdict"] for item in document["items"]} == {"kept"}
+    assert {item["verdict"] for item in document["items"]} == {"retained"}
     assert call("inventory", "--stage", "dev", "--json")[0] == 0
 
 

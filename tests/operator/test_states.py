@@ -366,7 +366,7 @@ def shown(places, other):
     here, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
     probes = [probe for probe in doctor.probes(here) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
-    yield {(item.world, item.kind, item.name, item.verdict) for item in inventory.take(here)}
+    yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(here)}
     yield {
         (kind.name, found.name, *sorted(found.tags().items()))
         for kind in aws_kinds(other.deployment)
@@ -385,5 +385,5 @@ def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer
     as_root = list(shown(looking, other))
     for seen_as_root, seen_by_role in zip(as_root, shown(deployer(), other), strict=True):
         assert seen_by_role == seen_as_root
-    lacking = {item.kind for item in inventory.take(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
+    lacking = {item.kind for item in inventory.collect(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
     assert lacking == {"role"}

@@ -65,7 +65,7 @@ class Watched:
 def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 192))
-    assert watched.said == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} made, 3m12s"]
+    assert watched.said == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
     assert watched.progress.under_way == []
 
 
@@ -105,7 +105,7 @@ def test_five_minutes_without_a_change_are_told_and_told_again_after_ten():
         watched.wait(1)
     quiet = [line for line in watched.said if "Nothing has changed" in line]
     assert len(quiet) == 1
-    assert "5m00s. Under way: kafka cluster KafkaCluster for 5m00s (usual 2–5 min)" in quiet[0]
+    assert "5m00s. In progress: kafka cluster KafkaCluster for 5m00s (usual 2–5 min)" in quiet[0]
     watched.wait(300)
     assert len([line for line in watched.said if "10m00s" in line]) == 1
 
@@ -125,8 +125,8 @@ def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
         "kafka cluster KafkaCluster … (usual 2–5 min)",
         "kafka cluster KafkaCluster done in 0s",
         "topic RehearsalRefusedTopic UPDATE_FAILED",
-        f"[2/2] {STACK} failed after 26s; CloudFormation takes back what it has done",
-        f"[2/2] {STACK} taken back: it is as it was before, 37s",
+        f"[2/2] {STACK} failed after 26s; CloudFormation rolls it back",
+        f"[2/2] {STACK} rolled back to its previous state, 37s",
     ]
 
 

@@ -44,7 +44,7 @@ def test_one_that_hangs_is_told_and_stops_no_other():
     probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
     hangs, answers = runner.run(probes, patience=0.2)
     never.set()
-    assert (hangs.result, hangs.name, "no answer" in hangs.found) == (Result.FAIL, "hangs", True)
+    assert (hangs.result, hangs.name, "no answer" in hangs.message) == (Result.FAIL, "hangs", True)
     assert answers.result is Result.OK
 
 
@@ -57,15 +57,15 @@ def test_one_that_raises_is_told_and_stops_no_other():
 
     probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
     mistake, refusal, well = runner.run(probes)
-    assert (mistake.result, "UNEXPECTED" in mistake.found, bool(mistake.fix)) == (Result.FAIL, True, True)
-    assert (refusal.found, refusal.fix) == ("NO-CDK: there is none", "Get one")
+    assert (mistake.result, "UNEXPECTED" in mistake.message, bool(mistake.fix)) == (Result.FAIL, True, True)
+    assert (refusal.message, refusal.fix) == ("NO-CDK: there is none", "Get one")
     assert well.result is Result.OK
 
 
 def test_what_only_shows_an_earlier_trouble_is_told_to_follow_it():
     chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
     told = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
-    assert [check.follows for check in told] == ["", "", "b", "", "d"]
+    assert [check.caused_by for check in told] == ["", "", "b", "", "d"]
     assert told[2].fix == "Caused by “b”: fix that first. Then look again"
     assert [check.name for check in told if check.is_root] == ["b", "d"]
 
@@ -113,14 +113,14 @@ def test_another_or_none_is_well_where_the_pinned_one_can_be_fetched(root, here)
     if here:
         brought(root, here)
     found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
-    assert (found.result, "2.5.0 can be fetched" in found.found, (here or "none") in found.found) == (Result.OK, True, True)
+    assert (found.result, "2.5.0 can be fetched" in found.message, (here or "none") in found.message) == (Result.OK, True, True)
 
 
 @pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
 def test_one_that_can_not_be_fetched_is_told_with_npm_s_word(root, text, code):
     found = tools.cdk_cli(npm(root / "bin", text, code), root)
     assert (found.result, found.needed) == (Result.FAIL, "2.5.0")
-    assert text in found.found
+    assert text in found.message
 
 
 def test_without_node_the_command_line_is_not_asked_for(root):
@@ -136,20 +136,20 @@ def test_how_node_was_found_is_told(root):
     brought(root, "2.5.0")
     own, _ = tools.with_node(lambda: Node(root / "node", (str(root / "npm"),), 22), root)
     packaged, _ = tools.with_node(lambda: Node(root / "node", ("node", "/x/lib/node_modules/npm/bin/npm-cli.js"), 24), root)
-    assert (own.found, packaged.found) == ("22, this machine's own", "24, came with the Python packages")
+    assert (own.message, packaged.message) == ("22, this machine's own", "24, came with the Python packages")
 
 
 def test_java_is_only_for_runs_on_this_machine(tmp_path):
     assert tools.java_runtime(lambda: FoundJava(tmp_path, ())).result is Result.OK
     missing = tools.java_runtime(lambda: FoundJava(None, ("Java 21 at /opt",)))
-    assert (missing.result, "Java 21 at /opt" in missing.found) == (Result.WARN, True)
+    assert (missing.result, "Java 21 at /opt" in missing.message) == (Result.WARN, True)
 
 
 def test_uv_packs_the_functions(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert tools.uv(tmp_path / "python").result is Result.FAIL
     (tmp_path / "uv").touch()
-    assert tools.uv(tmp_path / "python").found == str(tmp_path / "uv")
+    assert tools.uv(tmp_path / "python").message == str(tmp_path / "uv")
 
 
 FILE = """
@@ -176,7 +176,7 @@ def test_fields_with_capitals_are_told(tmp_path, field, result):
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
     found = tools.field_names(check.parse(FILE, name="test.toml", root=tmp_path))
     assert found.result is result
-    assert (f"orders.{field}" in found.found) == (result is Result.WARN)
+    assert (f"orders.{field}" in found.message) == (result is Result.WARN)
 
 
 def statement(**changed):
@@ -207,7 +207,7 @@ def test_a_trust_is_compared_by_value(statements, told):
     found = trust.check_trust(G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
     assert found.result is (Result.FAIL if told else Result.OK)
     if told:
-        assert told in found.found
+        assert told in found.message
         assert "our-id" in found.needed
         assert found.fix == "put it back"
 
@@ -282,7 +282,7 @@ CHECKS = [
     Check("AWS", "quota", Result.WARN, "10"),
     Check("hops", "one", Result.SKIPPED, "not deployed"),
     Check("hops", "two", Result.SKIPPED, "not deployed"),
-    Check("more", "three", Result.FAIL, "no", follows="bootstrap"),
+    Check("more", "three", Result.FAIL, "no", caused_by="bootstrap"),
 ]
 
 
@@ -294,15 +294,15 @@ def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
     assert said == [
         "tools", "  ok   Python: 3.11.9",
         "AWS", "  fail bootstrap: version 5", "      needed: 8 at least", "      → Run it again", "  warn quota: 10",
-        "hops", "  none 2 checks: not deployed",
+        "hops", "  skip 2 checks: not deployed",
         "more", "  fail three: no",
-        "1 ok, 1 to look at, 2 wrong",
+        "1 ok, 1 with warnings, 2 failed",
     ]  # fmt: skip
 
 
 def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
     with pytest.raises(CommandFailed) as failed:
-        doctor.require_well(CHECKS, {"checks": []})
+        doctor.require_healthy(CHECKS, {"checks": []})
     assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")
-    assert failed.value.message == "1 to correct: AWS: bootstrap"
-    doctor.require_well([CHECKS[0], CHECKS[2], CHECKS[3]], {})
+    assert failed.value.message == "failed: AWS: bootstrap"
+    doctor.require_healthy([CHECKS[0], CHECKS[2], CHECKS[3]], {})

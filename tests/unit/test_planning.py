@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
 from assembly_kit import dev_templates
 
 from deployments import check
-from lakeferry.deployment.stacks import Stack
+from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, durations, permissions, references, render, replacement
 from lakeferry.plan.difference import Action, Comparison
@@ -48,7 +47,7 @@ def test_before_the_first_deployment_everything_is_made(templates):
     changes = compared({}, templates)
     assert {change.action for change in changes} == {Action.CREATE}
     assert len(changes) == sum(len(template["Resources"]) for template in templates.values())
-    assert {change.resource.world for change in changes} == {"AWS", "Confluent", "Snowflake"}
+    assert {change.resource.system for change in changes} == {"AWS", "Confluent", "Snowflake"}
 
 
 def test_without_a_change_nothing_would_happen(templates):
@@ -92,7 +91,7 @@ def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_ever
     assert "cluster_id follows KafkaCluster, which is replaced" in map(str, found["StockTradesTopic"].why)
     # Snowflake's catalog integration names the Glue database, which is called like the cluster, in another stack.
     assert found["Catalog"].action is Action.REPLACE
-    assert found["Catalog"].resource.world == "Snowflake"
+    assert found["Catalog"].resource.system == "Snowflake"
     # What only refers to it in its permissions stays what it is.
     assert found[role_of(resources_of(templates, "confluent"), "TableflowRole")].action is Action.UPDATE
     assert "Environment" not in found
@@ -400,9 +399,9 @@ def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsy
 
     render.show(Output(), plan_of(list(changed(templates, less).values())))
     said = capsys.readouterr().out
-    assert said.index("WOULD BE LOST") < said.index("max_interval_ms")
-    assert "topic StockTradesTopic (stock_trades) would be deleted, and with it its records" in said
-    assert "DELETED" in said
+    assert said.index("DATA LOSS") < said.index("max_interval_ms")
+    assert "delete Confluent topic StockTradesTopic (stock_trades), which deletes its records" in said
+    assert "DELETE" in said
 
 
 def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
@@ -448,17 +447,14 @@ def test_durations_are_told_as_people_say_them(seconds, told):
 
 def events(*told):
     """Of CloudFormation, the newest first: (logical id, status, minute)."""
-    start = datetime(2026, 11, 21, tzinfo=UTC)
     return [
-        {
-            "ResourceType": "AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
-            "PhysicalResourceId": "arn" if name == "stack" else name,
-            "StackId": "arn",
-            "ResourceStatus": status,
-            "Timestamp": start + timedelta(minutes=minute),
-        }
+        Event(
+            id="", stack="s", stack_id="arn", logical_id=name, physical_id="arn" if name == "stack" else name,
+            type="AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
+            status=status, reason="", at=minute * 60.0,
+        )
         for name, status, minute in told
-    ]
+    ]  # fmt: skip
 
 
 def test_the_last_duration_is_that_of_the_last_deployment_that_ended_well():

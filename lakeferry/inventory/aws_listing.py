@@ -1,0 +1,191 @@
+"""How each kind of AWS resources is listed, with what its resources are recognised by: description, tags, pending deletion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+import attrs
+from botocore.exceptions import ClientError
+
+from deployments.model import Deployment
+from lakeferry.deployment.context import DeploymentContext
+from lambdas.shared.aws import error_code
+
+Tags = Mapping[str, str]
+#: In error codes of what doesn't exist.
+GONE: Final = ("NotFound", "NonExistent", "DoesNotExist", "NoSuch")
+PSEUDONYM_SECRET = "Pseudonymisation key of "  # noqa: S105 - the beginning of a description
+_PSEUDONYM_KEY: Final = "Encrypts the pseudonymisation key"
+
+
+@attrs.frozen
+class AwsResource:
+    """`id` is what CloudFormation calls it by. `tags` are read when they are needed, `pending` is the day of its deletion."""
+
+    name: str
+    id: str
+    description: str = ""
+    tags: Callable[[], Tags] = dict
+    pending: str = ""
+    parents: tuple[str, ...] = ()
+
+
+def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
+    """Return the descriptions of a deployment's KMS keys. Those of stacks with secrets don't name the deployment."""
+    return (
+        _PSEUDONYM_KEY,
+        "Encrypts the keys of Confluent Cloud",
+        "Encrypts the keys of Snowflake's users",
+        f"Encrypts alarms of {deployment.prefix}",
+        f"Encrypts logs and bookmarks of exports of {deployment.prefix}",
+    )
+
+
+def pages(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Iterator[dict[str, Any]]:
+    client = ctx.client(service)
+    if client.can_paginate(operation):
+        yield from client.get_paginator(operation).paginate(**query)
+    else:
+        yield getattr(client, operation)(**query)
+
+
+def parse_tags(answer: Mapping[str, Any]) -> Tags:
+    """Return the tags of an answer, as a map whatever the service calls keys and values."""
+    tags = answer.get("Tags") or answer.get("tags") or answer.get("TagSet") or {}
+    if isinstance(tags, Mapping):
+        return dict(tags)
+    pairs = (sorted(tag.items(), key=lambda item: not item[0].lower().endswith("key")) for tag in tags)
+    return {key: value for (_, key), (_, value) in pairs}
+
+
+def _rows(ctx: DeploymentContext, service: str, operation: str, key: str, **query: Any) -> Iterator[Any]:
+    for page in pages(ctx, service, operation, **query):
+        yield from page.get(key, [])
+
+
+def _tags(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
+    """Return a function that reads a resource's tags, none for one that is gone meanwhile. It raises ClientError."""
+
+    def read() -> Tags:
+        try:
+            return parse_tags(getattr(ctx.client(service), operation)(**query))
+        except ClientError as error:
+            if any(sign in error_code(error) for sign in GONE):
+                return {}
+            raise
+
+    return read
+
+
+def list_by(
+    service: str, operation: str, key: str, name: str = "Name", *, id: str = "", prefix: str = "",
+    description: Callable[[dict[str, Any]], str] = lambda _: "", tags: tuple[str, str, str] | None = None,
+) -> Callable[[DeploymentContext], Iterator[AwsResource]]:  # fmt: skip
+    """Return the listing of a kind by one operation. `name` and `id` are fields of its rows.
+
+    `prefix` is the parameter for the beginning of names. `tags` are the operation that reads them, its parameter and argument.
+    """
+
+    def find(ctx: DeploymentContext) -> Iterator[AwsResource]:
+        query = {prefix: ctx.deployment.prefix} if prefix else {}
+        for row in _rows(ctx, service, operation, key, **query):
+            reader: Callable[[], Tags] = dict
+            if tags:
+                argument = tags[2].format(**row, region=ctx.region, account=ctx.account)
+                reader = _tags(ctx, service, tags[0], **{tags[1]: argument})
+            yield AwsResource(row[name], row[id or name], description(row), reader)
+
+    return find
+
+
+def read_description(row: dict[str, Any]) -> str:
+    return str(row.get("Description", ""))
+
+
+workgroups: Final = list_by(
+    "athena", "list_work_groups", "WorkGroups", description=read_description,
+    tags=("list_tags_for_resource", "ResourceARN", "arn:aws:athena:{region}:{account}:workgroup/{Name}"),
+)  # fmt: skip
+
+
+def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """By prefix: an account may have thousands."""
+    prefix = ctx.deployment.prefix
+    for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
+        for row in _rows(ctx, "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=beginning):
+            name, arn = row["logGroupName"], row["arn"].removesuffix(":*")
+            yield AwsResource(name, name, tags=_tags(ctx, "logs", "list_tags_for_resource", resourceArn=arn))
+
+
+def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """With their groups' tags: EventBridge Scheduler tags groups only."""
+    for row in _rows(ctx, "scheduler", "list_schedules", "Schedules", NamePrefix=f"{ctx.deployment.prefix}-"):
+        group = f"arn:aws:scheduler:{ctx.region}:{ctx.account}:schedule-group/{row['GroupName']}"
+        tags = _tags(ctx, "scheduler", "list_tags_for_resource", ResourceArn=group)
+        yield AwsResource(row["Name"], row["Name"], tags=tags, parents=(row["GroupName"],))
+
+
+def topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    for row in _rows(ctx, "sns", "list_topics", "Topics"):
+        arn = row["TopicArn"]
+        yield AwsResource(arn.rpartition(":")[2], arn, tags=_tags(ctx, "sns", "list_tags_for_resource", ResourceArn=arn))
+
+
+def queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    for url in _rows(ctx, "sqs", "list_queues", "QueueUrls", QueueNamePrefix=f"{ctx.deployment.prefix}-"):
+        yield AwsResource(url.rpartition("/")[2], url, tags=_tags(ctx, "sqs", "list_queue_tags", QueueUrl=url))
+
+
+def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    query = {"DashboardNamePrefix": ctx.deployment.regional_prefix}
+    for row in _rows(ctx, "cloudwatch", "list_dashboards", "DashboardEntries", **query):
+        name = row["DashboardName"]
+        yield AwsResource(name, name, ctx.client("cloudwatch").get_dashboard(DashboardName=name)["DashboardBody"])
+
+
+def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    for row in _rows(ctx, "budgets", "describe_budgets", "Budgets", AccountId=ctx.account):
+        yield AwsResource(row["BudgetName"], row["BudgetName"], json.dumps(row.get("CostFilters", {})))
+
+
+def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """Those of the workgroup of the deployment's name."""
+    prefix = ctx.deployment.prefix
+    if any(one.name == prefix for one in workgroups(ctx)):
+        for id in _rows(ctx, "athena", "list_named_queries", "NamedQueryIds", WorkGroup=prefix):
+            yield AwsResource(ctx.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
+
+
+def dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    for name in _rows(ctx, "dynamodb", "list_tables", "TableNames"):
+        arn = f"arn:aws:dynamodb:{ctx.region}:{ctx.account}:table/{name}"
+        yield AwsResource(name, name, tags=_tags(ctx, "dynamodb", "list_tags_of_resource", ResourceArn=arn))
+
+
+def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
+    for row in _rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
+        description = row.get("Description", "")
+        own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
+        if own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
+            yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), _day(row.get("DeletedDate")))
+
+
+def kms_keys(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
+    """Keys have no names: only those that have the description of a deployment's own count."""
+    client, descriptions = ctx.client("kms"), kms_descriptions(ctx.deployment)
+    for row in _rows(ctx, "kms", "list_keys", "Keys"):
+        key = client.describe_key(KeyId=row["KeyId"])["KeyMetadata"]
+        id, description = key["KeyId"], key.get("Description", "")
+        if key.get("KeyManager") != "CUSTOMER" or description not in descriptions:
+            continue
+        if of_pseudonyms is (description == _PSEUDONYM_KEY):
+            pending = _day(key.get("DeletionDate")) if key["KeyState"] == "PendingDeletion" else ""
+            tags = _tags(ctx, "kms", "list_resource_tags", KeyId=id)
+            yield AwsResource(description, id, description, tags, pending)
+
+
+def _day(at: Any) -> str:
+    return at.date().isoformat() if at else ""
