@@ -238,7 +238,7 @@ class OperationsStack(LakeferryStack):
             "DeadLettersAlarm",
             topic=self.exports.alarms.topic,
             name=f"{self.deployment.prefix}-DeadLetters",
-            description="A start of an export or an event could not be delivered; the queue shows which",
+            description="A start of an export or a notice could not be delivered; the queue shows which",
             metric=queue.metric_approximate_number_of_messages_visible(period=Duration.minutes(5), statistic="Maximum"),
         )
 

@@ -61,7 +61,7 @@ class Tableflow(Construct):
             self,
             "Role",
             role_name=name,
-            purpose="Confluent's Tableflow writes tables and registers them in Glue",
+            purpose="Confluent's Tableflow writes tables and shows them in Glue",
             trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": outputs.external_id}}),
             statements=[
                 allow("UseBucket", needs["bucket"], [bucket_arn]),

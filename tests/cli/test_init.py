@@ -38,7 +38,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(place):
     assert said.document.keys() == promised("init")
     assert (said.document["file"], said.document["written"]) == ("deployments/test.toml", True)
     made = plan_of(place, "test")
-    assert (made.prefix, made.deployment.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
+    assert (made.prefix, made.identity.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
     assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
     assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
         ("daily_trades", "0 6 * * ? *", ["sales@corp.test"])
@@ -159,7 +159,7 @@ def test_answers_are_remembered_for_the_next_stage(place):
     place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
     place.run("init", "--stage", "next")
     made = plan_of(place, "next")
-    assert (made.deployment.owner, made.snowflake.account, made.alerts.engineers) == (
+    assert (made.identity.owner, made.snowflake.account, made.alerts.engineers) == (
         "sales team", "myorg-sales", ["on-call@corp.test"],
     )  # fmt: skip
 

@@ -49,7 +49,7 @@ def plant_in_aws(here):
     boto3.client("iam").create_role(
         RoleName=role,
         AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []}),
-        Description="Confluent's Tableflow writes tables and registers them in Glue",
+        Description="Confluent's Tableflow writes tables and shows them in Glue",
     )
     rule = f"{prefix}-exports-SuccessRule0A1B2C3D-{SUFFIX}"
     boto3.client("events").put_rule(Name=rule, EventPattern='{"source": ["aws.glue"]}')

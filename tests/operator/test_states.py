@@ -337,7 +337,7 @@ def deployer(looking, monkeypatch):
     for shown, real in (
         ("111122223333", here.account),
         ("lakeferry-dev", told.prefix),
-        ("secret:lakeferry/", f"secret:{told.deployment.name}/"),
+        ("secret:lakeferry/", f"secret:{told.identity.name}/"),
         ("budgets:ViewBudget", "budgets:DescribeBudgets"),  # the embedded AWS knows the call's name only
     ):
         assert shown in text
