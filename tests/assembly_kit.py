@@ -39,10 +39,10 @@ class Assembly:
     @property
     def report(self):
         """The rule packs' findings: (rule, construct)."""
-        told = json.loads((self.folder / "validation-report.json").read_text())
+        result = json.loads((self.folder / "validation-report.json").read_text())
         return [
             (violation["ruleName"], place.get("constructPath", ""))
-            for plugin in told.get("pluginReports", [])
+            for plugin in result.get("pluginReports", [])
             for violation in plugin["violations"]
             if violation.get("severity") != "warning"
             for place in violation["violatingConstructs"]

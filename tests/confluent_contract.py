@@ -60,8 +60,8 @@ def check(method, path, query, status, content_type, document):
         return
     problems = sorted(_validator(name, schema).iter_errors(document), key=lambda each: list(each.path))
     if problems:
-        told = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
-        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {told}")
+        result = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
+        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {result}")
 
 
 def check_request(method, path, query, content_type, document):
@@ -105,8 +105,8 @@ def _require_valid(name, schema, document, where):
     problems = [each for each in _validator(name, schema, OAS30WriteValidator).iter_errors(document) if not _is_filled_in(each)]
     problems.sort(key=lambda each: list(each.path))
     if problems:
-        told = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
-        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {told}")
+        result = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
+        raise ContractBroken(f"{where}, and {name}.yaml says otherwise: {result}")
 
 
 def _is_filled_in(problem):

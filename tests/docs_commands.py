@@ -41,8 +41,8 @@ def of_pages(root: Path) -> Iterator[Command]:
 def wrong(app: typer.Typer, root: Path) -> list[str]:
     found = []
     for page, line, whole in of_pages(root):
-        if told := wrong_line(app, root / "Makefile", line, whole=whole):
-            found.append(f"{page.relative_to(root)}: {told}")
+        if result := wrong_line(app, root / "Makefile", line, whole=whole):
+            found.append(f"{page.relative_to(root)}: {result}")
     return found
 
 
@@ -72,9 +72,9 @@ def wrong_words(app: typer.Typer, words: list[str], *, whole: bool = False) -> s
     try:
         command.make_context(words[0], rest)
     except UsageError as error:
-        told = error.format_message()
-        is_named = not whole and (told.startswith("Missing argument") or told.endswith("requires an argument."))
-        return None if is_named else f"{line}: {told}"
+        result = error.format_message()
+        is_named = not whole and (result.startswith("Missing argument") or result.endswith("requires an argument."))
+        return None if is_named else f"{line}: {result}"
     return None
 
 

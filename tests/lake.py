@@ -51,7 +51,7 @@ class Lake:
     aws: EmbeddedAws
     spark: SparkSession
     folder: Path
-    world: ExportTarget
+    target: ExportTarget
     flow: Tableflow
     s3: Any
     _logs: dict[str, Log] = attrs.field(factory=dict)
@@ -83,7 +83,7 @@ class Lake:
     def export(self, contract: str, *words: str, as_of: datetime = AS_OF, **around: Any) -> Run:
         """Runs a shipped contract by its name, or one by its text. `around` goes to export.run. Raises ExportError."""
         name = self.write_contract(contract) if "\n" in contract else contract
-        args = ["--export", name, "--as-of", as_of.isoformat(), *self.world.arguments(), *words]
+        args = ["--export", name, "--as-of", as_of.isoformat(), *self.target.arguments(), *words]
         parsed = arguments.parse(args, now=max(as_of, runs.utc_now()))
         return Run(self, export.run(parsed, **{"spark": self.spark, "on_phase": _silent} | around))
 
@@ -95,15 +95,15 @@ class Lake:
 
     def keys(self, below: str = "") -> list[str]:
         """Keys in the bucket that receives the files."""
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.world.bucket, Prefix=below)
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.target.bucket, Prefix=below)
         return [item["Key"] for page in pages for item in page.get("Contents", [])]
 
     def read(self, key: str) -> bytes:
-        return self.s3.get_object(Bucket=self.world.bucket, Key=key)["Body"].read()
+        return self.s3.get_object(Bucket=self.target.bucket, Key=key)["Body"].read()
 
     def published(self, name: str = "things") -> list[str]:
         """Labels of the windows that anybody can see."""
-        folder = f"{self.world.prefix}/{name}/manifests/"
+        folder = f"{self.target.prefix}/{name}/manifests/"
         return [key.removeprefix(folder).removesuffix(".json") for key in self.keys(folder)]
 
 
@@ -124,7 +124,7 @@ class Run:
 
     def manifest(self, label: str | None = None) -> dict[str, Any]:
         window = self.window(label)
-        key = f"{self.lake.world.prefix}/{self.record.export}/manifests/{window['window']}.json"
+        key = f"{self.lake.target.prefix}/{self.record.export}/manifests/{window['window']}.json"
         assert key in self.lake.keys(key), f"nothing is published: {window}"
         return json.loads(self.lake.read(key))
 
@@ -147,16 +147,16 @@ class Run:
 def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     """The environment must lead to `aws`."""
     number = next(_numbers)
-    world = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
+    target = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
     s3 = boto3.client("s3")
-    s3.create_bucket(Bucket=world.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
-    world = attrs.evolve(world, pseudonym_secret=f"pseudonyms-{number}", embedded_url=aws.url)
+    s3.create_bucket(Bucket=target.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
+    target = attrs.evolve(target, pseudonym_secret=f"pseudonyms-{number}", embedded_url=aws.url)
     secret = json.dumps({"key": base64.b64encode(KEY).decode()})
-    boto3.client("secretsmanager").create_secret(Name=world.pseudonym_secret, SecretString=secret)
+    boto3.client("secretsmanager").create_secret(Name=target.pseudonym_secret, SecretString=secret)
     catalog = GlueCatalog(
         "lake", client=None, **{"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
     )
-    return Lake(aws, spark, folder, world, Tableflow(catalog, Place(world.bucket, cluster_id=world.database)), s3)
+    return Lake(aws, spark, folder, target, Tableflow(catalog, Place(target.bucket, cluster_id=target.database)), s3)
 
 
 def topic_of(*fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at") -> Topic:

@@ -208,7 +208,7 @@ def test_contracts_on_pages_can_be_read(text):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected_message"),
     [
         ('[window]\nevrey = "day"\n', "evrey: unknown key"),
         ('[window]\nevery = "week"\n', "none of: day, iso_week, month, quarter"),
@@ -217,8 +217,8 @@ def test_contracts_on_pages_can_be_read(text):
         ('[aws]\nglue_workers = "two"\n', "must be a whole number"),
     ],
 )
-def test_wrong_parts_of_contracts_are_found(wrong, told):
-    assert any(told in mistake for mistake in docs_reader.toml_mistakes(wrong))
+def test_wrong_parts_of_contracts_are_found(wrong, expected_message):
+    assert any(expected_message in mistake for mistake in docs_reader.toml_mistakes(wrong))
 
 
 def test_a_wrong_whole_contract_is_found():
@@ -274,8 +274,8 @@ def test_the_result_can_be_read_as_shown(tmp_path, monkeypatch, capsys):
 
 
 def _cell(column):
-    told = {"integer": "1", "date": "2026-11-12", "timestamp": "2026-11-12T19:32:39.107000Z", "boolean": "true", "text": "08"}
-    return told.get(column.type, "1.00")
+    result = {"integer": "1", "date": "2026-11-12", "timestamp": "2026-11-12T19:32:39.107000Z", "boolean": "true", "text": "08"}
+    return result.get(column.type, "1.00")
 
 
 # --- README and CI

@@ -60,13 +60,13 @@ class Clone:
     def start(
         self,
         *words: str,
-        world: ExportTarget | None = None,
+        target: ExportTarget | None = None,
         changes: Mapping[str, str | None] = {},
         limits: Callable[[], None] | None = None,
     ) -> subprocess.Popen[bytes]:
         """With `world`, the environment names it and its AWS. `changes` to the environment come last; None takes out."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ}
-        environment: dict[str, str | None] = {**kept, **(naming(world) if world else {}), **changes}
+        environment: dict[str, str | None] = {**kept, **(naming(target) if target else {}), **changes}
         return subprocess.Popen(
             [sys.executable, "-m", "lakeferry", *words],
             cwd=self.root,
@@ -89,15 +89,15 @@ class Clone:
         return Said(process.returncode, out.decode(), (before + err).decode())
 
 
-def naming(world: ExportTarget) -> dict[str, str]:
+def naming(target: ExportTarget) -> dict[str, str]:
     """The environment that leads to it."""
-    assert world.embedded_url
-    return settings.client_environment(world.embedded_url) | {
+    assert target.embedded_url
+    return settings.client_environment(target.embedded_url) | {
         "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": AWS_SECRET,
-        "LAKEFERRY_BUCKET": world.bucket,
-        "LAKEFERRY_DATABASE": world.database,
-        "LAKEFERRY_PREFIX": world.prefix,
-        "LAKEFERRY_PSEUDONYM_SECRET": world.pseudonym_secret,
-        "LAKEFERRY_AGGREGATES_DATABASE": world.aggregates_database,
+        "LAKEFERRY_BUCKET": target.bucket,
+        "LAKEFERRY_DATABASE": target.database,
+        "LAKEFERRY_PREFIX": target.prefix,
+        "LAKEFERRY_PSEUDONYM_SECRET": target.pseudonym_secret,
+        "LAKEFERRY_AGGREGATES_DATABASE": target.aggregates_database,
     }

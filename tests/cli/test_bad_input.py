@@ -84,7 +84,7 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
 
 
 @pytest.mark.parametrize("out", ["mine.toml", "mine.toml/below", "/proc/nope"])
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(files, out):
+def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(files, out):
     for words in (("demo", "--events", "events.jsonl", *OWN), ("export", "run", "mine.toml", "--as-of", "2024-03-11T06:00:00Z")):
         answer = lakeferry(*words, "--out", out, "--json")
         document = json.loads(answer.stdout)
@@ -117,7 +117,7 @@ def test_a_rehearsal_installs_flink_itself_and_says_why_it_could_not(clone, tmp_
     assert not (clone.root / "out").exists()
 
 
-def test_all_mistakes_of_a_contract_are_told_with_their_lines(files):
+def test_all_mistakes_of_a_contract_are_reported_with_their_lines(files):
     (files / "bad.toml").write_text(CONTRACT.replace('"iso_week"', '"fortnight"').replace('"UTC"', '"Nowhere/Land"'))
     answer = lakeferry("export", "check", "bad.toml", "--schema", "things.avsc", "--json")
     document = json.loads(answer.stdout)

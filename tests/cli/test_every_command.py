@@ -110,7 +110,7 @@ def test_a_command_that_fails_says_so_in_one_document(words):
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("words", ROWS)
-def test_people_are_told_once_without_colours_or_a_trace(words):
+def test_people_are_reported_once_without_colours_or_a_trace(words):
     row = ROWS[words]
     answer = lakeferry(*words.split(), *_split(row.bad))
     assert answer.exit_code == row.exit_code

@@ -42,7 +42,7 @@ def mine(stocked):
 
 @pytest.fixture(scope="module")
 def call(clone, stocked):
-    return lambda *words, **around: clone.run(*words, **{"world": stocked.world} | around)
+    return lambda *words, **around: clone.run(*words, **{"target": stocked.target} | around)
 
 
 def at(as_of=AS_OF.isoformat()):
@@ -58,8 +58,8 @@ def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     assert said.document.keys() == promised("export run")
     (window,) = said.document["windows"]
     assert (window["state"], window["rows"]["rows"]) == ("dry_run", 3)
-    assert stocked.world.bucket in said.document["source"]
-    assert stocked.world.bucket in said.err
+    assert stocked.target.bucket in said.document["source"]
+    assert stocked.target.bucket in said.err
     assert [key for key in stocked.keys("exports/other/") if "/runs/" not in key] == []
     assert (stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")) == before
 
@@ -77,7 +77,7 @@ def test_a_full_disk_under_out_loses_nothing(stocked, outdated):
     record = stocked.export(CONTRACT).record
     published = {key: stocked.read(key) for key in stocked.keys("exports/things/")}
     with files_of_at_most(1000), pytest.raises(CommandFailed) as refused:
-        export.download(stocked.world, record, outdated)
+        export.download(stocked.target, record, outdated)
     assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
     assert "File too large" in refused.value.message
     assert "stays published" in refused.value.hint
@@ -96,10 +96,10 @@ def files_of_at_most(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_an_out_that_is_a_file_is_told(stocked, tmp_path):
+def test_an_out_that_is_a_file_is_reported(stocked, tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(CommandFailed) as refused:
-        export.download(stocked.world, stocked.export(CONTRACT).record, tmp_path / "taken")
+        export.download(stocked.target, stocked.export(CONTRACT).record, tmp_path / "taken")
     assert (refused.value.exit_code, refused.value.code) == (1, "OUT-FOLDER")
     assert str(tmp_path / "taken") in refused.value.message
 
@@ -115,7 +115,7 @@ def test_an_out_that_is_a_file_is_told(stocked, tmp_path):
         (("MINE", *at()), {"AWS_REGION": None, "AWS_DEFAULT_REGION": None}, 1, "EXP-AWS-UNREACHABLE", "region"),
     ],
 )
-def test_bad_input_is_told_once(stocked, call, mine, words, changes, exit_code, code, names):
+def test_bad_input_is_reported_once(stocked, call, mine, words, changes, exit_code, code, names):
     said = call("export", "run", *(mine if word == "MINE" else word for word in words), "--json", changes=changes)
     document = said.document
     assert (said.code, document["ok"], document["code"], document["exit_code"]) == (exit_code, False, code, exit_code)
@@ -144,7 +144,7 @@ def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsy
 @pytest.fixture
 def query(stocked, monkeypatch, tmp_path):
     """`lakeferry query` in this process."""
-    for name, value in naming(stocked.world).items():
+    for name, value in naming(stocked.target).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(app, ["query", *words])
@@ -174,7 +174,7 @@ def test_a_query_answers_people_on_standard_output(query):
 
 def test_a_query_says_which_aws_answers(stocked, query):
     said = query("SELECT 1", "--json")
-    named = (stocked.world.database, stocked.world.bucket, os.environ["AWS_ENDPOINT_URL"])
+    named = (stocked.target.database, stocked.target.bucket, os.environ["AWS_ENDPOINT_URL"])
     assert [name for name in named if name not in said.stderr or name not in json.loads(said.stdout)["source"]] == []
 
 
@@ -186,7 +186,7 @@ def test_a_query_answers_programs_in_one_document(query):
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"])
-def test_a_query_that_is_wrong_is_told(query, sql):
+def test_a_query_that_is_wrong_is_reported(query, sql):
     said = query(sql, "--json")
     assert (said.exit_code, json.loads(said.stdout)["code"]) == (2, "QUERY")
     assert said.stderr.count("QUERY  ") == 1
@@ -196,7 +196,7 @@ def test_a_query_for_a_table_that_is_not_there_names_those_that_are(query):
     assert "things_again" in json.loads(query("SELECT * FROM nothing", "--json").stdout)["hint"]
 
 
-def test_a_query_that_aws_refuses_is_told(lake_aws, query):
+def test_a_query_that_aws_refuses_is_reported(lake_aws, query):
     nemesis = NemesisClient(lake_aws.url)
     target = {"x-amz-target": "AWSGlue.GetTables"}
     nemesis.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})

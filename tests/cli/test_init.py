@@ -105,11 +105,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_answers_that_cannot_be_are_told_all_at_once_and_nothing_is_written(place, case):
-    words, told = WRONG[case]
+def test_answers_that_cannot_be_are_reported_all_at_once_and_nothing_is_written(place, case):
+    words, result = WRONG[case]
     said = place.run("init", *(() if "--stage" in words else ("--stage", "test")), *words, "--json")
     assert (said.code, said.document["code"]) == (2, "INIT-ANSWER")
-    assert told in said.document["message"]
+    assert result in said.document["message"]
     assert not (place.root / "deployments" / "test.toml").exists()
 
 

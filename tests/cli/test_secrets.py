@@ -67,20 +67,20 @@ def secrets(aws, monkeypatch):
 
 
 @pytest.fixture
-def confluent_world(secrets, cloud, monkeypatch):
+def organization(secrets, cloud, monkeypatch):
     monkeypatch.setenv(contract.CONFLUENT_URL, cloud.url)
     return Organization(cloud)
 
 
 @pytest.fixture
-def snowflake_world(secrets, account, monkeypatch):
+def snowflake_account(secrets, account, monkeypatch):
     monkeypatch.setenv(contract.SNOWFLAKE_URL, account.url)
-    world = Account(account)
-    world.run(f"DROP USER IF EXISTS {DEV.snowflake.user}")
-    world.run(f"CREATE ROLE IF NOT EXISTS {DEV.snowflake.role}")
-    world.run(f"CREATE USER {DEV.snowflake.user} TYPE=SERVICE DEFAULT_ROLE={DEV.snowflake.role}")
-    world.run(f"GRANT ROLE {DEV.snowflake.role} TO USER {DEV.snowflake.user}")
-    return world
+    env = Account(account)
+    env.run(f"DROP USER IF EXISTS {DEV.snowflake.user}")
+    env.run(f"CREATE ROLE IF NOT EXISTS {DEV.snowflake.role}")
+    env.run(f"CREATE USER {DEV.snowflake.user} TYPE=SERVICE DEFAULT_ROLE={DEV.snowflake.role}")
+    env.run(f"GRANT ROLE {DEV.snowflake.role} TO USER {DEV.snowflake.user}")
+    return env
 
 
 class Organization:
@@ -151,9 +151,9 @@ def lines(key):
 # --- Confluent
 
 
-def test_a_cloud_key_is_proved_and_kept_as_the_functions_read_it(confluent_world, secrets):
-    owner = confluent_world.account("deployer")
-    key = confluent_world.key(owner)
+def test_a_cloud_key_is_proved_and_kept_as_the_functions_read_it(organization, secrets):
+    owner = organization.account("deployer")
+    key = organization.key(owner)
     answer = secrets_set("confluent", given=lines(key))
     assert answer.exit_code == 0, answer.output
     document = json.loads(answer.stdout)
@@ -162,16 +162,16 @@ def test_a_cloud_key_is_proved_and_kept_as_the_functions_read_it(confluent_world
     described = secrets.describe_secret(SecretId=CLOUD_KEY)
     assert (document["arn"], document["changed"], document["secret"]) == (described["ARN"], True, CLOUD_KEY)
     assert key.secret.reveal() not in answer.output
-    assert DeploymentContext(check.load_stage("dev"), Addresses(confluent=confluent_world.cloud.url)).confluent().organization_id
+    assert DeploymentContext(check.load_stage("dev"), Addresses(confluent=organization.cloud.url)).confluent().organization_id
 
 
-def test_the_document_is_the_documented_one(confluent_world):
-    document = json.loads(secrets_set("confluent", given=lines(confluent_world.key(confluent_world.account("a")))).stdout)
+def test_the_document_is_the_documented_one(organization):
+    document = json.loads(secrets_set("confluent", given=lines(organization.key(organization.account("a")))).stdout)
     assert document.keys() == promised("secrets set")
 
 
-def test_the_value_of_before_is_kept_and_fields_that_somebody_added_stay(confluent_world, secrets):
-    first, second = (confluent_world.key(confluent_world.account(name)) for name in ("one", "two"))
+def test_the_value_of_before_is_kept_and_fields_that_somebody_added_stay(organization, secrets):
+    first, second = (organization.key(organization.account(name)) for name in ("one", "two"))
     before = {"apiKey": first.id, "apiSecret": first.secret.reveal(), "resourceId": "lkc-1", "note": "ours"}
     secrets.create_secret(Name=CLOUD_KEY, SecretString=json.dumps(before))
     assert secrets_set("confluent", given=lines(second)).exit_code == 0
@@ -180,8 +180,8 @@ def test_the_value_of_before_is_kept_and_fields_that_somebody_added_stay(conflue
     assert held(secrets, CLOUD_KEY, "AWSPREVIOUS") == before
 
 
-def test_the_same_key_again_changes_nothing(confluent_world, secrets):
-    key = confluent_world.key(confluent_world.account("deployer"))
+def test_the_same_key_again_changes_nothing(organization, secrets):
+    key = organization.key(organization.account("deployer"))
     first, again = (json.loads(secrets_set("confluent", given=lines(key)).stdout) for _ in range(2))
     assert (first["changed"], again["changed"], again["version"]) == (True, False, first["version"])
 
@@ -199,8 +199,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_key_may_come_in_several_forms(confluent_world, secrets, form):
-    key = confluent_world.key(confluent_world.account("deployer"))
+def test_a_key_may_come_in_several_forms(organization, secrets, form):
+    key = organization.key(organization.account("deployer"))
     text, option = FORMS[form]
     words = (option, key.id) if option else ()
     assert secrets_set("confluent", *words, given=text(key)).exit_code == 0
@@ -221,7 +221,7 @@ MISSHAPEN = {
 
 
 @pytest.mark.parametrize("case", MISSHAPEN)
-def test_what_can_be_no_key_is_told_before_anybody_is_asked(secrets, case):
+def test_what_can_be_no_key_is_reported_before_anybody_is_asked(secrets, case):
     given, code, said = MISSHAPEN[case]
     answer = secrets_set("confluent", given=given)
     document = json.loads(answer.stdout)
@@ -231,43 +231,43 @@ def test_what_can_be_no_key_is_told_before_anybody_is_asked(secrets, case):
     assert not secrets.list_secrets()["SecretList"]
 
 
-def wrong_secret(world):
-    key = world.key(world.account("deployer"))
+def wrong_secret(env):
+    key = env.key(env.account("deployer"))
     return ApiKey(key.id, Secret("w" * 64)), "SECRETS-REFUSED", "doesn't accept"
 
 
-def cluster_key(world):
-    _, key = world.cluster_key(world.account("deployer"))
+def cluster_key(env):
+    _, key = env.cluster_key(env.account("deployer"))
     return key, "SECRETS-REFUSED", "doesn't accept"
 
 
-def cluster_key_beside_a_cloud_key(world):
-    stored(world.admin)
-    cluster, key = world.cluster_key(world.account("deployer"))
+def cluster_key_beside_a_cloud_key(env):
+    stored(env.admin)
+    cluster, key = env.cluster_key(env.account("deployer"))
     return key, "SECRETS-CLUSTER-KEY", f"is for {cluster}"
 
 
-def wrong_secret_beside_a_cloud_key(world):
-    stored(world.admin)
-    key = world.key(world.account("deployer"))
+def wrong_secret_beside_a_cloud_key(env):
+    stored(env.admin)
+    key = env.key(env.account("deployer"))
     return ApiKey(key.id, Secret("w" * 64)), "SECRETS-REFUSED", "its secret is wrong"
 
 
-def unknown_beside_a_cloud_key(world):
-    stored(world.admin)
+def unknown_beside_a_cloud_key(env):
+    stored(env.admin)
     return ApiKey(ID, Secret(SECRET)), "SECRETS-REFUSED", "has no API key"
 
 
-def tableflow_key(world):
-    return world.key(world.account("deployer"), {"id": "tableflow", "kind": "Tableflow"}), "SECRETS-CLUSTER-KEY", "Tableflow"
+def tableflow_key(env):
+    return env.key(env.account("deployer"), {"id": "tableflow", "kind": "Tableflow"}), "SECRETS-CLUSTER-KEY", "Tableflow"
 
 
-def weak_role(world):
-    return world.key(world.account("deployer", "MetricsViewer")), "SECRETS-SCOPE", ""
+def weak_role(env):
+    return env.key(env.account("deployer", "MetricsViewer")), "SECRETS-SCOPE", ""
 
 
-def no_role(world):
-    return world.key(world.account("deployer", "")), "SECRETS-SCOPE", ""
+def no_role(env):
+    return env.key(env.account("deployer", "")), "SECRETS-SCOPE", ""
 
 
 def stored(key):
@@ -282,8 +282,8 @@ WRONG = (
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.__name__)
-def test_a_key_that_will_not_do_is_named_for_what_it_is_and_not_kept(confluent_world, secrets, case):
-    key, code, said = case(confluent_world)
+def test_a_key_that_will_not_do_is_named_for_what_it_is_and_not_kept(organization, secrets, case):
+    key, code, said = case(organization)
     before = {secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]}
     answer = secrets_set("confluent", given=lines(key))
     document = json.loads(answer.stdout)
@@ -308,26 +308,26 @@ class GoingAlong(SystemClock):
         serving.control(self.url, "POST", "/clock", {"advance": seconds})
 
 
-def test_a_key_that_was_made_just_now_is_waited_for(confluent_world, secrets, voice):
-    owner = confluent_world.account("deployer")
-    key = confluent_world.key(owner, old=False)
-    url = confluent_world.cloud.url
-    here = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
-    assert confluent.verify(voice, here, key, wait=1200).id == owner
-    assert here.clock.ahead > 0
+def test_a_key_that_was_made_just_now_is_waited_for(organization, secrets, voice):
+    owner = organization.account("deployer")
+    key = organization.key(owner, old=False)
+    url = organization.cloud.url
+    ctx = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
+    assert confluent.verify(voice, ctx, key, wait=1200).id == owner
+    assert ctx.clock.ahead > 0
 
 
-def test_a_secret_that_is_about_to_be_deleted_is_not_written_over(confluent_world, secrets):
-    stored(confluent_world.admin)
+def test_a_secret_that_is_about_to_be_deleted_is_not_written_over(organization, secrets):
+    stored(organization.admin)
     secrets.delete_secret(SecretId=CLOUD_KEY)
-    answer = secrets_set("confluent", given=lines(confluent_world.key(confluent_world.account("a"))))
+    answer = secrets_set("confluent", given=lines(organization.key(organization.account("a"))))
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (1, "SECRETS-DELETED")
     assert "restore-secret" in document["hint"]
 
 
-def test_on_a_terminal_the_secret_is_asked_for_and_not_shown(confluent_world, secrets):
-    key = confluent_world.key(confluent_world.account("deployer"))
+def test_on_a_terminal_the_secret_is_asked_for_and_not_shown(organization, secrets):
+    key = organization.key(organization.account("deployer"))
     typed = [("id: ", f"{key.id}\n"), ("(not shown): ", f"{key.secret.reveal()}\n")]
     code, shown = terminal.talk(["secrets", "set", "confluent"], os.environ, typed)
     assert code == 0, shown
@@ -354,13 +354,13 @@ def pair(rsa_key):
     return keypair.load(Secret(pem(rsa_key)))
 
 
-def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(snowflake_world, secrets, pair):
-    snowflake_world.set_key(pair)
+def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(snowflake_account, secrets, pair):
+    snowflake_account.set_key(pair)
     answer = secrets_set("snowflake", given=pair.private_pem.reveal())
     assert answer.exit_code == 0, answer.output
     document, now = json.loads(answer.stdout), held(secrets, DEPLOYER)
-    told = {"fingerprint": pair.fingerprint, "user": "LAKEFERRY", "account": DEV.snowflake.account, "state": "current"}
-    assert document["key"] == told
+    result = {"fingerprint": pair.fingerprint, "user": "LAKEFERRY", "account": DEV.snowflake.account, "state": "current"}
+    assert document["key"] == result
     assert (now["privateKey"], now["user"], now["account"]) == (pair.private_pem.reveal(), "LAKEFERRY", DEV.snowflake.account)
     assert "PRIVATE KEY" not in answer.output
     addresses = Addresses(snowflake=os.environ[contract.SNOWFLAKE_URL])
@@ -368,8 +368,8 @@ def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(sn
     assert who == "LAKEFERRY"
 
 
-def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_world, secrets, rsa_key, pair):
-    snowflake_world.set_key(pair)
+def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_account, secrets, rsa_key, pair):
+    snowflake_account.set_key(pair)
     secrets.create_secret(Name=DEPLOYER, SecretString=json.dumps({"passphrase": "old", "note": "ours"}))
     given = json.dumps({"privateKey": pem(rsa_key, passphrase=b"open sesame"), "passphrase": "open sesame"})
     assert secrets_set("snowflake", given=given).exit_code == 0
@@ -388,7 +388,7 @@ def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_world, secrets, rs
         (pem(ec.generate_private_key(ec.SECP256R1())), "not an RSA key"),
     ],
 )
-def test_a_private_key_that_cannot_be_read_is_told_before_anybody_is_asked(secrets, text, said):
+def test_a_private_key_that_cannot_be_read_is_reported_before_anybody_is_asked(secrets, text, said):
     answer = secrets_set("snowflake", given=text)
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "SECRETS-PEM")
@@ -396,7 +396,7 @@ def test_a_private_key_that_cannot_be_read_is_told_before_anybody_is_asked(secre
     assert document["hint"]
 
 
-def test_a_passphrase_that_is_missing_or_wrong_is_told(secrets, rsa_key):
+def test_a_passphrase_that_is_missing_or_wrong_is_reported(secrets, rsa_key):
     hidden = pem(rsa_key, passphrase=b"open sesame")
     missing = json.loads(secrets_set("snowflake", given=hidden).stdout)
     wrong = json.loads(secrets_set("snowflake", given=json.dumps({"privateKey": hidden, "passphrase": "x"})).stdout)
@@ -405,43 +405,43 @@ def test_a_passphrase_that_is_missing_or_wrong_is_told(secrets, rsa_key):
     assert "passphrase is wrong" in wrong["message"]
 
 
-def test_a_public_key_that_the_user_does_not_have_comes_with_the_statement_that_sets_it(snowflake_world, secrets, pair):
+def test_a_public_key_that_the_user_does_not_have_comes_with_the_statement_that_sets_it(snowflake_account, secrets, pair):
     answer = secrets_set("snowflake", given=pair.private_pem.reveal())
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (1, "SECRETS-PUBLIC-KEY")
     assert not secrets.list_secrets()["SecretList"]
-    snowflake_world.run(document["details"]["sql"])
+    snowflake_account.run(document["details"]["sql"])
     assert secrets_set("snowflake", given=pair.private_pem.reveal()).exit_code == 0
 
 
-def test_the_statement_leaves_the_key_that_works_alone(snowflake_world, secrets, pair):
-    snowflake_world.set_key(pair)
+def test_the_statement_leaves_the_key_that_works_alone(snowflake_account, secrets, pair):
+    snowflake_account.set_key(pair)
     secrets_set("snowflake", given=pair.private_pem.reveal())
     other = keypair.make()
     document = json.loads(secrets_set("snowflake", given=other.private_pem.reveal()).stdout)
     assert "SET RSA_PUBLIC_KEY_2=" in document["details"]["sql"]
     assert "so user and account are right" in document["why"]
-    snowflake_world.run(document["details"]["sql"])
+    snowflake_account.run(document["details"]["sql"])
     assert secrets_set("snowflake", given=other.private_pem.reveal()).exit_code == 0
     assert held(secrets, DEPLOYER, "AWSPREVIOUS")["fingerprint"] == pair.fingerprint
     third = json.loads(secrets_set("snowflake", given=keypair.make().private_pem.reveal()).stdout)
     assert "SET RSA_PUBLIC_KEY=" in third["details"]["sql"], "the slot of the key that is not current"
 
 
-def test_a_role_that_the_user_may_not_use_is_told_as_that(snowflake_world, pair):
-    snowflake_world.set_key(pair)
-    snowflake_world.run(f"REVOKE ROLE {DEV.snowflake.role} FROM USER {DEV.snowflake.user}")
+def test_a_role_that_the_user_may_not_use_is_reported_as_that(snowflake_account, pair):
+    snowflake_account.set_key(pair)
+    snowflake_account.run(f"REVOKE ROLE {DEV.snowflake.role} FROM USER {DEV.snowflake.user}")
     document = json.loads(secrets_set("snowflake", given=pair.private_pem.reveal()).stdout)
     assert document["code"] == "SNF-ROLE"
 
 
-def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_world, secrets):
+def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_account, secrets):
     made = json.loads(secrets_set("snowflake", "--generate").stdout)
     assert (made["ok"], made["key"]["state"]) == (True, "waiting")
     waiting = secrets_set("snowflake", "--generate")
     document = json.loads(waiting.stdout)
     assert (waiting.exit_code, document["code"], document["details"]["sql"]) == (5, "SECRETS-WAITING", made["sql"])
-    snowflake_world.run(made["sql"])
+    snowflake_account.run(made["sql"])
     done = json.loads(secrets_set("snowflake", "--generate").stdout)
     assert (done["ok"], done["key"]["state"], done["key"]["fingerprint"]) == (True, "current", made["key"]["fingerprint"])
     assert held(secrets, DEPLOYER)["fingerprint"] == made["key"]["fingerprint"]
@@ -449,20 +449,20 @@ def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_world, sec
     assert store.GENERATED not in {label for labels in stages for label in labels}
 
 
-def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_works_itself(snowflake_world, secrets, pair):
-    snowflake_world.set_key(pair)
+def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_works_itself(snowflake_account, secrets, pair):
+    snowflake_account.set_key(pair)
     secrets_set("snowflake", given=pair.private_pem.reveal())
     made = json.loads(secrets_set("snowflake", "--generate").stdout)
     assert "SET RSA_PUBLIC_KEY_2=" in made["sql"]
     assert held(secrets, DEPLOYER)["fingerprint"] == pair.fingerprint
-    snowflake_world.run(made["sql"])
+    snowflake_account.run(made["sql"])
     assert secrets_set("snowflake", "--generate").exit_code == 0
     assert held(secrets, DEPLOYER)["fingerprint"] == made["key"]["fingerprint"]
     assert held(secrets, DEPLOYER, "AWSPREVIOUS")["fingerprint"] == pair.fingerprint
 
 
-def test_on_a_terminal_a_private_key_may_be_pasted_and_is_not_shown(snowflake_world, secrets, rsa_key, pair):
-    snowflake_world.set_key(pair)
+def test_on_a_terminal_a_private_key_may_be_pasted_and_is_not_shown(snowflake_account, secrets, rsa_key, pair):
+    snowflake_account.set_key(pair)
     typed = [("(not shown): ", pem(rsa_key, passphrase=b"open sesame")), ("passphrase (not shown): ", "open sesame\n")]
     code, shown = terminal.talk(["secrets", "set", "snowflake"], os.environ, typed)
     assert code == 0, shown
@@ -480,6 +480,6 @@ def test_a_stage_without_snowflake_has_no_key_for_it(secrets, voice):
     import attrs
 
     plan = check.load_stage("dev")
-    here = DeploymentContext(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
+    ctx = DeploymentContext(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
     with pytest.raises(Exception, match="has no"):
-        snowflake.store(voice, here)
+        snowflake.store(voice, ctx)

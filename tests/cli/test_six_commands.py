@@ -162,10 +162,10 @@ class Day:
 
     def _block(self, words):
         """What `deploy` says before it begins is what `plan` says."""
-        told = self.said[words].out
+        result = self.said[words].out
         if words.startswith("deploy"):
-            told = told[told.index("Deployed ") :]
-        return f"```console\n$ lakeferry {LABELS.get(words, words)}\n{steady(told)}\n```\n"
+            result = result[result.index("Deployed ") :]
+        return f"```console\n$ lakeferry {LABELS.get(words, words)}\n{steady(result)}\n```\n"
 
 
 def test_six_commands_lead_to_a_deployment(day):
@@ -252,7 +252,7 @@ def test_status_looks_at_every_hop(day):
     assert [one["vendor"] for one in status["secrets"] if one["label"] == "RSA_PUBLIC_KEY"] == ["snowflake"]
 
 
-def test_keys_are_rotated_by_hand_and_revoked(day):
+def test_keys_are_rotated_manually_and_revoked(day):
     assert day.document("rotate snowflake --now", code=2)["code"] == "ROTATE-NOT-CONFIRMED"
     assert day.document("rotate nosuch --now --yes", code=2)["code"] == "ROTATE-UNKNOWN"
     assert day.document("rotate snowflake/reader --now --yes").keys() == promised("rotate")
@@ -265,7 +265,7 @@ def test_keys_are_rotated_by_hand_and_revoked(day):
     assert [key["id"] for key in left["keys"]] == [second["kept"]]
 
 
-def test_who_stops_watching_a_rotation_is_not_told_how_it_ends(day):
+def test_who_stops_watching_a_rotation_is_not_reported_how_it_ends(day):
     (known,) = day.document("rotate snowflake")["secrets"]
     name, client = known["secret"], boto3.client("secretsmanager")
 
@@ -322,6 +322,6 @@ def test_the_day_ends_with_nothing_left(day):
     assert day.document("status", code=2)["code"] == "NOT-DEPLOYED"
 
 
-def test_what_varies_is_told_from_what_does_not():
+def test_what_varies_is_reported_from_what_does_not():
     assert steady("made lkc-abc123 in 12.3 s") == "made lkc-… in … s"
     assert steady("2 tables") == "2 tables"

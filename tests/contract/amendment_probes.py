@@ -210,8 +210,8 @@ def tests_without_rotating(aws):
     """Only one step; its version is gone afterwards."""
     name = echoing_secret(aws)
     aws.secrets.rotate_secret(SecretId=name, RotationLambdaARN=echo(aws), RotateImmediately=False)
-    told = steps_told(aws, name)
-    return told == ["testSecret"] and len(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]) == 1
+    result = steps_told(aws, name)
+    return result == ["testSecret"] and len(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]) == 1
 
 
 def refuses_a_second_rotation(aws):

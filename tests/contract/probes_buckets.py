@@ -26,10 +26,10 @@ def expires_what_the_template_says(aws):
     if error_of(aws.s3.get_bucket_lifecycle_configuration, Bucket=bucket):
         return False
     rules = aws.s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
-    told = [(rule["ID"], rule["Filter"]["Prefix"], rule.get("Expiration", {}).get("Days"), rule["Status"]) for rule in rules]
+    result = [(rule["ID"], rule["Filter"]["Prefix"], rule.get("Expiration", {}).get("Days"), rule["Status"]) for rule in rules]
     tidy = (rules[0]["AbortIncompleteMultipartUpload"], rules[0]["NoncurrentVersionExpiration"], rules[0]["Expiration"])
     expected = [(rule["Id"], rule.get("Prefix", ""), rule.get("ExpirationInDays"), rule["Status"]) for rule in wanted]
-    return told == expected and tidy == (
+    return result == expected and tidy == (
         {"DaysAfterInitiation": 7},
         {"NoncurrentDays": 7},
         {"ExpiredObjectDeleteMarker": True},
@@ -83,11 +83,11 @@ def keeps_a_bucket_that_holds_an_old_version(aws):
     stack = of_bucket(aws, VersioningConfiguration={"Status": "Enabled"})
     version = aws.s3.put_object(Bucket=stack.resource, Key="k", Body=b"1")["VersionId"]
     marker = aws.s3.delete_object(Bucket=stack.resource, Key="k")["VersionId"]
-    told = [stack.delete()]
+    result = [stack.delete()]
     for each in (version, marker):
         error_of(aws.s3.delete_object, Bucket=stack.resource, Key="k", VersionId=each)
-        told.append(stack.delete())
-    return told == ["DELETE_FAILED", "DELETE_FAILED", "DELETE_COMPLETE"]
+        result.append(stack.delete())
+    return result == ["DELETE_FAILED", "DELETE_FAILED", "DELETE_COMPLETE"]
 
 
 PROBES = {

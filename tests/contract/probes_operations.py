@@ -105,11 +105,11 @@ def an_alarm_waits_for_as_many_periods_as_it_says(aws):
 
 def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
     """At first, when data stops, and with one value of three."""
-    told = {}
+    result = {}
     for missing in ("missing", "notBreaching", "breaching"):
         cases = (((), 600), ((0, 0, 0), 600), ((9, None, None), 1), ((0, None, None), 1))
-        told[missing] = [alarm_state(aws, values, later=later, TreatMissingData=missing) for values, later in cases]
-    return told == {
+        result[missing] = [alarm_state(aws, values, later=later, TreatMissingData=missing) for values, later in cases]
+    return result == {
         "missing": ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA", "ALARM", "OK"],
         "notBreaching": ["OK", "OK", "OK", "OK"],
         "breaching": ["ALARM", "ALARM", "ALARM", "ALARM"],
@@ -142,7 +142,7 @@ def an_execution_begins_at_once(aws):
     lasted = []
     for _ in range(10):
         started = machines.start_execution(stateMachineArn=arn)["executionArn"]
-        ended = until(lambda run=started: (told := machines.describe_execution(executionArn=run)).get("stopDate") and told)
+        ended = until(lambda run=started: (result := machines.describe_execution(executionArn=run)).get("stopDate") and result)
         lasted.append((ended["stopDate"] - ended["startDate"]).total_seconds())
     return min(lasted) < 0.1
 

@@ -30,18 +30,18 @@ def runs_the_script_with_its_zip(aws):
     record = kit.run(aws, job, a="run's")
     if aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0:
         return False
-    told = json.load(aws.s3.get_object(Bucket=bucket, Key="told")["Body"])
+    result = json.load(aws.s3.get_object(Bucket=bucket, Key="told")["Body"])
     same = {"--a": "run's", "--b": "job's", "--JOB_NAME": job, "--JOB_RUN_ID": record["Id"]}
-    told["conf"] = [pair in told["submit"] for pair in ("--conf spark.c=1 ", "--conf spark.d=2 ")]
-    found = tuple(told[name] for name in ("module", "sees", "conf", "given"))
-    return found == ("from the zip", False, [True, True], told["given"] | same)
+    result["conf"] = [pair in result["submit"] for pair in ("--conf spark.c=1 ", "--conf spark.d=2 ")]
+    found = tuple(result[name] for name in ("module", "sees", "conf", "given"))
+    return found == ("from the zip", False, [True, True], result["given"] | same)
 
 
 def tells_why_a_run_failed(aws):
     scripts = ("raise ValueError('no such table')", "import sys\nsys.exit(3)", "import sys\nsys.exit(0)")
     records = [kit.run(aws, new_job(aws, script)) for script in scripts]
-    told = [(record["JobRunState"], record.get("ErrorMessage")) for record in records]
-    return told == [("FAILED", "ValueError: no such table"), ("FAILED", "SystemExit: 3"), ("SUCCEEDED", None)]
+    result = [(record["JobRunState"], record.get("ErrorMessage")) for record in records]
+    return result == [("FAILED", "ValueError: no such table"), ("FAILED", "SystemExit: 3"), ("SUCCEEDED", None)]
 
 
 def runs_only_so_many_at_once(aws):
@@ -99,8 +99,8 @@ def tells_the_end_of_a_run(aws):
     run = kit.run(aws, job)["Id"]
     events = [each["event"] for each in until(calls, patience(aws)) or []]
     detail = {"jobName": job, "severity": "ERROR", "state": "FAILED", "jobRunId": run, "message": "SystemExit: 3"}
-    told = [(each["detail-type"], each["account"], each["region"], each["detail"]) for each in events]
-    return told == [("Glue Job State Change", aws.server.account, aws.server.region, detail)]
+    result = [(each["detail-type"], each["account"], each["region"], each["detail"]) for each in events]
+    return result == [("Glue Job State Change", aws.server.account, aws.server.region, detail)]
 
 
 def put(aws, source, **detail):
@@ -114,9 +114,9 @@ def buries_an_event_that_a_function_does_not_let_in(aws):
     kit.aim(aws, rule, function, permitted=False, DeadLetterConfig={"Arn": arn})
     put(aws, source, number=1)
     body, attributes = letter(aws, dead, patience(aws))
-    told = {name: attributes.get(name) for name in ("RULE_ARN", "TARGET_ARN", "ERROR_CODE", "RETRY_ATTEMPTS")}
+    result = {name: attributes.get(name) for name in ("RULE_ARN", "TARGET_ARN", "ERROR_CODE", "RETRY_ATTEMPTS")}
     wanted = {"RULE_ARN": rule[1], "TARGET_ARN": function, "ERROR_CODE": "NO_PERMISSIONS", "RETRY_ATTEMPTS": "0"}
-    return body != "" and (told, json.loads(body)["detail"], calls()) == (wanted, {"number": 1}, [])
+    return body != "" and (result, json.loads(body)["detail"], calls()) == (wanted, {"number": 1}, [])
 
 
 def tries_a_function_of_a_rule_three_times(aws):
@@ -135,8 +135,8 @@ def buries_the_event_of_a_function_that_fails(aws):
     called = calls()
     if body == "":
         return False
-    told = {"RequestID": called[-1]["request"], "ErrorCode": "200", "ErrorMessage": "as it should"}
-    return (json.loads(body), attributes, len(called)) == ({"number": 1}, told, 3)
+    result = {"RequestID": called[-1]["request"], "ErrorCode": "200", "ErrorMessage": "as it should"}
+    return (json.loads(body), attributes, len(called)) == ({"number": 1}, result, 3)
 
 
 def counts_each_try_that_fails(aws):

@@ -23,8 +23,8 @@ def sending(aws, *, may=True, input="at <aws.scheduler.scheduled-time>, try <aws
 
 def calls_an_api_under_its_role(aws):
     schedule, url = sending(aws)
-    told = fire(aws, schedule, at="2026-11-16T06:00:00Z").get("invocation", {}).get("state")
-    return (told, letter(aws, url, 0)[0]) == ("delivered", "at 2026-11-16T06:00:00Z, try 1")
+    result = fire(aws, schedule, at="2026-11-16T06:00:00Z").get("invocation", {}).get("state")
+    return (result, letter(aws, url, 0)[0]) == ("delivered", "at 2026-11-16T06:00:00Z, try 1")
 
 
 def tells_schedule_and_execution(aws):
@@ -57,11 +57,11 @@ def buries_what_its_role_may_not(aws):
 
 def is_due_in_its_own_zone(aws):
     """Berlin is ahead of UTC by one hour in winter and two in summer."""
-    told = [
+    result = [
         fire(aws, sending(aws, expression=expression, zone="Europe/Berlin")[0]).get("scheduled_time")
         for expression in ("cron(0 6 10 1 ? 2030)", "cron(0 6 10 7 ? 2030)", "at(2030-07-10T06:00:00)")
     ]
-    return told == ["2030-01-10T05:00:00Z", "2030-07-10T04:00:00Z", "2030-07-10T04:00:00Z"]
+    return result == ["2030-01-10T05:00:00Z", "2030-07-10T04:00:00Z", "2030-07-10T04:00:00Z"]
 
 
 def skips_a_time_that_no_clock_shows(aws):
@@ -117,8 +117,8 @@ def tries_again_what_was_refused(aws):
         return False
     runs = until(lambda: len(found := aws.glue.get_job_runs(JobName=job)["JobRuns"]) == 2 and found)
     ends = [kit.ended(aws, job, run["Id"])["JobRunState"] for run in runs or []]
-    told = (fired["invocation"]["state"], fired["invocation"]["error"])
-    return (told, ends) == (("retrying", "ConcurrentRunsExceededException"), ["SUCCEEDED"] * 2)
+    result = (fired["invocation"]["state"], fired["invocation"]["error"])
+    return (result, ends) == (("retrying", "ConcurrentRunsExceededException"), ["SUCCEEDED"] * 2)
 
 
 def gives_up_in_the_end(aws):
@@ -128,8 +128,8 @@ def gives_up_in_the_end(aws):
     fired = fire(aws, starting(aws, job, statements=[("sqs:SendMessage", arn)], **policy))
     _, attributes = letter(aws, dead, patience(aws) if fired else 0)
     aws.s3.put_object(Bucket=bucket, Key="go")
-    told = tuple(attributes.get(name) for name in ("ERROR_CODE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS"))
-    return told == ("ConcurrentRunsExceededException", "MaximumRetryAttempts", "1")
+    result = tuple(attributes.get(name) for name in ("ERROR_CODE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS"))
+    return result == ("ConcurrentRunsExceededException", "MaximumRetryAttempts", "1")
 
 
 PROBES = {

@@ -24,7 +24,7 @@ def handler(event, context):
     done = (not STUBBORN or asked.count("Delete") > 1) if deletes else MAKES
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
-    call = urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT")
+    call = urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT")
     urllib.request.urlopen(call, timeout=10)
 """
 
@@ -35,7 +35,7 @@ import boto3, json, os, time, urllib.request
 def handler(event, context):
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"), timeout=10)
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
     s3, bucket, until = boto3.client("s3"), os.environ["BUCKET"], time.monotonic() + 6
     while not s3.list_objects_v2(Bucket=bucket, Prefix="go")["KeyCount"]:
         if time.monotonic() > until:
@@ -56,7 +56,7 @@ def handler(event, context):
         seen = "nothing"
     told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(told).encode(), method="PUT"), timeout=10)
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
 """
 
 
@@ -129,8 +129,8 @@ def makes_budgets(aws):
     stack, budgets = known(aws, "AWS::Budgets::Budget", **given), aws.client("budgets")
     if stack is None:
         return False
-    told = budgets.describe_budget(AccountId="000000000000", BudgetName=stack.resource)["Budget"]["BudgetLimit"]
-    return float(told["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
+    result = budgets.describe_budget(AccountId="000000000000", BudgetName=stack.resource)["Budget"]["BudgetLimit"]
+    return float(result["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
 
 
 def makes_security_configurations(aws):
@@ -231,7 +231,7 @@ def _settled(aws, name, patience=30.0):
     stacks = aws.client("cloudformation")
     stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
 
-    def told():
+    def result():
         events = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
         return [
             (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
@@ -239,10 +239,10 @@ def _settled(aws, name, patience=30.0):
         ]
 
     def over():
-        return next(status for status, resource in reversed(told()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
+        return next(status for status, resource in reversed(result()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
 
     until(over, patience)
-    return told()
+    return result()
 
 
 def a_secret_has_not_drifted(aws):

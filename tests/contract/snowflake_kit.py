@@ -102,7 +102,7 @@ class Client:
         ((value, *_),) = self.run(statement, **given)["data"]
         return value
 
-    def told(self, statement, **given):
+    def result(self, statement, **given):
         """The JSON that a SYSTEM$ function answers."""
         return json.loads(self.one(statement, **given))
 

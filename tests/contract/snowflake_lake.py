@@ -108,7 +108,7 @@ class Lake:
 
     def verify(self, what="VOLUME", name="V"):
         function = f"SYSTEM$VERIFY_{'EXTERNAL_VOLUME' if what == 'VOLUME' else 'CATALOG_INTEGRATION'}"
-        return self.admin.told(f"SELECT {function}('{name}')")
+        return self.admin.result(f"SELECT {function}('{name}')")
 
     def count(self, name="D.S.THINGS"):
         return int(self.admin.one(f"SELECT COUNT(*) FROM {name}"))

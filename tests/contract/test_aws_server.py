@@ -135,7 +135,7 @@ def test_without_its_environment_it_says_how_to_make_it(tmp_path):
         EmbeddedAws(python=tmp_path / "none").__enter__()
 
 
-def test_what_it_logged_last_is_told_where_it_dies(tmp_path):
+def test_what_it_logged_last_is_reported_where_it_dies(tmp_path):
     python = fake_python(tmp_path, "echo out of luck >&2; exit 7")
     with pytest.raises(EmbeddedAwsFailed, match=r"ended with code 7.*\nout of luck"):
         EmbeddedAws(python=python).__enter__()
@@ -190,7 +190,7 @@ def test_ctrl_c_while_it_starts_stops_it_and_leaves_nothing(tmp_path):
     os.close(child)
 
 
-def test_started_by_hand_it_prints_one_line_and_heeds_no_environment():
+def test_started_manually_it_prints_one_line_and_heeds_no_environment():
     hostile = {
         "SERVICES": "sqs",
         "AUTH": "true",
@@ -204,20 +204,20 @@ def test_started_by_hand_it_prints_one_line_and_heeds_no_environment():
         contextlib.ExitStack() as at_the_end,
     ):
         at_the_end.callback(server.kill)
-        told = json.loads(server.stdout.readline())
+        result = json.loads(server.stdout.readline())
         client = boto3.client(
             "s3",
-            endpoint_url=told["url"],
-            region_name=told["region"],
-            aws_access_key_id=told["access_key_id"],
-            aws_secret_access_key=told["secret_access_key"],
+            endpoint_url=result["url"],
+            region_name=result["region"],
+            aws_access_key_id=result["access_key_id"],
+            aws_secret_access_key=result["secret_access_key"],
         )
         assert client.list_buckets()["Buckets"] == []
-        assert json.loads(call(told["url"], path="/_ministack/health")[2])["version"] == settings.pinned_version()
+        assert json.loads(call(result["url"], path="/_ministack/health")[2])["version"] == settings.pinned_version()
         server.terminate()
         assert server.stdout.read() == b""
         server.wait(30)
-    assert (told["account"], told["ministack"], server.returncode) == (settings.ACCOUNT, settings.pinned_version(), 0)
+    assert (result["account"], result["ministack"], server.returncode) == (settings.ACCOUNT, settings.pinned_version(), 0)
 
 
 def test_a_client_environment_holds_nothing_of_the_users_own_aws(aws):

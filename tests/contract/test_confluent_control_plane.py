@@ -152,8 +152,8 @@ def test_what_a_cluster_keeps(org):
 
 def test_service_account_names_are_unique(org):
     account = org.account("runner")
-    told = org.control.post("/iam/v2/service-accounts", {"display_name": "runner"}, 409)
-    assert told["errors"][0]["detail"] == "Service name is already in use"
+    result = org.control.post("/iam/v2/service-accounts", {"display_name": "runner"}, 409)
+    assert result["errors"][0]["detail"] == "Service name is already in use"
     (found,) = org.control.get("/iam/v2/service-accounts", display_name="runner")["data"]
     assert found["id"] == account
     path = f"/iam/v2/service-accounts/{account}"

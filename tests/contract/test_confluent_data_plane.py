@@ -134,9 +134,9 @@ def test_validate_only_makes_nothing(built, cloud):
 def test_kafka_needs_its_own_key(built, org):
     wrong = built.kafka.url
     for client in (Client(wrong), Client(wrong, *org.key(built.admin)), org.tableflow(built.admin)):
-        told = Client(wrong, *client._session.auth or ()).raw("GET", built.topics)
-        assert told.status_code == 401
-        assert told.text.startswith("<html>")
+        result = Client(wrong, *client._session.auth or ()).raw("GET", built.topics)
+        assert result.status_code == 401
+        assert result.text.startswith("<html>")
 
 
 def test_a_key_without_rights_lists_nothing_and_makes_nothing(built, org, cloud):
@@ -232,8 +232,8 @@ def test_schema_registry_keeps_versions(schemas):
 def test_schema_registry_refuses_what_breaks_readers(schemas):
     schemas.post("/subjects/t-value/versions", body(AVRO), 200)
     narrower = AVRO | {"fields": [{"name": "b", "type": "string"}]}
-    told = schemas.post("/subjects/t-value/versions", body(narrower), 409)
-    assert "/b" in told["message"]
+    result = schemas.post("/subjects/t-value/versions", body(narrower), 409)
+    assert "/b" in result["message"]
     check = "/compatibility/subjects/t-value/versions/latest?verbose=true"
     assert schemas.post(check, body(narrower), 200)["is_compatible"] is False
     schemas.put("/config/t-value", {"compatibility": "NONE"}, 200)
@@ -353,9 +353,9 @@ def test_connector_without_rights_fails(built, org, cloud):
     account = org.account("powerless")
     org.control.post(f"{built.connect}/connectors", {"name": "source", "config": built.datagen(account)}, 201)
     cloud.advance(LONG)
-    told = org.control.get(f"{built.connect}/connectors/source/status")["connector"]
-    assert told["state"] == "FAILED"
-    assert account in told["trace"]
+    result = org.control.get(f"{built.connect}/connectors/source/status")["connector"]
+    assert result["state"] == "FAILED"
+    assert account in result["trace"]
 
 
 @pytest.mark.parametrize(
@@ -375,8 +375,8 @@ def test_connectors_that_cant_be(built, org, source, changed):
     config = built.datagen(source, **changed)
     checked = org.control.put(f"{built.connect}/connector-plugins/DatagenSource/config/validate", config, 200)
     assert checked["error_count"] >= 1
-    told = org.control.post(f"{built.connect}/connectors", {"name": "source", "config": config}, 400)
-    assert set(told) == {"code", "message"}
+    result = org.control.post(f"{built.connect}/connectors", {"name": "source", "config": config}, 400)
+    assert set(result) == {"code", "message"}
 
 
 def test_a_good_configuration_has_no_errors(built, org, source):
@@ -426,8 +426,8 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
 
 def test_a_cluster_with_connectors_stays(built, org, source):
     org.control.post(f"{built.connect}/connectors", {"name": "source", "config": built.datagen(source)}, 201)
-    told = org.control.delete(f"/cmk/v2/clusters/{built.id}", 403, environment=built.environment)
-    assert "associated connect clusters" in told["errors"][0]["detail"]
+    result = org.control.delete(f"/cmk/v2/clusters/{built.id}", 403, environment=built.environment)
+    assert "associated connect clusters" in result["errors"][0]["detail"]
 
 
 def test_every_response_was_held_against_the_vendors_files(built):

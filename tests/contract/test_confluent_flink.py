@@ -132,7 +132,7 @@ def test_a_table_from_a_query(built, cloud):
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "expected_message"),
     [
         ("SELEKT 1", "parse failed"),
         (CTAS.replace("changelog.mode", "kafka.partitions"), "kafka.partitions"),
@@ -143,10 +143,10 @@ def test_a_table_from_a_query(built, cloud):
         ("SELECT side FROM", "SQL"),
     ],
 )
-def test_statements_that_fail(built, sql, told):
+def test_statements_that_fail(built, sql, expected_message):
     status = built.run("bad", sql)["status"]
     assert status["phase"] == "FAILED"
-    assert told in status["detail"]
+    assert expected_message in status["detail"]
     (exception,) = built.flink.get(f"{built.path}/bad/exceptions")["data"]
     assert exception["message"] == status["detail"]
 

@@ -142,7 +142,7 @@ def test_orders_flat_and_each_once(built):
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "expected_message"),
     [
         ("SELECT nope FROM stock_trades", "nope"),
         ("SELECT side FROM stock_trades WHERE", "Encountered"),
@@ -150,10 +150,10 @@ def test_orders_flat_and_each_once(built):
         ("CREATE TABLE t AS SELECT side, side FROM elsewhere", "elsewhere"),
     ],
 )
-def test_what_flink_itself_refuses(built, sql, told):
+def test_what_flink_itself_refuses(built, sql, expected_message):
     status = built.run("bad", sql)["status"]
     assert status["phase"] == "FAILED"
-    assert told in status["detail"]
+    assert expected_message in status["detail"]
 
 
 def test_results_of_a_select(built):

@@ -170,7 +170,7 @@ def test_nobody_writes(lake, aws):
     assert answer.status_code == 403
 
 
-def test_a_wrong_secret_is_told(lake):
+def test_a_wrong_secret_is_reported(lake):
     with pytest.raises(OAuthError, match="invalid_client"):
         reader(lake, (credential(lake)[0], "wrong"))
 

@@ -51,11 +51,11 @@ def start(*options):
 
 def test_it_prints_one_line_of_json_and_stops_when_told():
     process = start("--json", "--seed", "1")
-    told = json.loads(process.stdout.readline())
+    result = json.loads(process.stdout.readline())
     process.terminate()
     rest, log = process.communicate(timeout=20)
-    assert {"url", "cloud_api_key", "cloud_api_secret", "organization_id"} <= told.keys()
-    assert told["cloud_api_secret"] not in log
+    assert {"url", "cloud_api_key", "cloud_api_secret", "organization_id"} <= result.keys()
+    assert result["cloud_api_secret"] not in log
     assert (process.returncode, rest) == (0, ""), log
 
 

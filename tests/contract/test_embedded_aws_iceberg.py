@@ -140,8 +140,8 @@ def test_spark_reads_the_table_as_the_role_that_may(aws, lake):
     }
     command = [sys.executable, "-c", READS_TABLES, json.dumps({"spark": spark, "tables": tables})]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    told = [line for line in answer.stdout.splitlines() if line.startswith("ANSWERS ")]
-    assert told, answer.stderr
-    seen, hidden = json.loads(told[0].removeprefix("ANSWERS ")).values()
+    result = [line for line in answer.stdout.splitlines() if line.startswith("ANSWERS ")]
+    assert result, answer.stderr
+    seen, hidden = json.loads(result[0].removeprefix("ANSWERS ")).values()
     assert seen == [{"id": each, "name": f"row {each}"} for each in (1, 2, 3)]
     assert "AccessDenied" in hidden

@@ -38,7 +38,7 @@ def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
     assert item[contract.STATE_EXPIRY] == {"N": "1800000000"}
 
 
-def test_a_table_that_is_gone_is_told(aws):
+def test_a_table_that_is_gone_is_reported(aws):
     with pytest.raises(Refused, match="ResourceNotFoundException"):
         DynamoDocuments(aws.client("dynamodb"), "no-such-table").read("a")
 

@@ -66,14 +66,14 @@ def test_rotate_secret_runs_the_four_steps_through_the_function(deployment, name
 @pytest.mark.parametrize("name", NAMES)
 def test_revoking_takes_the_replaced_key_away_at_once(deployment, name):
     replaced, kept = deployment.key(name, "AWSPREVIOUS"), deployment.key(name)
-    told = deployment.ask(operation="revoke", secret=deployment.arn(name))
-    assert told == {"secret": f"rotated/{name}", "revoked": [replaced], "unmanaged": [], "kept": kept}
+    result = deployment.ask(operation="revoke", secret=deployment.arn(name))
+    assert result == {"secret": f"rotated/{name}", "revoked": [replaced], "unmanaged": [], "kept": kept}
     assert deployment.live(name) == {kept}
 
 
 def test_status_tells_what_lives_where(deployment):
-    told = deployment.ask(operation="status", secret=deployment.arn("snowflake"))
-    assert (told["current_label"], told["enabled"], len(told["keys"])) == ("RSA_PUBLIC_KEY_2", True, 1)
+    result = deployment.ask(operation="status", secret=deployment.arn("snowflake"))
+    assert (result["current_label"], result["enabled"], len(result["keys"])) == ("RSA_PUBLIC_KEY_2", True, 1)
 
 
 def test_what_the_function_refuses_reaches_whoever_asked(deployment):

@@ -93,10 +93,10 @@ def running():
 @given(statement=broken())
 def test_a_broken_statement_is_run_or_refused(running, statement):
     try:
-        told = engine.execute(running, statement, {})
+        result = engine.execute(running, statement, {})
     except SqlError as error:
-        told = error
-    assert isinstance(told, Result) or (len(told.code) == 6 and told.message)
+        result = error
+    assert isinstance(result, Result) or (len(result.code) == 6 and result.message)
 
 
 @given(text=st.text(max_size=40))

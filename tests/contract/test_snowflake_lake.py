@@ -45,8 +45,8 @@ def test_the_roles_come_after_the_objects_that_they_trust(lake):
         "region": lake.aws.server.region,
     }
     assert lake.verify("CATALOG", "C") == {"success": True, "errorCode": "", "errorMessage": ""}
-    assert lake.namespace in lake.admin.told("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
-    tables = lake.admin.told(f"SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('C', '{lake.namespace}')")
+    assert lake.namespace in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
+    tables = lake.admin.result(f"SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('C', '{lake.namespace}')")
     assert tables == [{"namespace": lake.namespace, "name": "things"}]
     lake.admin.run(lake.create())
     assert lake.count() == 10
@@ -66,7 +66,7 @@ def test_a_role_without_s3_get_bucket_location_is_found(lake):
         ({"principal": "arn:aws:iam::000000000000:user/vendor/somebody-else"}, True, True),
     ],
 )
-def test_a_wrong_id_or_principal_is_told_by_the_side_that_has_it(lake, given, volume_fails, catalog_fails):
+def test_a_wrong_id_or_principal_is_reported_by_the_side_that_has_it(lake, given, volume_fails, catalog_fails):
     lake.append(1)
     lake.volume()
     lake.catalog()
@@ -74,9 +74,9 @@ def test_a_wrong_id_or_principal_is_told_by_the_side_that_has_it(lake, given, vo
     volume, catalog = lake.verify(), lake.verify("CATALOG", "C")
     assert (volume["success"], catalog["success"]) == (not volume_fails, not catalog_fails)
     if volume_fails:
-        told = volume["awsRoleArnValidationResult"]
-        assert told.startswith("FAILED with exception message Error assuming AWS_ROLE:")
-        assert f"is not authorized to perform: sts:AssumeRole on resource: {lake.arn(lake.volume_role)}" in told
+        result = volume["awsRoleArnValidationResult"]
+        assert result.startswith("FAILED with exception message Error assuming AWS_ROLE:")
+        assert f"is not authorized to perform: sts:AssumeRole on resource: {lake.arn(lake.volume_role)}" in result
         assert volume["readResult"] == "SKIPPED"
     if catalog_fails:
         assert catalog["errorCode"] == "004155"
@@ -95,7 +95,7 @@ def test_a_wrong_id_or_principal_is_told_by_the_side_that_has_it(lake, given, vo
         ("glue:GetDatabase", None, "004155"),
     ],
 )
-def test_a_permission_that_is_missing_is_told(lake, action, result, code):
+def test_a_permission_that_is_missing_is_reported(lake, action, result, code):
     lake.append(1)
     lake.volume()
     lake.catalog()
@@ -120,7 +120,7 @@ def test_every_action_that_the_facts_name_is_tried():
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "expected_message"),
     [
         ({"region": "us-east-1"}, "Credential should be scoped"),
         ({"endpoint": "us-east-1", "region": "us-east-1"}, None),
@@ -128,18 +128,18 @@ def test_every_action_that_the_facts_name_is_tried():
         ({"namespace": "lkc-other"}, None),
     ],
 )
-def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, told):
+def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, expected_message):
     lake.append(1)
     lake.volume()
     lake.catalog(**changed)
     lake.trust()
     shown = lake.verify("CATALOG", "C")
-    if told:
-        assert told in shown["errorMessage"]
-        assert told in lake.admin.refused(lake.create(), "004155")
+    if expected_message:
+        assert expected_message in shown["errorMessage"]
+        assert expected_message in lake.admin.refused(lake.create(), "004155")
     elif "namespace" in changed:
         assert shown["success"], "it proves that the endpoint answers, and no more"
-        assert "lkc-other" not in lake.admin.told("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
+        assert "lkc-other" not in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
         assert "glue:GetDatabase" in lake.admin.refused(lake.create(), "004155"), "the role may not read it"
         anything = policy({"Effect": "Allow", "Action": "glue:Get*", "Resource": "*"})
         lake.aws.iam.put_role_policy(RoleName=lake.catalog_role, PolicyName="own", PolicyDocument=anything)
@@ -198,7 +198,7 @@ def test_a_table_with_auto_refresh_follows_and_one_without_is_frozen(lake):
     lake.append(5, start=15)
     lake.snowflake.advance(3600)
     assert (lake.count(), lake.count("D.S.FROZEN")) == (20, 10)
-    assert lake.admin.told("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.THINGS')")["executionState"] == "RUNNING"
+    assert lake.admin.result("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.THINGS')")["executionState"] == "RUNNING"
     assert lake.admin.one("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.FROZEN')") is None
     assert "AUTO_REFRESH" in lake.admin.refused("ALTER ICEBERG TABLE D.S.THINGS REFRESH", "091337")
     lake.admin.run("ALTER ICEBERG TABLE D.S.FROZEN REFRESH")
@@ -225,7 +225,7 @@ def test_a_role_that_stops_trusting_stalls_the_table_until_it_trusts_again(lake)
     lake.append(5, start=10)
     lake.permit(without=("glue:GetTable",))
     lake.snowflake.advance(60)
-    shown = lake.admin.told("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.THINGS')")
+    shown = lake.admin.result("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.THINGS')")
     assert shown["executionState"] == "STALLED"
     assert "GetTable" in shown["invalidExecutionStateReason"]
     assert lake.count() == 10
@@ -254,7 +254,7 @@ def test_a_table_that_gets_equality_deletes_stops_without_a_word(lake):
     lake.upsert_table()
     lake.snowflake.advance(60)
     assert lake.count("D.S.ACCOUNTS") == 0
-    shown = lake.admin.told("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.ACCOUNTS')")
+    shown = lake.admin.result("SELECT SYSTEM$AUTO_REFRESH_STATUS('D.S.ACCOUNTS')")
     assert (shown["executionState"], shown["invalidExecutionStateReason"][:6]) == ("STOPPED", "091968")
 
 
@@ -336,7 +336,7 @@ def test_a_linked_database_has_the_catalogs_tables(lake):
         assert lake.count(name) == 10
     (row,) = lake.admin.rows(f'SELECT n, "$$topic" FROM LDB."{lake.namespace}"."things" LIMIT 1')
     assert set(row) == {"n", "$$topic"}
-    status = lake.admin.told("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")
+    status = lake.admin.result("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")
     assert (status["executionState"], status["failureDetails"]) == ("RUNNING", [])
     lake.append(5, start=10)
     lake.flow.create_table(topic_of(("a", "string"), name="more"))
@@ -357,11 +357,11 @@ def test_a_linked_database_whose_role_fails_tells_so_in_its_status(lake):
     lake.volume()
     lake.catalog()
     lake.admin.run(linked(lake))
-    status = lake.admin.told("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")
+    status = lake.admin.result("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")
     assert "sts:AssumeRole" in status["failureDetails"][0]["errorMessage"]
     lake.trust(without=("s3:GetObject",))
     lake.snowflake.advance(60)
-    assert lake.admin.told("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")["failureDetails"] == []
+    assert lake.admin.result("SELECT SYSTEM$CATALOG_LINK_STATUS('LDB')")["failureDetails"] == []
     (row,) = lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")
     assert "ICEBERG_TABLE_NOT_INITIALIZED" in row["auto_refresh_status"]
     lake.permit()

@@ -39,7 +39,7 @@ def admin(snowflake):
 # --- who gets in
 
 
-def test_the_printed_user_gets_in_and_is_told_who_it_is(admin):
+def test_the_printed_user_gets_in_and_is_reported_who_it_is(admin):
     row = admin.rows("SELECT CURRENT_USER() AS U, CURRENT_ROLE() AS R, CURRENT_ACCOUNT() AS A, CURRENT_VERSION() AS V")
     assert row == [{"U": "ADMIN", "R": "ACCOUNTADMIN", "A": admin.account.partition("-")[2], "V": row[0]["V"]}]
 
@@ -79,8 +79,8 @@ def test_the_fingerprint_is_what_openssl_says(admin):
 def test_a_token_that_is_wrong_is_refused_and_an_admin_can_ask_why(admin, changed, reason):
     answer = admin.call(body={"statement": "SELECT 1"}, token=admin.token(**changed))
     assert (answer.status_code, answer.json()["code"]) == (401, "390144")
-    told = answer.json()["message"].partition("[")[2].rstrip("]")
-    assert admin.told(f"SELECT SYSTEM$GET_LOGIN_FAILURE_DETAILS('{told}')")["errorCode"] == reason
+    result = answer.json()["message"].partition("[")[2].rstrip("]")
+    assert admin.result(f"SELECT SYSTEM$GET_LOGIN_FAILURE_DETAILS('{result}')")["errorCode"] == reason
 
 
 @pytest.mark.parametrize("changed", [{}, {"iat": START - 3599}, {"iat": START + 60}, {"iat": START * 1000}, {"aud": "x"}])
@@ -370,8 +370,8 @@ def test_a_role_that_is_not_there_or_not_the_users(admin):
 def test_a_reset_makes_a_new_account(admin):
     admin.run("CREATE ROLE R")
     before = admin.account
-    told = admin.snowflake.reset()
-    assert told["account"] != before
+    result = admin.snowflake.reset()
+    assert result["account"] != before
     assert admin.post("SELECT 1").status_code == 401
     assert Client(admin.snowflake).snowflake.objects()["ROLE"] == []
 

@@ -37,7 +37,7 @@ def test_a_deployment_and_its_end(deployer):
         deployer.run(statement)
     user = Client(deployer.snowflake, "U", new_key("one"), "PUBLIC")
     assert user.one("SELECT CURRENT_USER() AS RESULT") == "U"
-    assert deployer.told("SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG('LDB')")["allowedNamespaces"] == [
+    assert deployer.result("SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG('LDB')")["allowedNamespaces"] == [
         "lkc-1",
         "lkc-2",
         "lkc-4",

@@ -34,11 +34,11 @@ def test_the_page_works(tmp_path):
     guarded = f"set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"
     done = subprocess.run(["bash", "-c", guarded], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [line for line in done.stdout.splitlines() if "success" not in line]
-    assert told[:3] == ["ADMIN\tACCOUNTADMIN", "False", "True"], done.stdout
-    assert told[3:-1] == ["True", "ZBZX\t7", "ZVV\t9", "2", "4", "refused: the table uses it"], done.stdout
+    result = [line for line in done.stdout.splitlines() if "success" not in line]
+    assert result[:3] == ["ADMIN\tACCOUNTADMIN", "False", "True"], done.stdout
+    assert result[3:-1] == ["True", "ZBZX\t7", "ZVV\t9", "2", "4", "refused: the table uses it"], done.stdout
     assert "used by Iceberg table SALES.PUBLIC.TRADES" in done.stderr
-    assert "'EXTERNAL VOLUME': []" in told[-1]
+    assert "'EXTERNAL VOLUME': []" in result[-1]
     assert {each.name for each in tmp_path.iterdir()} == {".venv", ".venv-aws", "simulators"}
 
 
@@ -49,13 +49,13 @@ def start(*options):
 
 def test_it_prints_one_line_of_json_and_stops_when_told():
     process = start("--json", "--seed", "1")
-    told = json.loads(process.stdout.readline())
-    key_file = Path(told["private_key_file"])
+    result = json.loads(process.stdout.readline())
+    key_file = Path(result["private_key_file"])
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
     key = key_file.read_text().splitlines()[1]
     process.terminate()
     rest, log = process.communicate(timeout=20)
-    assert {"url", "account", "user", "role", "private_key_file"} <= told.keys()
+    assert {"url", "account", "user", "role", "private_key_file"} <= result.keys()
     assert (process.returncode, rest) == (0, "")
     assert key not in log
     assert not key_file.parent.exists()

@@ -76,7 +76,7 @@ def test_an_empty_file_has_no_events(tmp_path):
     assert read(tmp_path, b"") == []
 
 
-def test_all_mistakes_are_told_with_line_and_field(tmp_path):
+def test_all_mistakes_are_reported_with_line_and_field(tmp_path):
     (line,) = ORDER["order_lines"]
     found = mistakes(
         tmp_path,
@@ -100,10 +100,10 @@ def test_all_mistakes_are_told_with_line_and_field(tmp_path):
         (7, "order_lines[1].discount"),
         (7, "order_lines[2]"),
     ]
-    told = dict(((line, path), problem) for line, path, problem in found)
-    assert told[2, "status"] == "expected one of accepted, amended, cancelled, returned, found 'lost'"
-    assert told[4, "order_id"] == "is missing, and the schema has no default for it"
-    assert "has customer_id, name, email" in told[7, "customer.nmae"]
+    result = dict(((line, path), problem) for line, path, problem in found)
+    assert result[2, "status"] == "expected one of accepted, amended, cancelled, returned, found 'lost'"
+    assert result[4, "order_id"] == "is missing, and the schema has no default for it"
+    assert "has customer_id, name, email" in result[7, "customer.nmae"]
 
 
 def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
@@ -116,7 +116,7 @@ def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected_message"),
     [
         (b"{", "is not JSON"),
         (b'{"x": 1} {"x": 2}', "is not JSON: Extra data at character 10"),
@@ -134,13 +134,13 @@ def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
     ],
     ids=lambda each: str(each)[:20],
 )
-def test_a_line_that_is_no_event(tmp_path, line, told):
+def test_a_line_that_is_no_event(tmp_path, line, expected_message):
     ((number, path, problem),) = mistakes(tmp_path, line, topic=topic_of(("x", "double")))
     assert (number, path) == (1, "")
-    assert told in problem
+    assert expected_message in problem
 
 
-def test_a_gzip_file_cut_short_is_told_and_not_half_read(tmp_path):
+def test_a_gzip_file_cut_short_is_reported_and_not_half_read(tmp_path):
     whole = gzip.compress(b"\n".join([json.dumps(ORDER).encode()] * 50))
     (tmp_path / "events.jsonl.gz").write_bytes(whole[:-10])
     with pytest.raises(EventsError, match="gzipped file is damaged here"):
@@ -157,7 +157,7 @@ FIXED = {"type": "fixed", "name": "Two", "size": 2}
 
 
 @pytest.mark.parametrize(
-    ("avro", "value", "told"),
+    ("avro", "value", "expected_message"),
     [
         ("string", 1, "expected a string, found 1"),
         ("string", b'{"x": "a\\ud800"}', "character 2 is a lone surrogate"),
@@ -197,8 +197,8 @@ FIXED = {"type": "fixed", "name": "Two", "size": 2}
     ],
     ids=str,
 )
-def test_a_value_of_the_wrong_type_is_told(tmp_path, avro, value, told):
-    assert told in mistake_of(tmp_path, avro, value)
+def test_a_value_of_the_wrong_type_is_reported(tmp_path, avro, value, expected_message):
+    assert expected_message in mistake_of(tmp_path, avro, value)
 
 
 @pytest.mark.parametrize(

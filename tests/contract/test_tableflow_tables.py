@@ -233,7 +233,7 @@ def test_materialise_compacts_as_it_goes(tmp_path):
     assert values(table) == list(range(60))
 
 
-def test_a_topic_without_a_table_is_told(tmp_path):
+def test_a_topic_without_a_table_is_reported(tmp_path):
     with pytest.raises(LookupError, match="topic things: it has no table here"):
         writer(tmp_path).append("things", numbered(1))
 
@@ -307,7 +307,7 @@ def test_rows_of_both_schemas_survive_a_compaction(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected_message"),
     [
         ([("n", "int")], "m: removed or renamed"),
         ([("n", "int"), ("renamed", "string")], "m: removed or renamed; renamed: added, and not nullable"),
@@ -319,10 +319,10 @@ def test_rows_of_both_schemas_survive_a_compaction(tmp_path):
         ([("n", {"type": "array", "items": "int"}), ("m", "string")], r"n: int can't become list<int>"),
     ],
 )
-def test_a_change_that_tableflow_refuses_is_refused_by_field(tmp_path, fields, told):
+def test_a_change_that_tableflow_refuses_is_refused_by_field(tmp_path, fields, expected_message):
     flow = writer(tmp_path)
     table = flow.create_table(topic_of(("n", "int"), ("m", "string")))
-    with pytest.raises(SchemaError, match=told):
+    with pytest.raises(SchemaError, match=expected_message):
         flow.evolve(topic_of(*fields))
     assert flow.catalog.load_table(table.name()).schema() == table.schema()
 

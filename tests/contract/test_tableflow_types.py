@@ -150,7 +150,7 @@ RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected_message"),
     [
         ([("tree", RECURSIVE)], "field tree.next: record Node contains itself"),
         ([("x", "null")], "field x: the type is 'null'"),
@@ -166,28 +166,28 @@ RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type
         ([("x", "int", "text")], "not a valid Avro schema"),
     ],
 )
-def test_what_has_no_place_in_a_table_is_refused_by_field(fields, told):
+def test_what_has_no_place_in_a_table_is_refused_by_field(fields, expected_message):
     with pytest.raises(SchemaError) as refused:
         topic_of(*fields)
-    assert told in str(refused.value)
+    assert expected_message in str(refused.value)
 
 
 def test_a_topic_must_be_a_record_with_the_fields_that_it_names():
     record = {"type": "record", "name": "T", "fields": [{"name": "n", "type": "int"}]}
-    for arguments, told in [
+    for arguments, result in [
         (("t", {"type": "enum", "name": "E", "symbols": ["A"]}), "a record at the top"),
         (("t/x", record), "topic name 't/x'"),
         (("t", record, "nope"), "names the field 'nope'"),
         (("t", record, "n", "n"), "needs a timestamp field"),
     ]:
-        with pytest.raises(SchemaError, match=told):
+        with pytest.raises(SchemaError, match=result):
             Topic(*arguments)
 
 
-@pytest.mark.parametrize(("text", "told"), [("{", "not a readable JSON file"), ("[]", "one record, found list")])
-def test_a_broken_schema_file_is_named(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "expected_message"), [("{", "not a readable JSON file"), ("[]", "one record, found list")])
+def test_a_broken_schema_file_is_named(tmp_path, text, expected_message):
     (tmp_path / "broken.avsc").write_text(text)
-    with pytest.raises(SchemaError, match=rf"broken\.avsc: .*{told}"):
+    with pytest.raises(SchemaError, match=rf"broken\.avsc: .*{expected_message}"):
         load_topic(tmp_path / "broken.avsc")
 
 
@@ -331,7 +331,7 @@ def test_parquet_has_names_that_avro_could_have_too(tmp_path, naming, offset, ep
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected_message"),
     [
         ({"small": 1 << 31}, "does not fit"),
         ({"text": None}, "field text is null in 1 records"),
@@ -340,7 +340,7 @@ def test_parquet_has_names_that_avro_could_have_too(tmp_path, naming, offset, ep
         ({"colour": "BLUE"}, "does not fit"),
     ],
 )
-def test_a_value_that_does_not_fit_its_schema_is_never_written(tmp_path, change, told):
-    with pytest.raises(RecordError, match=told):
+def test_a_value_that_does_not_fit_its_schema_is_never_written(tmp_path, change, expected_message):
+    with pytest.raises(RecordError, match=expected_message):
         stored(tmp_path, {**FULL, **change})
     assert not any(name.endswith(".parquet") for name in (each.name for each in tmp_path.rglob("*")))

@@ -53,7 +53,7 @@ def start(
 ) -> Job:
     """Spark's settings and the way to the embedded AWS are in the environment; `contract` is a name or a path."""
     log = lake.folder / f"{len(list(lake.folder.iterdir()))}.log"
-    args = ["--export", contract, "--as-of", AS_OF.isoformat(), *lake.world.arguments(), *words]
+    args = ["--export", contract, "--as-of", AS_OF.isoformat(), *lake.target.arguments(), *words]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", "glue_jobs.export", *args],
@@ -68,7 +68,7 @@ def start(
     return Job(process, log)
 
 
-def await_held(nemesis: NemesisClient, ended: Callable[[], bool], told: Callable[[], str] = str) -> None:
+def await_held(nemesis: NemesisClient, ended: Callable[[], bool], result: Callable[[], str] = str) -> None:
     """Until an answer is held. `ended` waits a moment and tells whether whoever should ask has given up."""
     while not nemesis.state()["held"]:
-        assert not ended(), f"it ended before the call that was to be held\n{told()}"
+        assert not ended(), f"it ended before the call that was to be held\n{result()}"

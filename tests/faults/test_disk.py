@@ -18,7 +18,7 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (512 * KILOBYTE, 512 * KILOBYTE))
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(lake):
+def test_a_full_disk_is_reported_and_leaves_nothing(lake):
     drawn = random.Random(7)
     lake.commit(TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF)
     job = job_process.start(lake, lake.write_contract(LINES), limits=small_files)

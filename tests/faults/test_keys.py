@@ -23,7 +23,7 @@ def stocked(lake):
 
 
 def store(lake, **content):
-    return boto3.client("secretsmanager").put_secret_value(SecretId=lake.world.pseudonym_secret, **content)["VersionId"]
+    return boto3.client("secretsmanager").put_secret_value(SecretId=lake.target.pseudonym_secret, **content)["VersionId"]
 
 
 def key_of(length):
@@ -56,7 +56,7 @@ def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     store(stocked, **MALFORMED[what])
     error = refused(stocked)
     assert (error.code, error.exit_code) == ("EXP-KEY-FORM", 2)
-    assert stocked.world.pseudonym_secret in error.what
+    assert stocked.target.pseudonym_secret in error.what
     assert "swordfish" not in str(error)
 
 

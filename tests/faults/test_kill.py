@@ -78,8 +78,8 @@ def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, nemesi
     assert stocked.published(name) == [WEEK]
     run = stocked.export(contract)
     assert run.state() == "unchanged"
-    database = stocked.world.aggregates_database
+    database = stocked.target.aggregates_database
     kept = stocked.spark.table(f"lake.{database}.{name}").select("window", "kind", "things", "run_id").orderBy("kind").collect()
-    visible = json.loads(stocked.read(f"{stocked.world.prefix}/{name}/manifests/{WEEK}.json"))
+    visible = json.loads(stocked.read(f"{stocked.target.prefix}/{name}/manifests/{WEEK}.json"))
     assert [tuple(row) for row in kept] == [(WEEK, kind, 15, visible["run_id"]) for kind in "ab"]
-    assert files_of(stocked, f"{stocked.world.prefix}/{name}") == {file["key"] for file in visible["files"]}
+    assert files_of(stocked, f"{stocked.target.prefix}/{name}") == {file["key"] for file in visible["files"]}

@@ -85,7 +85,7 @@ def test_two_writers_of_an_aggregate_lose_nothing(lake, nemesis):
     with stopped_at(nemesis, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         fast = lake.export(counts(), *second, as_of=AS_OF + A_WEEK)
     assert (slow.result(PATIENCE).state(), fast.state()) == ("published", "published")
-    table = lake.spark.table(f"lake.{lake.world.aggregates_database}.counts").select("window", "kind", "things")
+    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select("window", "kind", "things")
     both = [(week, kind, 15) for week in (WEEK, "2024-W11") for kind in "ab"]
     assert sorted(tuple(row) for row in table.collect()) == both
 
@@ -97,5 +97,5 @@ def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, nemesis
         lake.commit(TOPIC, *events(2, first=30), at=AS_OF + timedelta(hours=1))
         fast = lake.export(counts())
     assert (slow.result().state(), fast.state()) == ("published", "published")
-    table = lake.spark.table(f"lake.{lake.world.aggregates_database}.counts").select("kind", "things", "run_id")
+    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select("kind", "things", "run_id")
     assert sorted(tuple(row) for row in table.collect()) == [("a", 16, fast.record.id), ("b", 16, fast.record.id)]

@@ -138,7 +138,7 @@ def test_files_stay_where_a_manifest_may_still_appear(stocked, nemesis, place):
     assert files_of(stocked, place) == {file["key"] for file in visible(stocked, place)["files"]}
 
 
-def test_what_went_wrong_first_is_told_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
+def test_what_went_wrong_first_is_reported_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
     nemesis.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
         s3("error", "DELETE", "*", status=403, times=0),
@@ -154,9 +154,9 @@ def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, plac
     first = stocked.export(LINES, "--prefix", place)
     key = visible(stocked, place)["files"][0]["key"]
     if damage == "gone":
-        stocked.s3.delete_object(Bucket=stocked.world.bucket, Key=key)
+        stocked.s3.delete_object(Bucket=stocked.target.bucket, Key=key)
     else:
-        stocked.s3.put_object(Bucket=stocked.world.bucket, Key=key, Body=b"short")
+        stocked.s3.put_object(Bucket=stocked.target.bucket, Key=key, Body=b"short")
     again = stocked.export(LINES, "--prefix", place)
     manifest = visible(stocked, place)
     assert (first.state(), again.state(), manifest["generation"]) == ("published", "published", 2)
@@ -184,7 +184,7 @@ def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, nemesi
 
 
 def kept(lake, name):
-    table = lake.spark.table(f"lake.{lake.world.aggregates_database}.{name}")
+    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.{name}")
     return sorted(tuple(row) for row in table.select("window", "kind", "things").collect())
 
 

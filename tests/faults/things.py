@@ -41,7 +41,7 @@ def files_of(lake, below: str) -> set[str]:
 
 def uploads_of(lake, below: str) -> set[str]:
     """Uploads that were begun and not ended."""
-    found = lake.s3.list_multipart_uploads(Bucket=lake.world.bucket, Prefix=below).get("Uploads", [])
+    found = lake.s3.list_multipart_uploads(Bucket=lake.target.bucket, Prefix=below).get("Uploads", [])
     return {f"{each['Key']} {each['UploadId']}" for each in found}
 
 

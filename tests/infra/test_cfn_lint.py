@@ -33,9 +33,9 @@ def findings(dev, prod, tmp_path_factory):
         *files,
         planted,
     ]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     found = {file.name: [] for file in (*files, planted)}
-    for one in json.loads(told.stdout):
+    for one in json.loads(result.stdout):
         found[Path(one["Filename"]).name].append(f"{one['Rule']['Id']} {one['Message']}")
     return found
 

@@ -274,7 +274,7 @@ def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, m
         assert [each["first_day"] for each in settings_of(assembly, "operations")["exports"]] == [day or ""]
 
 
-def test_the_catalogs_address_is_told_also_in_an_environment_that_exists(dev, moved):
+def test_the_catalogs_address_is_reported_also_in_an_environment_that_exists(dev, moved):
     """The organization is read off the cluster's CRN."""
     for assembly in (dev, moved):
         start, organization, *_ = assembly.templates["confluent"]["Outputs"]["CatalogUri"]["Value"]["Fn::Join"][1]
@@ -324,7 +324,7 @@ def settings_of(assembly, part):
     return json.loads((assembly.folder / f"asset.{url.rpartition('/')[2]}").read_text())
 
 
-def test_what_a_function_is_told_is_what_it_reads(assembly, tmp_path):
+def test_what_a_function_is_reported_is_what_it_reads(assembly, tmp_path):
     """By the function's own reader, from a bucket that is a folder."""
 
     class Folder:
@@ -369,7 +369,7 @@ def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
         assert body["FlexibleTimeWindow"] == {"Mode": "OFF"}
 
 
-def test_what_came_of_a_run_is_told_and_nothing_else(assembly):
+def test_what_came_of_a_run_is_reported_and_nothing_else(assembly):
     """N5, N10: the rules hear Glue's word about our jobs, so no mail makes another."""
     rules = assembly.resources("AWS::Events::Rule")
     jobs = sorted(body["Name"] for body in assembly.resources("AWS::Glue::Job").values())
@@ -510,7 +510,7 @@ def test_what_is_wrong_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, 
     assert {name for name, state in deployment.states().items() if state == "ALARM"} == {metric}
 
 
-def test_recipients_are_told_that_they_must_confirm(assembly):
+def test_recipients_are_reported_that_they_must_confirm(assembly):
     """N7."""
     assert "confirm" in assembly.templates["exports"]["Outputs"]["Unconfirmed"]["Value"]
     mails = [body["Endpoint"] for body in assembly.resources("AWS::SNS::Subscription").values()]
@@ -574,10 +574,10 @@ def test_functions_get_names_of_secrets_and_no_values(assembly):
 
 def test_everything_carries_its_tags(assembly):
     for part in assembly.templates:
-        told = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"][f"{assembly.prefix}-{part}"][
+        result = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"][f"{assembly.prefix}-{part}"][
             "properties"
         ]["tags"]
-        assert {"project": "lakeferry", "owner": "data-platform team"}.items() <= told.items()
+        assert {"project": "lakeferry", "owner": "data-platform team"}.items() <= result.items()
 
 
 @pytest.mark.parametrize("part", ["data", "confluent", "snowflake", "exports", "operations"])
@@ -588,13 +588,13 @@ def test_templates_stay_far_from_cloudformations_limits(assembly, part):
 
 
 def test_every_stack_tells_what_a_user_needs(dev):
-    told = {
+    result = {
         name
         for template in dev.templates.values()
         for name, output in template.get("Outputs", {}).items()
         if "Export" not in output
     }
-    assert told >= set(WANTED.split())
+    assert result >= set(WANTED.split())
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import attrs
 import pytest
 from assembly_kit import ROOT
 from policies import ACCOUNT, Reader
-from resource_world import Invocations, MemorySecrets, Resource
+from resource_environment import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
 from lambdas.custom_resources import registry, request

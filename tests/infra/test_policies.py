@@ -66,7 +66,7 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("told", DEFECTS)
-def test_the_linter_finds(told, dev):
-    part, change = DEFECTS[told]
-    assert any(told.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change)))
+@pytest.mark.parametrize("expected_message", DEFECTS)
+def test_the_linter_finds(expected_message, dev):
+    part, change = DEFECTS[expected_message]
+    assert any(expected_message.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change)))

@@ -47,7 +47,7 @@ def test_only_what_was_planted_is_found(broken):
 
 def test_every_acknowledgement_has_a_reason_that_says_something(dev):
     """And there are few: a list that grows is a list that nobody reads."""
-    reasons = {reason for told in acknowledgements(dev) for reason in told.values()}
+    reasons = {reason for result in acknowledgements(dev) for reason in result.values()}
     assert 5 <= len(reasons) <= 20
     assert all(len(reason.split()) >= 4 for reason in reasons)
 

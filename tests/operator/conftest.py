@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from handshake_world import Deployed, opened
-from operator_worlds import Planter, Stacks, Worlds
-from resource_world import START
+from handshake_environment import Deployed, opened
+from resource_environment import START
+from stand_ins import Planter, Stacks, StandIns
 
 from lakeferry.deployment import context
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
@@ -16,7 +16,7 @@ from simulators.snowflake.server import Snowflake
 
 
 @pytest.fixture(scope="module")
-def worlds():
+def stand_ins():
     """For as long, the environment leads to them; other files have worlds of their own."""
     with (
         EmbeddedAws() as aws,
@@ -26,46 +26,46 @@ def worlds():
     ):
         for name, value in aws.environment().items():
             patch.setenv(name, value)
-        yield Worlds(aws, cloud, snow)
+        yield StandIns(aws, cloud, snow)
 
 
 @pytest.fixture(scope="module")
 def stands():
     """A deployment with both handshakes, in worlds of its own; who breaks it mends it."""
-    with opened() as worlds:
-        yield Deployed(worlds, worlds.deployment()).deploy()
+    with opened() as stand_ins:
+        yield Deployed(stand_ins, stand_ins.deployment()).deploy()
 
 
 @pytest.fixture
-def here(worlds):
-    return worlds.deployment()
+def ctx(stand_ins):
+    return stand_ins.deployment()
 
 
 @pytest.fixture
-def plant(here):
-    return Planter(here)
+def plant(ctx):
+    return Planter(ctx)
 
 
 @pytest.fixture
-def stacks(here):
-    return Stacks(here)
+def stacks(ctx):
+    return Stacks(ctx)
 
 
 @pytest.fixture
-def broken(worlds):
+def broken(stand_ins):
     """Lets a world answer with errors, until the end of the test."""
-    clients = {AWS: NemesisClient(worlds.aws.url), CONFLUENT: worlds.cloud.nemesis, SNOWFLAKE: worlds.snow.nemesis}
-    yield lambda world, **rule: clients[world].rule({"fault": "error", "times": 0, **rule})
+    clients = {AWS: NemesisClient(stand_ins.aws.url), CONFLUENT: stand_ins.cloud.nemesis, SNOWFLAKE: stand_ins.snow.nemesis}
+    yield lambda system, **rule: clients[system].rule({"fault": "error", "times": 0, **rule})
     for client in clients.values():
         client.clear()
 
 
 @pytest.fixture(scope="module")
-def dev(worlds):
+def dev(stand_ins):
     """The file that ships, in these worlds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAKEFERRY_CONFLUENT_URL", worlds.cloud.url)
-        patch.setenv("LAKEFERRY_SNOWFLAKE_URL", worlds.snow.url)
-        with context.open_context("dev") as here:
-            worlds.prepare(here)
-            yield context.DeploymentContext(here.plan, here.addresses, clock=worlds.clock)
+        patch.setenv("LAKEFERRY_CONFLUENT_URL", stand_ins.cloud.url)
+        patch.setenv("LAKEFERRY_SNOWFLAKE_URL", stand_ins.snow.url)
+        with context.open_context("dev") as ctx:
+            stand_ins.prepare(ctx)
+            yield context.DeploymentContext(ctx.plan, ctx.addresses, clock=stand_ins.clock)

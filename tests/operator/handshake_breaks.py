@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import attrs
 import boto3
-from handshake_world import TOPIC
+from handshake_environment import TOPIC
 
 from lambdas.snowflake import sql
 
@@ -112,12 +112,12 @@ def secret_holds(d, name, **fields):
 
 
 def tableflow_key(d, **fields):
-    return secret_holds(d, f"{d.here.deployment.prefix}/confluent/tableflow", **fields)
+    return secret_holds(d, f"{d.ctx.deployment.prefix}/confluent/tableflow", **fields)
 
 
 def a_cloud_key(d):
     """As the vendor's consoles make it easy to take for the other."""
-    key = d.worlds.cloud.credentials
+    key = d.stand_ins.cloud.credentials
     return tableflow_key(d, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
 
 
@@ -177,4 +177,4 @@ def frozen(d):
 
 
 def run(d, text):
-    return d.here.snowflake().run(sql.statement(text))
+    return d.ctx.snowflake().run(sql.statement(text))

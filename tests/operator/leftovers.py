@@ -21,15 +21,15 @@ LEDGER = {
 SUFFIX = "1A2B3C4D5E6F7"
 
 
-def tagged(here):
-    return [{"Key": "project", "Value": here.deployment.identity.name}, {"Key": "stage", "Value": "test"}]
+def tagged(ctx):
+    return [{"Key": "project", "Value": ctx.deployment.identity.name}, {"Key": "stage", "Value": "test"}]
 
 
-def plant_in_aws(here):
+def plant_in_aws(ctx):
     """Left-overs of stacks that are gone, as CloudFormation names them: (kind, name)."""
-    prefix, regional = here.deployment.prefix, here.deployment.regional_prefix
+    prefix, regional = ctx.deployment.prefix, ctx.deployment.regional_prefix
     bucket = f"{prefix}-data-tableflowbucketa0b5d15a-febe63996abfb"
-    boto3.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": here.region})
+    boto3.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": ctx.region})
     boto3.client("s3").put_object(Bucket=bucket, Key="0/metadata.json", Body=b"{}")
     glue, database = boto3.client("glue"), f"lkc-{prefix.replace('-', '')}"
     glue.create_database(DatabaseInput={"Name": database})
@@ -53,7 +53,7 @@ def plant_in_aws(here):
     )
     rule = f"{prefix}-exports-SuccessRule0A1B2C3D-{SUFFIX}"
     boto3.client("events").put_rule(Name=rule, EventPattern='{"source": ["aws.glue"]}')
-    boto3.client("scheduler").create_schedule_group(Name=prefix, Tags=tagged(here))
+    boto3.client("scheduler").create_schedule_group(Name=prefix, Tags=tagged(ctx))
     boto3.client("athena").create_work_group(Name=prefix, Description=f"Queries on the tables of {prefix}")
     boto3.client("athena").create_named_query(
         Name=f"{prefix} stock_trades: how many rows", Database=database, QueryString="SELECT 1", WorkGroup=prefix
@@ -83,11 +83,11 @@ def plant_at_vendors(plant):
         "role_binding", "Bound", service_account_id=account, role="CloudClusterAdmin", scope="cluster",
         environment_id=environment, cluster_id=cluster,
     )  # fmt: skip
-    boto3.client("secretsmanager").create_secret(Name=f"{plant.here.deployment.prefix}/planted", SecretString="{}")
-    secret = f"{plant.here.deployment.prefix}/planted"
+    boto3.client("secretsmanager").create_secret(Name=f"{plant.ctx.deployment.prefix}/planted", SecretString="{}")
+    secret = f"{plant.ctx.deployment.prefix}/planted"
     key = plant.make("api_key", "WatcherKey", service_account_id=account, service="cloud", secret=secret)
     pool = plant.make("flink_compute_pool", "FlinkPool", environment_id=environment, region="eu-west-1", max_cfu=5)
-    role_arn = f"arn:aws:iam::{plant.here.account}:role/{plant.here.deployment.regional_prefix}"
+    role_arn = f"arn:aws:iam::{plant.ctx.account}:role/{plant.ctx.deployment.regional_prefix}"
     integration = plant.make(
         "provider_integration", "ProviderIntegration", environment_id=environment, role_arn=f"{role_arn}-tableflow"
     )

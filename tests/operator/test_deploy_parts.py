@@ -11,7 +11,7 @@ import attrs
 import boto3
 import pytest
 from leftovers import QUEUE
-from operator_worlds import Planter
+from stand_ins import Planter
 
 from lakeferry.deploy import checks, failure_causes
 from lakeferry.deployment import logs
@@ -36,55 +36,55 @@ def waiting(seconds):
 
 
 @pytest.fixture
-def assembly(here, tmp_path):
+def assembly(ctx, tmp_path):
     """Writes what CDK would have synthesised: templates of the deployment's stacks."""
 
     def write(**resources):
         artifacts = {}
-        for name in here.stacks:
+        for name in ctx.stacks:
             template = {"Resources": resources.get(name.rpartition("-")[2], {})}
             (tmp_path / f"{name}.json").write_text(json.dumps(template))
-            tags = {"project": here.deployment.identity.name, "stage": "test"}
+            tags = {"project": ctx.deployment.identity.name, "stage": "test"}
             artifacts[name] = {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{name}.json", "tags": tags}}
         (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
-        return Cdk(here, folder=tmp_path)
+        return Cdk(ctx, folder=tmp_path)
 
     return write
 
 
-def plan(here, cdk):
-    return build.build_plan(here, cdk, lambda _: None)
+def plan(ctx, cdk):
+    return build.build_plan(ctx, cdk, lambda _: None)
 
 
-def test_a_plan_compares_with_the_stacks_that_stand(here, stacks, assembly):
+def test_a_plan_compares_with_the_stacks_that_stand(ctx, stacks, assembly):
     stacks.make("data", {"Queue": QUEUE, "Old": QUEUE})
-    found = plan(here, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
+    found = plan(ctx, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
     assert {(change.resource.logical_id, change.action) for change in found.changes} == {
         ("New", Action.CREATE), ("Old", Action.DELETE), ("Dead", Action.CREATE),
     }  # fmt: skip
-    assert [phase.stack for phase in found.phases] == [f"{here.deployment.prefix}-{part}" for part in ("data", "exports")]
+    assert [phase.stack for phase in found.phases] == [f"{ctx.deployment.prefix}-{part}" for part in ("data", "exports")]
     assert found.phases[0].last is not None
     assert found.phases[1].last is None
 
 
-def test_what_is_deployed_as_it_is_wanted_is_an_empty_plan(here, stacks, assembly):
-    for name in here.stacks:
+def test_what_is_deployed_as_it_is_wanted_is_an_empty_plan(ctx, stacks, assembly):
+    for name in ctx.stacks:
         stacks.make(name.rpartition("-")[2], {"Queue": QUEUE})
-    wanted = {name.rpartition("-")[2]: {"Queue": QUEUE} for name in here.stacks}
-    assert plan(here, assembly(**wanted)).is_empty
+    wanted = {name.rpartition("-")[2]: {"Queue": QUEUE} for name in ctx.stacks}
+    assert plan(ctx, assembly(**wanted)).is_empty
 
 
-def test_a_stack_that_the_file_no_longer_wants_stays_and_is_told(here, stacks, assembly):
+def test_a_stack_that_the_file_no_longer_wants_stays_and_is_reported(ctx, stacks, assembly):
     name = stacks.make("snowflake", {"Queue": QUEUE})
-    without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
-    found = plan(attrs.evolve(here, plan=without), assembly())
+    without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    found = plan(attrs.evolve(ctx, plan=without), assembly())
     assert found.unwanted == [name]
     assert found.changes == []
 
 
-def refused(here):
+def refused(ctx):
     with pytest.raises(CommandFailed) as failure:
-        checks.require(here)
+        checks.require(ctx)
     return failure.value
 
 
@@ -97,60 +97,60 @@ def bootstrapped():
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_where_all_is_there_nothing_is_said(here):
-    checks.require(here)
+def test_where_all_is_there_nothing_is_reported(ctx):
+    checks.require(ctx)
 
 
-def test_all_that_is_missing_is_told_at_once(worlds):
-    here = worlds.deployment(prepared=False)
-    failure = refused(here)
+def test_all_that_is_missing_is_reported_at_once(stand_ins):
+    ctx = stand_ins.deployment(prepared=False)
+    failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
-    told = [one["what"] for one in failure.details]
-    assert len(told) == 3
-    assert "AWS: bootstrap: eu-west-1 is not bootstrapped for CDK" in told
-    assert f"there is no secret {here.deployment.confluent.cloud_key_secret}" in told
+    result = [one["what"] for one in failure.details]
+    assert len(result) == 3
+    assert "AWS: bootstrap: eu-west-1 is not bootstrapped for CDK" in result
+    assert f"there is no secret {ctx.deployment.confluent.cloud_key_secret}" in result
     assert "lakeferry secrets set snowflake --stage test" in failure.hint
 
 
-def test_an_old_bootstrap_is_not_enough(here, bootstrapped):
+def test_an_old_bootstrap_is_not_enough(ctx, bootstrapped):
     bootstrapped.put_parameter(Name=aws.BOOTSTRAP_PARAMETER, Value="5", Type="String", Overwrite=True)
-    assert "version 5 (needed: 6 at least)" in refused(here).message
+    assert "version 5 (needed: 6 at least)" in refused(ctx).message
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_what_the_doctor_calls_wrong_stops_a_deployment_before_it_begins(here, broken):
+def test_what_the_doctor_calls_wrong_stops_a_deployment_before_it_begins(ctx, broken):
     broken(CONFLUENT, status=401, shape="json", code="401")
-    failure = refused(here)
+    failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
     assert "Confluent: Cloud key" in failure.message
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_a_secret_without_a_key_or_on_its_way_out_is_not_there(here):
-    secrets, name = boto3.client("secretsmanager"), here.deployment.confluent.cloud_key_secret
+def test_a_secret_without_a_key_or_on_its_way_out_is_not_there(ctx):
+    secrets, name = boto3.client("secretsmanager"), ctx.deployment.confluent.cloud_key_secret
     secrets.delete_secret(SecretId=name)
-    assert "is about to be deleted" in refused(here).message
+    assert "is about to be deleted" in refused(ctx).message
     secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
     secrets.create_secret(Name=name)
-    assert f"there is no key in secret {name}" in refused(here).message
+    assert f"there is no key in secret {name}" in refused(ctx).message
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_who_is_not_logged_in_is_told_that_alone(here, monkeypatch):
+def test_who_is_not_logged_in_is_reported_that_alone(ctx, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    fresh = attrs.evolve(here)
+    fresh = attrs.evolve(ctx)
     assert [one["what"] for one in refused(fresh).details] == [
         "AWS can't be asked, because nobody is logged in (NoCredentialsError)"
     ]
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_a_stack_that_is_worked_at_is_left_alone(here, stacks):
+def test_a_stack_that_is_worked_at_is_left_alone(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE, "Handle": HANDLE})
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(600)}}
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template))
-    failure = refused(here)
+    failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (LATER, "STACK-BUSY")
     assert name in failure.message
     signal = json.dumps({"Status": "SUCCESS", "Reason": "", "UniqueId": "1", "Data": ""}).encode()
@@ -166,9 +166,9 @@ def await_end(client, name):
         pass
 
 
-def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
+def test_only_new_events_are_seen_each_once_and_in_order(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
-    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
+    watch = deployed.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     assert watch.new() == []
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}}))
     await_end(stacks.client, name)
@@ -180,9 +180,9 @@ def test_only_new_events_are_seen_each_once_and_in_order(here, stacks):
     assert watch.new() == []
 
 
-def test_a_stack_that_fails_has_a_cause(here, stacks):
-    watch = deployed.EventWatch(here.client("cloudformation"), here.stacks)
-    name = f"{here.deployment.prefix}-data"
+def test_a_stack_that_fails_has_a_cause(ctx, stacks):
+    watch = deployed.EventWatch(ctx.client("cloudformation"), ctx.stacks)
+    name = f"{ctx.deployment.prefix}-data"
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
     stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template))
     await_end(stacks.client, name)
@@ -191,24 +191,24 @@ def test_a_stack_that_fails_has_a_cause(here, stacks):
     assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
 
 
-def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(here, stacks):
+def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(ctx, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
-    assert [one for one in drift.detect(here) if one.status in ("MODIFIED", "DELETED")] == []
-    (queue,) = deployed.physical_ids(here, deployed.require_part(here, "data")).values()
+    assert [one for one in drift.detect(ctx) if one.status in ("MODIFIED", "DELETED")] == []
+    (queue,) = deployed.physical_ids(ctx, deployed.require_part(ctx, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
-    (found,) = [one for one in drift.detect(here) if one.status == "MODIFIED"]
+    (found,) = [one for one in drift.detect(ctx) if one.status == "MODIFIED"]
     assert (found.type, found.name) == ("AWS::SQS::Queue", "Queue")
     assert "VisibilityTimeout" in found.details
 
 
-def test_an_object_of_a_vendor_that_is_gone_is_drift(here, stacks, capsys):
+def test_an_object_of_a_vendor_that_is_gone_is_drift(ctx, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    (found,) = [one for one in drift.detect(here) if one.system == "Snowflake"]
+    (found,) = [one for one in drift.detect(ctx) if one.system == "Snowflake"]
     assert (found.type, found.name, found.status) == ("snowflake_warehouse", "Warehouse", "DELETED")
     status.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
-    Planter(here).make("snowflake_warehouse", "Warehouse")
-    assert [one for one in drift.detect(here) if one.system == "Snowflake"] == []
+    Planter(ctx).make("snowflake_warehouse", "Warehouse")
+    assert [one for one in drift.detect(ctx) if one.system == "Snowflake"] == []
 
 
 def _generation():
@@ -240,47 +240,47 @@ def wrote(stacks):
 
     def write(stream, *lines):
         client.create_log_stream(logGroupName=group_name, logStreamName=stream)
-        told = [{"timestamp": at * 1000, "message": text} for at, text in lines]
-        client.put_log_events(logGroupName=group_name, logStreamName=stream, logEvents=told)
+        result = [{"timestamp": at * 1000, "message": text} for at, text in lines]
+        client.put_log_events(logGroupName=group_name, logStreamName=stream, logEvents=result)
 
     return write
 
 
-def test_the_log_of_a_function_is_found_and_told_in_the_order_of_time(here, wrote):
+def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, wrote):
     now = int(time.time())
     wrote("a", (now - 30, "START RequestId: 1"), (now - 20, "second"), (now - 9, "fourth"))
     wrote("b", (now - 25, "first"), (now - 15, "third"), (now - 5, "END RequestId: 1"))
-    (run,) = logs.of(here, "notification", 3)
+    (run,) = logs.of(ctx, "notification", 3)
     assert [line.text for line in run.lines] == ["second", "third", "fourth"]
-    (run,) = logs.of(here, "notification", 9, everything=True)
+    (run,) = logs.of(ctx, "notification", 9, everything=True)
     assert run.lines[0].text == "START RequestId: 1"
     assert len(run.lines) == 6
 
 
-def test_what_lambda_itself_writes_as_json_is_not_shown(here, wrote):
+def test_what_lambda_itself_writes_as_json_is_not_shown(ctx, wrote):
     now = int(time.time())
     report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
     ours = json.dumps({"level": "ERROR", "message": "failed"})
     wrote("a", (now - 9, report), (now - 8, ours), (now - 7, report.replace(" ", "")))
-    (run,) = logs.of(here, "notification", 9)
+    (run,) = logs.of(ctx, "notification", 9)
     assert [line.text for line in run.lines] == [ours]
 
 
-def test_a_secret_in_a_log_is_not_told(here, wrote):
+def test_a_secret_in_a_log_is_not_told(ctx, wrote):
     secret = "cflt" + "A1b2C3d4" * 8
     wrote("a", (int(time.time()), f"refused: {secret}"))
-    (run,) = logs.of(here, "notification", 9)
+    (run,) = logs.of(ctx, "notification", 9)
     assert secret not in run.lines[0].text
 
 
-def test_what_writes_no_log_is_told_with_what_does(here):
+def test_what_writes_no_log_is_reported_with_what_does(ctx):
     with pytest.raises(CommandFailed) as failure:
-        logs.of(here, "nosuch", 1)
+        logs.of(ctx, "nosuch", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "LOGS-UNKNOWN")
     assert failure.value.hint == "There are: daily_trades, confluent, snowflake, rotation, notification, watch"
 
 
-def test_a_part_that_is_not_deployed_is_told(here):
+def test_a_part_that_is_not_deployed_is_reported(ctx):
     with pytest.raises(CommandFailed) as failure:
-        logs.of(here, "notification", 1)
+        logs.of(ctx, "notification", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "NOT-DEPLOYED")

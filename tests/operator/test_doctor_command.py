@@ -25,23 +25,23 @@ def of(checks):
     return {check.name: (check.result, f"{check.message} {check.needed}".strip(), check.fix) for check in checks}
 
 
-def with_aws(here, **changed):
-    told = attrs.evolve(here.deployment, aws=attrs.evolve(here.deployment.aws, **changed))
-    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+def with_aws(ctx, **changed):
+    result = attrs.evolve(ctx.deployment, aws=attrs.evolve(ctx.deployment.aws, **changed))
+    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
 
 
-def with_confluent(here, **changed):
-    told = attrs.evolve(here.deployment, confluent=attrs.evolve(here.deployment.confluent, **changed))
-    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+def with_confluent(ctx, **changed):
+    result = attrs.evolve(ctx.deployment, confluent=attrs.evolve(ctx.deployment.confluent, **changed))
+    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
 
 
-def with_snowflake(here, **changed):
-    told = attrs.evolve(here.deployment, snowflake=attrs.evolve(here.deployment.snowflake, **changed))
-    return context.DeploymentContext(attrs.evolve(here.plan, deployment=told), here.addresses, here.clock)
+def with_snowflake(ctx, **changed):
+    result = attrs.evolve(ctx.deployment, snowflake=attrs.evolve(ctx.deployment.snowflake, **changed))
+    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
 
 
-def test_before_a_deployment_only_the_bootstrap_is_missing(here):
-    checks = runner.run(doctor.probes(here))
+def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
+    checks = runner.run(doctor.probes(ctx))
     assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
     assert {check.group for check in checks if check.result is Result.SKIPPED} == {
         "Confluent",
@@ -53,29 +53,29 @@ def test_before_a_deployment_only_the_bootstrap_is_missing(here):
     assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
 
 
-def test_a_stack_that_fell_is_not_taken_for_a_deployment(here, stacks):
+def test_a_stack_that_fell_is_not_taken_for_a_deployment(ctx, stacks):
     stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
     assert stacks.delete(stack) == "DELETE_FAILED"
-    hops = [check for check in runner.run(doctor.probes(here)) if check.group == "Confluent → AWS"]
+    hops = [check for check in runner.run(doctor.probes(ctx)) if check.group == "Confluent → AWS"]
     assert {check.message for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
-def test_a_world_that_answers_with_errors_hides_no_other(here, broken, silent):
+def test_a_system_that_answers_with_errors_hides_no_other(ctx, broken, silent):
     broken(silent, status=500, shape="json")
-    checks = runner.run(doctor.probes(here))
+    checks = runner.run(doctor.probes(ctx))
     groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
     failed = {check.group for check in checks if check.result is Result.FAIL}
     assert groups[silent] <= failed
     assert {"tools", "file"} <= {check.group for check in checks if check.result is Result.OK}
     if silent != AWS:
-        assert not failed & {group for world in groups if world not in (silent, AWS) for group in groups[world]}
+        assert not failed & {group for system in groups if system not in (silent, AWS) for group in groups[system]}
 
 
-def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypatch):
+def test_who_is_not_logged_in_is_reported_in_each_group_that_needs_it(ctx, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    fresh = context.DeploymentContext(here.plan, here.addresses, here.clock)
+    fresh = context.DeploymentContext(ctx.plan, ctx.addresses, ctx.clock)
     checks = of(runner.run(doctor.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
@@ -83,30 +83,30 @@ def test_who_is_not_logged_in_is_told_in_each_group_that_needs_it(here, monkeypa
     assert checks["Python"][0] is Result.OK
 
 
-def test_another_account_than_the_files_is_told(here):
-    (check,) = runner.run([probe for probe in doctor.probes(with_aws(here, account="111122223333")) if probe.name == "identity"])
+def test_another_account_than_the_files_is_reported(ctx):
+    (check,) = runner.run([probe for probe in doctor.probes(with_aws(ctx, account="111122223333")) if probe.name == "identity"])
     assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (Result.FAIL, True, True)
 
 
-def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(here, broken):
+def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(ctx, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
-    (check,) = runner.run([probe for probe in doctor.probes(here) if probe.name == "Lambda concurrent executions"])
+    (check,) = runner.run([probe for probe in doctor.probes(ctx) if probe.name == "Lambda concurrent executions"])
     assert (check.result, "AccessDenied" in check.message, "role" in check.fix) == (Result.WARN, True, True)
 
 
-def test_a_region_that_the_sdk_does_not_know_is_worth_a_look(here):
-    assert of(aws.region(here))["region"][0] is Result.OK
-    result, found, _ = of(aws.region(with_aws(here, region="xx-nowhere-9")))["region"]
+def test_a_region_that_the_sdk_does_not_know_is_a_warning(ctx):
+    assert of(aws.region(ctx))["region"][0] is Result.OK
+    result, found, _ = of(aws.region(with_aws(ctx, region="xx-nowhere-9")))["region"]
     assert (result, "glue" in found) == (Result.WARN, True)
 
 
 @pytest.mark.parametrize(("version", "result"), [("5", Result.FAIL), ("", Result.FAIL), ("6", Result.OK), ("30", Result.OK)])
-def test_the_bootstraps_version_is_compared(here, version, result):
+def test_the_bootstraps_version_is_compared(ctx, version, result):
     with bootstrapped(version):
-        found = of(aws.bootstrap(here))["bootstrap"]
+        found = of(aws.bootstrap(ctx))["bootstrap"]
     assert found[0] is result
-    assert (f"bootstrap aws://000000000000/{here.region}" in found[2]) == (result is Result.FAIL)
+    assert (f"bootstrap aws://000000000000/{ctx.region}" in found[2]) == (result is Result.FAIL)
 
 
 @contextmanager
@@ -130,48 +130,48 @@ def glue(**values):
         (0, 1, [Result.FAIL, Result.FAIL]),
     ],
 )
-def test_quotas_of_glue_are_compared_with_what_the_exports_take(here, broken, runs, dpus, results):
+def test_quotas_of_glue_are_compared_with_what_the_exports_take(ctx, broken, runs, dpus, results):
     named = {"Max concurrent job runs per account": runs, "Max task DPUs per account": dpus}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
-    checks = aws.glue_quotas(here)
+    checks = aws.glue_quotas(ctx)
     assert [check.result for check in checks] == results
     assert all(f"{value}" in check.message for check, value in zip(checks, named.values(), strict=True))
 
 
-def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_worth_a_look(here, broken):
-    exports = here.deployment.exports * 3
-    many = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, exports=exports))
+def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx, broken):
+    exports = ctx.deployment.exports * 3
+    many = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, exports=exports))
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = aws.glue_quotas(context.DeploymentContext(many, here.addresses, here.clock))
+    checks = aws.glue_quotas(context.DeploymentContext(many, ctx.addresses, ctx.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 
-def test_quotas_that_nobody_lists_and_nobody_tells_are_worth_a_look(here, broken):
-    assert {check.result for check in aws.glue_quotas(here)} == {Result.WARN}
+def test_quotas_that_nobody_lists_and_nobody_tells_are_a_warning(ctx, broken):
+    assert {check.result for check in aws.glue_quotas(ctx)} == {Result.WARN}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
-    assert ["doesn't list" in check.message for check in aws.glue_quotas(here)] == [True, True]
+    assert ["doesn't list" in check.message for check in aws.glue_quotas(ctx)] == [True, True]
 
 
-def test_few_calls_at_once_are_worth_a_look(here, broken):
-    assert aws.lambda_quota(here)[0].result is Result.OK
+def test_few_calls_at_once_are_a_warning(ctx, broken):
+    assert aws.lambda_quota(ctx)[0].result is Result.OK
     broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
-    (check,) = aws.lambda_quota(here)
+    (check,) = aws.lambda_quota(ctx)
     assert (check.result, check.message.startswith("10,")) == (Result.WARN, True)
 
 
-def bucket(here, name):
-    boto3.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": here.region})
+def bucket(ctx, name):
+    boto3.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": ctx.region})
     return name
 
 
-def test_buckets_that_the_file_names_must_be_free(here, broken):
-    name = f"{here.deployment.prefix}-chosen"
-    chosen = with_aws(here, tableflow_bucket=name)
-    assert of(storage.check_chosen_buckets(here))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
+def test_buckets_that_the_file_names_must_be_free(ctx, broken):
+    name = f"{ctx.deployment.prefix}-chosen"
+    chosen = with_aws(ctx, tableflow_bucket=name)
+    assert of(storage.check_chosen_buckets(ctx))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
     assert of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][:2] == (Result.OK, f"{name} is free")
-    bucket(here, name)
+    bucket(ctx, name)
     result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
     assert (result, "empty" in found, "delete-bucket" in fix, "aws.tableflow_bucket" in fix) == (Result.FAIL, True, True, True)
     boto3.client("s3").put_object(Bucket=name, Key="old/file", Body=b"x")
@@ -181,27 +181,27 @@ def test_buckets_that_the_file_names_must_be_free(here, broken):
     assert "another account" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
 
 
-def test_a_bucket_of_the_deployments_own_stack_is_well(here, stacks):
-    name = f"{here.deployment.prefix}-own"
+def test_a_bucket_of_the_deployments_own_stack_passes(ctx, stacks):
+    name = f"{ctx.deployment.prefix}-own"
     stacks.make("data", {"TableflowBucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}})
-    found = of(storage.check_chosen_buckets(with_aws(here, tableflow_bucket=name)))["Tableflow's bucket"]
+    found = of(storage.check_chosen_buckets(with_aws(ctx, tableflow_bucket=name)))["Tableflow's bucket"]
     assert found[:2] == (Result.OK, f"{name}, the deployment's own")
 
 
 @pytest.fixture
-def organization(worlds, here):
-    return Organization(worlds, here)
+def organization(stand_ins, ctx):
+    return Organization(stand_ins, ctx)
 
 
 class Organization:
     """Makes keys of all sorts, and puts them where the Cloud key's place is."""
 
-    def __init__(self, worlds, here):
-        self.worlds, self.here, self.vendor = worlds, here, here.confluent()
+    def __init__(self, stand_ins, ctx):
+        self.stand_ins, self.ctx, self.vendor = stand_ins, ctx, ctx.confluent()
 
     def account(self, role=""):
         cloud = self.vendor.cloud
-        made = cloud.post("/iam/v2/service-accounts", {"display_name": f"{self.here.deployment.prefix}-{role}"})["id"]
+        made = cloud.post("/iam/v2/service-accounts", {"display_name": f"{self.ctx.deployment.prefix}-{role}"})["id"]
         if role:
             whole = f"crn://confluent.cloud/organization={self.vendor.organization_id}"
             cloud.post("/iam/v2/role-bindings", {"principal": f"User:{made}", "role_name": role, "crn_pattern": whole})
@@ -210,113 +210,113 @@ class Organization:
     def key(self, owner, **resource):
         wanted = {"owner": {"id": owner}, **({"resource": resource} if resource else {})}
         made = self.vendor.cloud.post("/iam/v2/api-keys", {"spec": wanted})
-        self.worlds.pass_time(3600)
+        self.stand_ins.pass_time(3600)
         return ApiKey(made["id"], Secret(made["spec"]["secret"]))
 
     def store(self, key):
         fields = {"apiKey": key.id, "apiSecret": key.secret.reveal()}
-        name = self.here.deployment.confluent.cloud_key_secret
+        name = self.ctx.deployment.confluent.cloud_key_secret
         boto3.client("secretsmanager").put_secret_value(SecretId=name, SecretString=json.dumps(fields))
 
 
-def test_a_key_of_an_organization_admin_is_well(here, organization):
+def test_a_key_of_an_organization_admin_passes(ctx, organization):
     organization.store(organization.key(organization.account("OrganizationAdmin")))
-    checks = of(confluent.look(here))
+    checks = of(confluent.look(ctx))
     assert checks[confluent.KEY][0] is checks[confluent.SCOPE][0] is Result.OK
     assert "OrganizationAdmin" in checks[confluent.SCOPE][1]
 
 
-def test_a_key_of_a_person_is_worth_a_look(here):
-    result, found, fix = of(confluent.look(here))[confluent.SCOPE]
+def test_a_key_of_a_person_is_a_warning(ctx):
+    result, found, fix = of(confluent.look(ctx))[confluent.SCOPE]
     assert (result, "is a person" in found, "service account" in fix) == (Result.WARN, True, True)
 
 
-def test_a_key_whose_owner_may_too_little_is_told_with_what_it_lacks(here, organization):
+def test_a_key_whose_owner_may_too_little_is_reported_with_what_it_lacks(ctx, organization):
     organization.store(organization.key(organization.account("MetricsViewer")))
-    checks = of(confluent.look(here))
+    checks = of(confluent.look(ctx))
     assert checks[confluent.KEY][0] is Result.OK
     result, found, fix = checks[confluent.SCOPE]
     assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
     assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not checked: the key may do too little")
 
 
-def test_a_tableflow_key_in_the_cloud_keys_place_is_told(here, organization):
+def test_a_tableflow_key_in_the_cloud_keys_place_is_reported(ctx, organization):
     organization.store(organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow"))
-    result, found, fix = of(confluent.look(here))[confluent.KEY]
+    result, found, fix = of(confluent.look(ctx))[confluent.KEY]
     assert (result, "for Tableflow, not a Cloud key" in found) == (Result.FAIL, True)
-    assert f"lakeferry secrets set confluent --stage {here.stage}" in fix
+    assert f"lakeferry secrets set confluent --stage {ctx.stage}" in fix
 
 
-def test_a_wrong_secret_is_told_and_not_shown(here, organization):
+def test_a_wrong_secret_is_reported_and_not_shown(ctx, organization):
     wrong = "not-the-secret-" * 4
-    organization.store(ApiKey(here.confluent().cloud.key.id, Secret(wrong)))
-    checks = confluent.look(here)
+    organization.store(ApiKey(ctx.confluent().cloud.key.id, Secret(wrong)))
+    checks = confluent.look(ctx)
     assert checks[0].result is Result.FAIL
     assert wrong not in str(checks)
 
 
-def test_a_missing_key_is_told_with_the_command_that_sets_it(worlds):
-    here = worlds.deployment(prepared=False)
+def test_a_missing_key_is_reported_with_the_command_that_sets_it(stand_ins):
+    ctx = stand_ins.deployment(prepared=False)
     for group, vendor in ((confluent, "confluent"), (snowflake, "snowflake")):
-        first, *rest = group.look(here)
+        first, *rest = group.look(ctx)
         assert (first.result, first.fix) == (Result.FAIL, f"Run `lakeferry secrets set {vendor} --stage test`")
         assert {check.result for check in rest} == {Result.SKIPPED}
 
 
-def test_the_environment_that_the_file_names_must_be_there_by_that_name(here):
-    made = here.confluent().cloud.post("/org/v2/environments", {"display_name": f"{here.deployment.prefix}-theirs"})
+def test_the_environment_that_the_file_names_must_be_there_by_that_name(ctx):
+    made = ctx.confluent().cloud.post("/org/v2/environments", {"display_name": f"{ctx.deployment.prefix}-theirs"})
     id, name = made["id"], made["display_name"]
 
     def found(**given):
-        return of(confluent.look(with_confluent(here, **given)))[confluent.ENVIRONMENT]
+        return of(confluent.look(with_confluent(ctx, **given)))[confluent.ENVIRONMENT]
 
     assert found(environment_id=id, environment_name=name)[:2] == (Result.OK, f"{id}, {name}")
     assert found()[1] == "will be created"
-    result, told, fix = found(environment_id=id, environment_name="another")
-    assert (result, name in told, "another" in told, "environment_name" in fix) == (Result.FAIL, True, True, True)
-    result, told, _ = found(environment_id="env-gone", environment_name=name)
-    assert (result, "env-gone" in told, id in told) == (Result.FAIL, True, True)
+    result, answer, fix = found(environment_id=id, environment_name="another")
+    assert (result, name in answer, "another" in answer, "environment_name" in fix) == (Result.FAIL, True, True, True)
+    result, answer, _ = found(environment_id="env-gone", environment_name=name)
+    assert (result, "env-gone" in answer, id in answer) == (Result.FAIL, True, True)
 
 
 @pytest.fixture
-def elsewhere(worlds):
+def elsewhere(stand_ins):
     """Flink and Tableflow are in another region only."""
-    world = worlds.cloud._simulation.world
-    before, world.flink_regions = world.flink_regions, ("us-west-2",)
+    system = stand_ins.cloud._simulation.world
+    before, system.flink_regions = system.flink_regions, ("us-west-2",)
     yield
-    world.flink_regions = before
+    system.flink_regions = before
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_a_region_without_flink_is_told(here):
-    result, found, _ = of(confluent.look(here))[confluent.FLINK]
+def test_a_region_without_flink_is_reported(ctx):
+    result, found, _ = of(confluent.look(ctx))[confluent.FLINK]
     assert (result, "eu-west-1" in found) == (Result.FAIL, True)
 
 
-def tableflow_key(here, organization):
+def tableflow_key(ctx, organization):
     key = organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow")
     fields = {"apiKey": key.id, "apiSecret": key.secret.reveal()}
-    name = f"{here.deployment.prefix}/confluent/tableflow"
+    name = f"{ctx.deployment.prefix}/confluent/tableflow"
     boto3.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
 
 
-def test_tableflows_regions_are_asked_once_there_is_a_key_of_it(here, organization):
-    assert of(confluent.look(here))[confluent.TABLEFLOW][0] is Result.SKIPPED
-    tableflow_key(here, organization)
-    assert of(confluent.look(here))[confluent.TABLEFLOW][:2] == (Result.OK, here.region)
+def test_tableflows_regions_are_asked_once_there_is_a_key_of_it(ctx, organization):
+    assert of(confluent.look(ctx))[confluent.TABLEFLOW][0] is Result.SKIPPED
+    tableflow_key(ctx, organization)
+    assert of(confluent.look(ctx))[confluent.TABLEFLOW][:2] == (Result.OK, ctx.region)
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_a_region_without_tableflow_is_told(here, organization):
-    tableflow_key(here, organization)
-    result, found, _ = of(confluent.look(here))[confluent.TABLEFLOW]
+def test_a_region_without_tableflow_is_reported(ctx, organization):
+    tableflow_key(ctx, organization)
+    result, found, _ = of(confluent.look(ctx))[confluent.TABLEFLOW]
     assert (result, found) == (Result.FAIL, "Tableflow isn't in eu-west-1; it is in us-west-2")
 
 
-def test_a_quota_of_integrations_that_is_used_up_is_worth_a_look(worlds, here):
+def test_a_quota_of_integrations_that_is_used_up_is_a_warning(stand_ins, ctx):
     cloud, environment = (
-        here.confluent().cloud,
-        here.confluent().cloud.post("/org/v2/environments", {"display_name": "full"})["id"],
+        ctx.confluent().cloud,
+        ctx.confluent().cloud.post("/org/v2/environments", {"display_name": "full"})["id"],
     )
 
     def integrate(role):
@@ -326,49 +326,49 @@ def test_a_quota_of_integrations_that_is_used_up_is_worth_a_look(worlds, here):
 
     for number in range(100):
         integrate(f"arn:aws:iam::111122223333:role/role-{number}")
-    result, found, _ = of(confluent.look(here))[confluent.INTEGRATIONS]
+    result, found, _ = of(confluent.look(ctx))[confluent.INTEGRATIONS]
     assert (result, found.startswith("100 of 100")) == (Result.WARN, True)
     gone = cloud.pages("/pim/v1/integrations", environment=environment)[0]
     cloud.delete(f"/pim/v1/integrations/{gone['id']}", environment=environment)
-    integrate(f"arn:aws:iam::{here.account}:role/{here.deployment.regional_prefix}-tableflow")
-    assert of(confluent.look(here))[confluent.INTEGRATIONS][0] is Result.OK
+    integrate(f"arn:aws:iam::{ctx.account}:role/{ctx.deployment.regional_prefix}-tableflow")
+    assert of(confluent.look(ctx))[confluent.INTEGRATIONS][0] is Result.OK
 
 
 @contextmanager
-def as_admin(worlds, broken, mended=()):
-    admin = worlds.admin()
+def as_admin(stand_ins, broken, mended=()):
+    admin = stand_ins.admin()
     admin.run(sql.statement(broken))
     yield
     for each in mended:
         admin.run(sql.statement(each))
 
 
-def test_the_deployer_of_the_guide_is_well(here):
-    checks = of(snowflake.look(here))
+def test_the_deployer_of_the_guide_passes(ctx):
+    checks = of(snowflake.look(ctx))
     assert {result for result, _, _ in checks.values()} == {Result.OK}
     assert list(checks) == [snowflake.KEY, snowflake.LOGIN, snowflake.PRIVILEGES, snowflake.WAREHOUSE, snowflake.USER]
 
 
-def test_without_snowflake_nothing_is_asked_there(here):
-    checks = snowflake.look(with_snowflake(here, enabled=False))
+def test_without_snowflake_nothing_is_asked_there(ctx):
+    checks = snowflake.look(with_snowflake(ctx, enabled=False))
     assert {check.result for check in checks} == {Result.SKIPPED}
 
 
-def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, here):
+def test_a_key_that_was_rotated_away_is_reported_with_the_line_for_an_admin(stand_ins, ctx):
     current = keypair.make()
-    before = worlds.admin().run(sql.statement("DESC USER LAKEFERRY"))
+    before = stand_ins.admin().run(sql.statement("DESC USER LAKEFERRY"))
     held = next(row["value"] for row in before if row["property"] == "RSA_PUBLIC_KEY")
     with as_admin(
-        worlds,
+        stand_ins,
         f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{current.public}'",
         [f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{held}'"],
     ):
-        checks = of(snowflake.look(here))
+        checks = of(snowflake.look(ctx))
     result, found, fix = checks[snowflake.LOGIN]
     assert (result, "LAKEFERRY" in found) == (Result.FAIL, True)
     assert """ALTER USER "LAKEFERRY" SET RSA_PUBLIC_KEY='""" in fix
     assert checks[snowflake.PRIVILEGES][:2] == (Result.SKIPPED, "not checked: there is no login")
-    assert of(snowflake.look(here))[snowflake.LOGIN][0] is Result.OK
+    assert of(snowflake.look(ctx))[snowflake.LOGIN][0] is Result.OK
 
 
 @pytest.mark.parametrize(
@@ -387,20 +387,20 @@ def test_a_key_that_was_rotated_away_is_told_with_the_line_for_an_admin(worlds, 
         ("ALTER USER LAKEFERRY SET TYPE=PERSON", snowflake.USER, "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
     ],
 )  # fmt: skip
-def test_what_the_deployer_lacks_is_told_with_the_lines_that_give_it(worlds, here, broken_by, name, words):
+def test_what_the_deployer_lacks_is_reported_with_the_lines_that_give_it(stand_ins, ctx, broken_by, name, words):
     """An admin who runs them mends it."""
-    with as_admin(worlds, broken_by):
-        result, _, fix = of(snowflake.look(here))[name]
+    with as_admin(stand_ins, broken_by):
+        result, _, fix = of(snowflake.look(ctx))[name]
     assert result is (Result.WARN if name == snowflake.USER else Result.FAIL)
     assert words in fix
     for line in fix.partition(": ")[2].split(";"):
         if line.strip():
-            worlds.admin().run(sql.statement(line.strip()))
-    assert of(snowflake.look(here))[name][0] is Result.OK
+            stand_ins.admin().run(sql.statement(line.strip()))
+    assert of(snowflake.look(ctx))[name][0] is Result.OK
 
 
-def test_privileges_may_come_by_another_role(worlds, here):
-    admin = worlds.admin()
+def test_privileges_may_come_by_another_role(stand_ins, ctx):
+    admin = stand_ins.admin()
     for line in (
         "CREATE ROLE IF NOT EXISTS GIVER",
         "GRANT CREATE INTEGRATION ON ACCOUNT TO ROLE GIVER",
@@ -408,9 +408,9 @@ def test_privileges_may_come_by_another_role(worlds, here):
         "REVOKE CREATE INTEGRATION ON ACCOUNT FROM ROLE LAKEFERRY",
     ):
         admin.run(sql.statement(line))
-    assert of(snowflake.look(here))[snowflake.PRIVILEGES][0] is Result.OK
+    assert of(snowflake.look(ctx))[snowflake.PRIVILEGES][0] is Result.OK
     admin.run(sql.statement("DROP ROLE GIVER"))
-    assert of(snowflake.look(here))[snowflake.PRIVILEGES][0] is Result.FAIL
+    assert of(snowflake.look(ctx))[snowflake.PRIVILEGES][0] is Result.FAIL
     admin.run(sql.statement("GRANT CREATE INTEGRATION ON ACCOUNT TO ROLE LAKEFERRY"))
 
 
@@ -441,7 +441,7 @@ def test_where_no_check_fails_the_command_is_done():
     assert "0 failed" in shown
 
 
-def test_no_secret_is_told(worlds, dev):
+def test_no_secret_is_reported(stand_ins, dev):
     held = boto3.client("secretsmanager")
     secrets = [held.get_secret_value(SecretId=name)["SecretString"] for name in (
         dev.deployment.confluent.cloud_key_secret, dev.deployment.snowflake.key_secret,
@@ -452,7 +452,7 @@ def test_no_secret_is_told(worlds, dev):
         assert secret not in json.dumps(document) + shown
 
 
-def test_mistakes_in_the_file_are_told_and_tools_are_looked_at_all_the_same():
+def test_mistakes_in_the_file_are_reported_and_tools_are_looked_at_all_the_same():
     code, document = call("--stage", "nosuch", "--json")
     assert (code, document["code"]) == (3, "DOCTOR")
     checks = {check["name"]: check for check in document["details"]["checks"]}

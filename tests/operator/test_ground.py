@@ -19,7 +19,7 @@ def refusal(call):
     return refused.value
 
 
-def test_a_stage_without_a_file_is_told():
+def test_a_stage_without_a_file_is_reported():
     with pytest.raises(CommandFailed) as refused, context.open_context("nosuch"):
         pass
     assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "DEPLOYMENT-FILE")
@@ -28,28 +28,28 @@ def test_a_stage_without_a_file_is_told():
 def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
     monkeypatch.setenv("LAKEFERRY_CONFLUENT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "here")
-    with context.open_context("dev") as here:
-        assert here.addresses == Addresses("http://127.0.0.1:1", "", "", "here")
-        assert here.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=here"]
+    with context.open_context("dev") as ctx:
+        assert ctx.addresses == Addresses("http://127.0.0.1:1", "", "", "here")
+        assert ctx.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=here"]
 
 
-def test_without_addresses_cdk_is_told_the_stage_only():
-    with context.open_context("dev") as here:
-        assert here.context() == ["-c", "stage=dev"]
+def test_without_addresses_cdk_is_reported_the_stage_only():
+    with context.open_context("dev") as ctx:
+        assert ctx.context() == ["-c", "stage=dev"]
         assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == []
 
 
-def test_who_is_not_logged_in_is_told_what_to_do(here, monkeypatch):
+def test_who_is_not_logged_in_is_reported_what_to_do(ctx, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    refused = refusal(lambda: here.account)
+    refused = refusal(lambda: ctx.account)
     assert (refused.exit_code, refused.code) == (NOT_SET_UP, "AWS-CREDENTIALS")
     assert "aws sso login" in refused.hint
 
 
-def test_another_account_than_the_files_is_refused(here):
-    aws = attrs.evolve(here.deployment.aws, account="111122223333")
-    other = attrs.evolve(here, plan=attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, aws=aws)))
+def test_another_account_than_the_files_is_refused(ctx):
+    aws = attrs.evolve(ctx.deployment.aws, account="111122223333")
+    other = attrs.evolve(ctx, plan=attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, aws=aws)))
     refused = refusal(lambda: other.account)
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "AWS-ACCOUNT")
     assert "111122223333" in refused.message
@@ -61,45 +61,45 @@ def test_another_account_than_the_files_is_refused(here):
     ("code", "exit_code", "ours"),
     [("ExpiredToken", NOT_SET_UP, "AWS-CREDENTIALS"), ("AccessDenied", FAILED, "AWS-REFUSED")],
 )
-def test_an_aws_that_refuses_is_told_with_its_code(here, broken, code, exit_code, ours):
+def test_an_aws_that_refuses_is_reported_with_its_code(ctx, broken, code, exit_code, ours):
     broken(AWS, status=403, body=f"<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>")
-    refused = refusal(lambda: here.account)
+    refused = refusal(lambda: ctx.account)
     assert (refused.exit_code, refused.code) == (exit_code, ours)
     assert code in refused.message
 
 
-def test_an_aws_that_is_not_there_is_told(here, monkeypatch):
+def test_an_aws_that_is_not_there_is_reported(ctx, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    refused = refusal(lambda: here.account)
+    refused = refusal(lambda: ctx.account)
     assert (refused.exit_code, refused.code) == (FAILED, "AWS-UNREACHABLE")
 
 
-def test_a_secret_that_is_missing_is_told_with_the_command_that_sets_it(worlds):
-    here = worlds.deployment(prepared=False)
-    for vendor, make in (("confluent", here.confluent), ("snowflake", here.snowflake)):
+def test_a_secret_that_is_missing_is_reported_with_the_command_that_sets_it(stand_ins):
+    ctx = stand_ins.deployment(prepared=False)
+    for vendor, make in (("confluent", ctx.confluent), ("snowflake", ctx.snowflake)):
         refused = refusal(make)
         assert (refused.exit_code, refused.code) == (NOT_SET_UP, "AWS-SECRET-MISSING")
         assert refused.hint == f"Run `lakeferry secrets set {vendor} --stage test`"
 
 
-def test_a_secret_of_another_shape_is_told(worlds):
-    here = worlds.deployment(prepared=False)
-    boto3.client("secretsmanager").create_secret(Name=here.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}')
-    assert refusal(here.confluent).code == "AWS-SECRET-SHAPE"
+def test_a_secret_of_another_shape_is_reported(stand_ins):
+    ctx = stand_ins.deployment(prepared=False)
+    boto3.client("secretsmanager").create_secret(Name=ctx.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}')
+    assert refusal(ctx.confluent).code == "AWS-SECRET-SHAPE"
 
 
-def test_the_vendors_answer_to_the_keys_of_the_file(here):
-    assert here.confluent().organization_id
-    assert here.snowflake().login.user == "LAKEFERRY"
+def test_the_vendors_answer_to_the_keys_of_the_file(ctx):
+    assert ctx.confluent().organization_id
+    assert ctx.snowflake().login.user == "LAKEFERRY"
 
 
-def test_a_deployment_without_snowflake_has_no_client_of_it(here):
-    without = attrs.evolve(here.plan, deployment=attrs.evolve(here.deployment, snowflake=None))
-    refused = refusal(attrs.evolve(here, plan=without).snowflake)
+def test_a_deployment_without_snowflake_has_no_client_of_it(ctx):
+    without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    refused = refusal(attrs.evolve(ctx, plan=without).snowflake)
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "NO-SNOWFLAKE")
 
 
-def test_a_vendors_refusal_is_not_taken_for_a_missing_secret(here, broken):
+def test_a_vendors_refusal_is_not_taken_for_a_missing_secret(ctx, broken):
     broken(CONFLUENT, status=401, shape="json", code="401")
     with pytest.raises(LakeferryError):
-        here.confluent().cloud.get("/org/v2/organizations")
+        ctx.confluent().cloud.get("/org/v2/organizations")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import handshake_breaks as breaks
 import pytest
 from handshake_breaks import FOREIGN, lacks
-from handshake_world import TOPIC, looked, prove_named, troubles_of
+from handshake_environment import TOPIC, looked, prove_named, troubles_of
 
 from lakeferry.health import confluent_to_aws as hops
 from lakeferry.health.model import Result
@@ -96,18 +96,18 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_all_is_well_in_a_deployment_that_stands(stands):
+def test_all_passes_in_a_deployment_that_stands(stands):
     assert troubles_of(stands) == []
-    assert len(hops.look(stands.here)) == 10
+    assert len(hops.look(stands.ctx)) == 10
 
 
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_hop_that_is_broken_is_named_and_mended_all_is_well(stands, what):
+def test_the_hop_that_is_broken_is_named_and_mended_all_passes(stands, what):
     broken, name, words = BREAKS[what]
     prove_named(stands, broken, (hops.GROUP.name, name), words)
 
 
-def test_files_of_a_stranger_in_the_bucket_are_worth_a_look(stands):
+def test_files_of_a_stranger_in_the_bucket_are_a_warning(stands):
     with breaks.file_of_a_stranger(stands):
         (seen,) = troubles_of(stands)
     assert seen[:2] == (hops.GROUP.name, hops.BUCKET)
@@ -115,8 +115,8 @@ def test_files_of_a_stranger_in_the_bucket_are_worth_a_look(stands):
 
 
 def test_a_cloud_key_that_died_hides_nothing_that_others_tell(stands):
-    with breaks.secret_holds(stands, stands.here.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
-        checks = {check.name: check.result for check in hops.look(stands.here)}
+    with breaks.secret_holds(stands, stands.ctx.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
+        checks = {check.name: check.result for check in hops.look(stands.ctx)}
     assert checks.pop(hops.INTEGRATION) is Result.FAIL
     assert (checks.pop(hops.TRUST), checks.pop(hops.TAGS)) == (Result.SKIPPED, Result.SKIPPED)
     assert set(checks.values()) == {Result.OK}
@@ -124,7 +124,7 @@ def test_a_cloud_key_that_died_hides_nothing_that_others_tell(stands):
 
 def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
     with breaks.aws_says(stands, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
-        checks = {check.name: check for check in hops.look(stands.here)}
+        checks = {check.name: check for check in hops.look(stands.ctx)}
     role = checks.pop(hops.ROLE)
     assert (role.result, "AccessDenied" in role.message) == (Result.WARN, True)
     assert {checks.pop(name).result for name in (hops.TRUST, hops.TAGS, hops.POLICY)} == {Result.SKIPPED}
@@ -139,7 +139,7 @@ def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
         (lambda d: breaks.no_role(d, "tableflow"), hops.ROLE),
     ],
 )
-def test_what_tableflow_itself_says_later_is_told_to_follow(stands, broken, name):
+def test_what_tableflow_itself_says_later_is_reported_to_follow(stands, broken, name):
     with broken(stands):
         stands.pass_time()
         failed = [check for check in looked(stands) if check.result is Result.FAIL]
@@ -166,12 +166,12 @@ def table(stands):
 
 
 def test_a_table_whose_catalog_has_failed_gives_up_with_confluents_own_words(stands, table):
-    before = stands.here.clock.time()
+    before = stands.ctx.clock.time()
     with pytest.raises(LakeferryError, match="glue:CreateTable") as failed:
         table.create()
     assert failed.value.row.code == "CFL-CATALOG-FAILED"
     assert "catalog integration tci-" in failed.value.what
-    assert 900 <= stands.here.clock.time() - before < 1800
+    assert 900 <= stands.ctx.clock.time() - before < 1800
 
 
 def test_a_table_goes_on_once_the_role_may_show_it(stands, table):
@@ -180,7 +180,7 @@ def test_a_table_goes_on_once_the_role_may_show_it(stands, table):
     assert not table.invocations.is_complete(known)["IsComplete"]
     stands.permit("tableflow")
     for _ in range(60):
-        stands.here.clock.sleep(5)
+        stands.ctx.clock.sleep(5)
         if (done := table.invocations.is_complete(known))["IsComplete"]:
             break
     assert done["Data"]["topic"] == TOPIC

@@ -5,7 +5,7 @@ from __future__ import annotations
 import handshake_breaks as breaks
 import pytest
 from handshake_breaks import FOREIGN, lacks
-from handshake_world import looked, prove_named, troubles_of
+from handshake_environment import looked, prove_named, troubles_of
 
 from lakeferry.health import snowflake_to_aws as hops
 from lakeferry.health.model import Result
@@ -61,18 +61,18 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_all_is_well_in_a_deployment_that_stands(stands):
+def test_all_passes_in_a_deployment_that_stands(stands):
     assert troubles_of(stands) == []
-    assert len(hops.look(stands.here)) == 10
+    assert len(hops.look(stands.ctx)) == 10
 
 
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_hop_that_is_broken_is_named_and_mended_all_is_well(stands, what):
+def test_the_hop_that_is_broken_is_named_and_mended_all_passes(stands, what):
     broken, name, words = BREAKS[what]
     prove_named(stands, broken, (hops.GROUP.name, name), words)
 
 
-def test_what_snowflake_itself_says_later_is_told_to_follow(stands):
+def test_what_snowflake_itself_says_later_is_reported_to_follow(stands):
     with lacks("snowflake", "glue:GetTable")(stands):
         stands.pass_time()
         failed = [check for check in looked(stands) if check.result is Result.FAIL]
@@ -83,9 +83,9 @@ def test_what_snowflake_itself_says_later_is_told_to_follow(stands):
 
 
 def test_a_deployer_who_is_shut_out_hides_nothing_that_aws_tells(stands):
-    secret = stands.here.deployment.snowflake.key_secret
+    secret = stands.ctx.deployment.snowflake.key_secret
     with breaks.secret_holds(stands, secret, privateKey=keypair.make().private_pem.reveal()):
-        checks = {check.name: check.result for check in hops.look(stands.here)}
+        checks = {check.name: check.result for check in hops.look(stands.ctx)}
     assert checks.pop(hops.VOLUME) is Result.FAIL
     assert (checks.pop(hops.ROLE), checks.pop(hops.POLICY)) == (Result.OK, Result.OK)
     assert set(checks.values()) == {Result.SKIPPED}

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from leftovers import QUEUE
-from operator_worlds import Planter, Stacks
 from promises import promised
+from stand_ins import Planter, Stacks
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app

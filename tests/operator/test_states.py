@@ -12,7 +12,7 @@ import boto3
 import pytest
 from aws_clients import policy
 from docs_reader import fences
-from handshake_world import TOPIC
+from handshake_environment import TOPIC
 from lake import ROOT
 from leftovers import plant_in_aws
 
@@ -43,22 +43,22 @@ JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "gluee
 @pytest.fixture
 def looking(stands):
     """With what the watch of such a deployment would know."""
-    here = stands.here
-    told = here.deployment
+    ctx = stands.ctx
+    result = ctx.deployment
     table = MonitoredTable(TOPIC, stands.cluster, "LAKE.RAW.STOCK_TRADES")
     settings = Settings(
-        deployment=told.prefix,
+        deployment=result.prefix,
         bucket=stands.bucket,
         prefix="exports",
-        monitored=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{told.prefix}-{EXPORT.export}")]),
-        metrics_key=told.confluent.cloud_key_secret,
-        telemetry_url=stands.worlds.cloud.url,
+        monitored=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{result.prefix}-{EXPORT.export}")]),
+        metrics_key=result.confluent.cloud_key_secret,
+        telemetry_url=stands.stand_ins.cloud.url,
         tableflow_secret="",
-        confluent_url=stands.worlds.cloud.url,
-        snowflake_secret=told.snowflake.key_secret,
-        snowflake_url=stands.worlds.snow.url,
+        confluent_url=stands.stand_ins.cloud.url,
+        snowflake_secret=result.snowflake.key_secret,
+        snowflake_url=stands.stand_ins.snow.url,
     )
-    return Readers(here, settings)
+    return Readers(ctx, settings)
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def produce(stands):
     """Writes a record into the topic, and lets everybody see it."""
 
     def write(body):
-        here, key = stands.here, stands.here.secrets.read_key(f"{stands.here.deployment.prefix}/confluent/kafka")
-        kafka = here.confluent().kafka(stands.place["environment_id"], stands.cluster, key)
+        ctx, key = stands.ctx, stands.ctx.secrets.read_key(f"{stands.ctx.deployment.prefix}/confluent/kafka")
+        kafka = ctx.confluent().kafka(stands.place["environment_id"], stands.cluster, key)
         value = {"type": "BINARY", "data": base64.b64encode(body).decode()}
-        told = kafka.post(f"/kafka/v3/clusters/{stands.cluster}/topics/{TOPIC}/records", {"value": value})
-        here.clock.sleep(301)
-        return told
+        result = kafka.post(f"/kafka/v3/clusters/{stands.cluster}/topics/{TOPIC}/records", {"value": value})
+        ctx.clock.sleep(301)
+        return result
 
     return write
 
@@ -99,8 +99,8 @@ def seen(looking):
 
 def trade(stands):
     """A record as the topic's schema wants it: the schema's id, then one small number."""
-    key = stands.here.secrets.read_key(f"{stands.here.deployment.prefix}/confluent/schema_registry")
-    registry = stands.here.confluent().registry(stands.place["environment_id"], key)
+    key = stands.ctx.secrets.read_key(f"{stands.ctx.deployment.prefix}/confluent/schema_registry")
+    registry = stands.ctx.confluent().registry(stands.place["environment_id"], key)
     schema = registry.get(f"/subjects/{TOPIC}-value/versions/latest")["id"]
     return b"\0" + int(schema).to_bytes(4, "big") + b"\x02"
 
@@ -179,7 +179,7 @@ def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produc
 
 
 @pytest.mark.parametrize(("url", "hops"), [("telemetry_url", ["topic"]), ("snowflake_url", ["snowflake"])])
-def test_a_hop_that_does_not_answer_is_told_as_such_and_hides_no_other(looking, url, hops):
+def test_a_hop_that_does_not_answer_is_reported_as_such_and_hides_no_other(looking, url, hops):
     deaf = attrs.evolve(looking, settings=attrs.evolve(looking.settings, **{url: "http://127.0.0.1:9"}))
     found = seen(deaf)
     assert [hop for hop, one in found.items() if one.state is State.UNKNOWN] == hops
@@ -258,7 +258,7 @@ def test_nobody_waits_for_longer_than_was_said(looking):
     assert 300 <= looking.ctx.clock.time() - before < 320
 
 
-def test_the_last_run_is_told_with_its_own_record(looking, job):
+def test_the_last_run_is_reported_with_its_own_record(looking, job):
     boto3.client("glue").start_job_run(JobName=job)
     began = datetime.now(UTC)
     windows = [{"window": "2026-11-20", "state": "published"}, {"window": "2026-11-21", "state": "blocked"}]
@@ -289,12 +289,12 @@ def test_ages_are_formatted_as_people_say_them(hours, text):
 
 
 def age(**more):
-    told = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "label": "", "keys": ()}
-    return Age(secret="s", vendor="confluent", **{**told, **more})
+    result = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "label": "", "keys": ()}
+    return Age(secret="s", vendor="confluent", **{**result, **more})
 
 
 @pytest.mark.parametrize(
-    ("of", "told"),
+    ("of", "expected_message"),
     [
         (age(), []),
         (age(age_days=46.0), ["46 days old"]),
@@ -305,19 +305,19 @@ def age(**more):
         (age(pending_days=3.0), ["under way for 3 days"]),
     ],
 )
-def test_what_is_wrong_with_a_key_is_told(stands, of, told):
-    found = list(rotation.troubles(stands.here.deployment, of))
-    assert len(found) == len(told)
-    assert all(words in line for words, line in zip(told, found, strict=True))
+def test_what_is_wrong_with_a_key_is_reported(stands, of, expected_message):
+    found = list(rotation.troubles(stands.ctx.deployment, of))
+    assert len(found) == len(expected_message)
+    assert all(words in line for words, line in zip(expected_message, found, strict=True))
 
 
-def test_a_slot_is_told_and_so_is_what_was_not_asked(stands, capsys):
+def test_a_slot_is_reported_and_so_is_what_was_not_asked(stands, capsys):
     keys = (
         {"id": "SHA256:a", "label": "RSA_PUBLIC_KEY", "since": ""},
         {"id": "SHA256:b", "label": "RSA_PUBLIC_KEY_2", "since": ""},
     )
     found = [age(label="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
-    rotation.show(Output(), stands.here.deployment, found)
+    rotation.show(Output(), stands.ctx.deployment, found)
     said = capsys.readouterr().out
     assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
     assert "? s: not asked: NET-UNREACHABLE  no connection" in said
@@ -329,15 +329,15 @@ PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
 @pytest.fixture
 def deployer(looking, monkeypatch):
     """The same as the role for CI that the page describes, without some actions."""
-    here, iam, name = looking.ctx, boto3.client("iam"), "ci"
-    trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{here.account}:root"}, "Action": "sts:AssumeRole"}
+    ctx, iam, name = looking.ctx, boto3.client("iam"), "ci"
+    trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ctx.account}:root"}, "Action": "sts:AssumeRole"}
     iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))
     (text,) = [fence.text for fence in fences(PAGE) if "cloudformation:Describe*" in fence.text]
-    told = here.deployment
+    result = ctx.deployment
     for shown, real in (
-        ("111122223333", here.account),
-        ("lakeferry-dev", told.prefix),
-        ("secret:lakeferry/", f"secret:{told.identity.name}/"),
+        ("111122223333", ctx.account),
+        ("lakeferry-dev", result.prefix),
+        ("secret:lakeferry/", f"secret:{result.identity.name}/"),
         ("budgets:ViewBudget", "budgets:DescribeBudgets"),  # the embedded AWS knows the call's name only
     ):
         assert shown in text
@@ -349,12 +349,12 @@ def deployer(looking, monkeypatch):
             if isinstance(statement["Action"], list):
                 statement["Action"] = [action for action in statement["Action"] if action not in without]
         iam.put_role_policy(RoleName=name, PolicyName="deploy", PolicyDocument=json.dumps(document))
-        role = f"arn:aws:iam::{here.account}:role/{name}"
+        role = f"arn:aws:iam::{ctx.account}:role/{name}"
         given = boto3.client("sts").assume_role(RoleArn=role, RoleSessionName="ci")["Credentials"]
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, ctx=DeploymentContext(here.plan, here.addresses, here.clock))
+        return attrs.evolve(looking, ctx=DeploymentContext(ctx.plan, ctx.addresses, ctx.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
@@ -363,10 +363,10 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    here, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
-    probes = [probe for probe in doctor.probes(here) if probe.group is not tools.GROUP]
+    ctx, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
+    probes = [probe for probe in doctor.probes(ctx) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
-    yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(here)}
+    yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(ctx)}
     yield {
         (kind.name, found.name, *sorted(found.tags().items()))
         for kind in aws_kinds(other.deployment)
@@ -374,12 +374,12 @@ def shown(places, other):
     }
     yield {(hop, one.state) for table in freshness.read_tables(places, STALE_HOURS) for hop, one in table.hops.items()}
     yield {(one.export, seen.state) for one in exports.read_exports(places) for seen in one.observations}
-    yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(here)}
+    yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
 
 
 @pytest.mark.usefixtures("job")
 def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
-    other = stands.worlds.deployment(prepared=False)
+    other = stands.stand_ins.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
     assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {"glue_table"}
     as_root = list(shown(looking, other))

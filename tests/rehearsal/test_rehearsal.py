@@ -69,7 +69,7 @@ def test_numbers_are_those_of_something_real(rehearsed):
 
 
 def test_it_leaves_a_page_and_a_document(rehearsed):
-    document, out, told = rehearsed
+    document, out, result = rehearsed
     page = (out / "rehearsal.html").read_text(encoding="utf-8")
     written = json.loads((out / "rehearsal.json").read_text(encoding="utf-8"))
     assert written["phases"] == document["phases"]
@@ -77,7 +77,7 @@ def test_it_leaves_a_page_and_a_document(rehearsed):
     assert "http" not in page
     assert "<script" not in page
     assert document["not_covered"] == list(report.NOT_COVERED)
-    assert "✓ cdk deploy --all" in told
+    assert "✓ cdk deploy --all" in result
 
 
 def test_the_document_is_as_promised(rehearsed):

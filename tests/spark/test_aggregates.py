@@ -73,7 +73,7 @@ def test_people_are_counted_once_and_nobody_is_no_person(lake):
 
 
 def kept(lake):
-    table = f"lake.`{lake.world.aggregates_database}`.things"
+    table = f"lake.`{lake.target.aggregates_database}`.things"
     rows = lake.spark.sql(f"SELECT window, region, visits, spent, run_id FROM {table} ORDER BY 1, 2").collect()
     return [tuple(row) for row in rows]
 

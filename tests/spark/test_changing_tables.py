@@ -43,7 +43,7 @@ def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
     run = lake.export(contract(*LINES))
     assert numbers(run) == {"a": 2, "c": 1, "d": 1}
     assert run.manifest()["rows"]["events"]["in_table"] == 3
-    table = f"lake.`{lake.world.database}`.things"
+    table = f"lake.`{lake.target.database}`.things"
     for number, (version, gone) in enumerate(((2, "c"), (3, "d"))):
         properties = f"'format-version'='{version}', 'write.delete.mode'='merge-on-read'"
         lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties})")
@@ -51,7 +51,7 @@ def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
         run = lake.export(contract(*LINES))
         assert gone not in numbers(run)
         assert run.manifest()["rows"]["events"]["in_table"] == 2 - number
-    summary = lake.flow.catalog.load_table((lake.world.database, "things")).current_snapshot().summary
+    summary = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().summary
     assert int(summary["total-equality-deletes"]) == 2
     assert int(summary["total-position-deletes"]) == 2
 
@@ -73,9 +73,9 @@ def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(la
 def test_a_compaction_after_the_window_does_not_make_it_complete(lake):
     """Both commits are of today; only the second comes after the window. It brings no event."""
     lake.commit(THINGS, thing("a", 1))
-    appended = lake.flow.catalog.load_table((lake.world.database, "things")).current_snapshot().timestamp_ms
+    appended = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().timestamp_ms
     lake.flow.compact("things")
-    compacted = lake.flow.catalog.load_table((lake.world.database, "things")).current_snapshot().timestamp_ms
+    compacted = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().timestamp_ms
     assert (pinned(lake).appended_at, pinned(lake).committed_at) == (instant(appended), instant(compacted))
     lake.flow.expire("things", keep=1)  # then it is not known any more
     assert pinned(lake).appended_at == instant(compacted)
@@ -84,7 +84,7 @@ def test_a_compaction_after_the_window_does_not_make_it_complete(lake):
 
 
 def pinned(lake):
-    return pin(connect(), lake.world.database, "things")
+    return pin(connect(), lake.target.database, "things")
 
 
 def instant(milliseconds):
@@ -94,7 +94,7 @@ def instant(milliseconds):
 def expire_rows(lake, *ids):
     """As Tableflow's retention does: rows go, and the table stays one that only grows."""
     listed = ", ".join(f"'{id_}'" for id_ in ids)
-    lake.spark.sql(f"DELETE FROM lake.`{lake.world.database}`.things WHERE id IN ({listed})")
+    lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE id IN ({listed})")
 
 
 def test_a_window_is_not_published_again_without_events_that_its_retention_removed(lake):
@@ -170,11 +170,11 @@ def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds
 def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     """The snapshot's own count is one too high, as if a file had not been read."""
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
-    table = lake.flow.catalog.load_table((lake.world.database, "things"))
-    key = table.metadata_location.removeprefix(f"s3://{lake.world.bucket}/")
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
+    key = table.metadata_location.removeprefix(f"s3://{lake.target.bucket}/")
     metadata = json.loads(lake.read(key))
     metadata["snapshots"][-1]["summary"]["total-records"] = "3"
-    lake.s3.put_object(Bucket=lake.world.bucket, Key=key, Body=json.dumps(metadata).encode())
+    lake.s3.put_object(Bucket=lake.target.bucket, Key=key, Body=json.dumps(metadata).encode())
     rule = {"filter_stage": "after_deduplication"}
     run = lake.export(contract(*LINES, window=rule))
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-COUNTS")
@@ -192,7 +192,7 @@ def test_a_file_that_is_not_what_was_written_stops_the_run(lake, damaged, code):
 
     def damage():
         (key,) = lake.keys("exports/things/data/")
-        lake.s3.put_object(Bucket=lake.world.bucket, Key=key, Body=damaged(lake.read(key)))
+        lake.s3.put_object(Bucket=lake.target.bucket, Key=key, Body=damaged(lake.read(key)))
 
     run = lake.export(contract(*LINES), on_phase=meanwhile(AT_VERIFY, damage))
     assert (run.state(), run.window()["code"]) == ("failed", code)

@@ -122,7 +122,7 @@ def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, stag
 
 def test_a_key_with_bytes_that_are_no_text_is_delivered(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
-    table = f"lake.`{lake.world.database}`.things"
+    table = f"lake.`{lake.target.database}`.things"
     broken = lake.spark.table(table).withColumn("id", F.concat("id", F.lit(bytearray(b"\xed\xa0\x80")).cast("string")))
     broken.writeTo(table).append()
     found = [(key.replace("\ufffd", "?"), n) for key, n in pairs(lake.export(contract(*LINES)))]
@@ -239,7 +239,7 @@ def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
 def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     """Enough rows for two partitions, in an order that has nothing to do with the file's; nine in ten have one key."""
     lake.commit(THINGS, thing("seed", -1, MONDAY - timedelta(days=1)))
-    table = lake.flow.catalog.load_table((lake.world.database, "things"))
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
     seed = table.scan().to_arrow()
     count = 220_000
     numbers = [n * 7919 % count for n in range(count)]

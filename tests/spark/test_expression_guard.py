@@ -81,7 +81,7 @@ def test_no_dangerous_function_is_allowed_not_even_in_a_measure(spark):
     ] == []
 
 
-def test_all_mistakes_are_told_at_once(spark):
+def test_all_mistakes_are_reported_at_once(spark):
     message = refusal(spark, of("rand()", "upper(id)", "current_date"))
     assert "column c0" in message
     assert "column c2" in message

@@ -27,7 +27,7 @@ def shown(lakes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shown")
     hashed = column("who", personal={"treatment": "hash", "kind": "name"})
     path = lake.write_contract(contract(column("id"), hashed))
-    words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.world.arguments()]
+    words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
     # As on a machine far away.
     far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
     command = [sys.executable, str(Path(__file__).with_name("leak_probe.py")), str(folder), MARK.hex(), *words]

@@ -55,7 +55,7 @@ def test_pseudonyms_are_those_of_hmac(lake, people):
     run = lake.export(contract(column("id"), *hashed(*KINDS)))
     for kind in KINDS:
         assert run.column(f"by_{kind}") == [expected(who, kind) for who in people], kind
-    versions = boto3.client("secretsmanager").describe_secret(SecretId=lake.world.pseudonym_secret)["VersionIdsToStages"]
+    versions = boto3.client("secretsmanager").describe_secret(SecretId=lake.target.pseudonym_secret)["VersionIdsToStages"]
     assert versions == {run.manifest()["pseudonyms"]["key_version"]: ["AWSCURRENT"]}
 
 

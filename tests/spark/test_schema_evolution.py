@@ -28,7 +28,7 @@ def filled(lake):
 
 def evolve(lake, *steps):
     """Takes each step on the table's schema in a commit of its own, then appends its rows again under the new one."""
-    table = lake.flow.catalog.load_table((lake.world.database, "things"))
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
     for step in steps:
         with table.update_schema(allow_incompatible_changes=True) as update:
             step(update)
@@ -36,7 +36,7 @@ def evolve(lake, *steps):
 
 
 def sql(lake, statement):
-    lake.spark.sql(statement.format(table=f"lake.`{lake.world.database}`.things", db=f"lake.`{lake.world.database}`"))
+    lake.spark.sql(statement.format(table=f"lake.`{lake.target.database}`.things", db=f"lake.`{lake.target.database}`"))
 
 
 def refusal(lake, text):
@@ -64,7 +64,7 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
 
 
 @pytest.mark.parametrize(
-    ("told", "steps"),
+    ("expected_message", "steps"),
     [
         ("name was renamed to title", [lambda schema: schema.rename_column("name", "title")]),
         ("name is gone", [lambda schema: schema.delete_column("name")]),
@@ -78,11 +78,11 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
         ),
     ],
 )
-def test_columns_that_are_gone_or_others_stop_the_run(lake, told, steps):
+def test_columns_that_are_gone_or_others_stop_the_run(lake, expected_message, steps):
     evolve(filled(lake), *steps)
     error = refusal(lake, contract(*SHOWN))
     assert error.code == "EXP-SCHEMA-CHANGED"
-    assert told in error.what
+    assert expected_message in error.what
 
 
 def replaced(lake, *names):
@@ -125,7 +125,7 @@ def test_a_check_of_a_column_is_no_reading_of_the_field(lake):
 
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
-    table = lake.flow.catalog.load_table((lake.world.database, "things"))
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
     for step in (lambda schema: schema.delete_column("name"), lambda schema: schema.add_column("name", StringType())):
         with table.update_schema(allow_incompatible_changes=True) as update:
             step(update)
@@ -137,7 +137,7 @@ def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     assert sorted(run.column("name")) == ["", "", "new"]
 
 
-def test_types_that_do_not_fit_stop_the_run_and_all_are_told(lake):
+def test_types_that_do_not_fit_stop_the_run_and_all_are_reported(lake):
     filled(lake)
     evolve(
         lake,
@@ -182,7 +182,7 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
             sql(lake, f"ALTER TABLE {{db}}.old {step}")
         if steps:
             sql(lake, "INSERT INTO {db}.old SELECT * FROM {table}")
-        table = lake.flow.catalog.load_table((lake.world.database, "old"))
+        table = lake.flow.catalog.load_table((lake.target.database, "old"))
         versions.append((table.metadata.format_version, len(table.spec().fields)))
         run = lake.export(contract(*SHOWN), "--table", "old")
         assert run.csv() == CSV
@@ -190,11 +190,11 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
     assert run.manifest()["generation"] == 1
 
 
-def test_no_table_is_told_apart_from_one_without_a_snapshot_and_from_no_iceberg(lakes):
+def test_no_table_is_reported_apart_from_one_without_a_snapshot_and_from_no_iceberg(lakes):
     missing, waiting, plain = lakes(), lakes(), lakes()
     waiting.commit(THINGS)
     waiting_glue = waiting.flow.catalog.glue
-    waiting_glue.create_database(DatabaseInput={"Name": plain.world.database})
-    waiting_glue.create_table(DatabaseName=plain.world.database, TableInput={"Name": "things"})
+    waiting_glue.create_database(DatabaseInput={"Name": plain.target.database})
+    waiting_glue.create_table(DatabaseName=plain.target.database, TableInput={"Name": "things"})
     codes = [refusal(lake, contract(*SHOWN)).code for lake in (missing, waiting, plain)]
     assert codes == ["EXP-TABLE-MISSING", "EXP-TABLE-NOT-READY", "EXP-NOT-ICEBERG"]

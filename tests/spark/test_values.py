@@ -108,7 +108,7 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
 def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
     lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})
-    table = f"lake.`{lake.world.database}`.things"
+    table = f"lake.`{lake.target.database}`.things"
     texts = {
         "0": F.repeat(F.lit("y"), 10_000_000),
         "1": F.repeat(F.lit("\u00e9"), 40_000),
@@ -138,7 +138,7 @@ def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     lake.commit(NOTES, *long)
     mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
     services = connect()
-    table = pin(services, lake.world.database, "things")
+    table = pin(services, lake.target.database, "things")
     query = WindowQuery(lake.spark, mine, table, window_of(MONDAY.date(), mine.window), None, services.s3)
     frame = query.rows(allow_non_ascii=False).frame
     assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
@@ -267,7 +267,7 @@ def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):
     assert [key for key in lake.keys("exports/") if b"canary" in lake.read(key)] == []
 
 
-def test_rows_of_one_column_and_a_gap_are_told_apart_by_the_null_text(lake):
+def test_rows_of_one_column_and_a_gap_are_reported_apart_by_the_null_text(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": None}, {"id": "b", "at": MONDAY, "text": "\\N"})
     run = lake.export(contract(column("text", nullable=True), delivery={"null_text": "-"}))
     assert list(csv.reader(io.StringIO(run.csv().decode(), newline=""))) == [["text"], ["-"], ["\\N"]]

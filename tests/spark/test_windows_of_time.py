@@ -255,7 +255,7 @@ def day_that_ends(end, name, **rule):
 
 
 def committed(lake):
-    return pin(connect(), lake.world.database, "things").appended_at
+    return pin(connect(), lake.target.database, "things").appended_at
 
 
 def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within_a_limit(lake):

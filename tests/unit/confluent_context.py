@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from resource_world import MemorySecrets, TurnedClock
+from resource_environment import MemorySecrets, TurnedClock
 
 from lambdas.confluent.client import Confluent
 from lambdas.shared.clock import Deadline

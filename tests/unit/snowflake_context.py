@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 
-from resource_world import MemorySecrets, TurnedClock
+from resource_environment import MemorySecrets, TurnedClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session, Timeouts

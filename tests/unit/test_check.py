@@ -145,7 +145,7 @@ def test_what_spark_takes_is_taken(where):
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "expected_message"),
     [
         ("amount in (select amount from other)", "a subquery is not allowed"),
         ("exists (select 1)", "a subquery is not allowed"),
@@ -205,12 +205,12 @@ def test_what_spark_takes_is_taken(where):
         ("line.price > 1", "line.price is neither a field of sales"),
     ],
 )
-def test_what_an_export_may_not_do_is_told(where, told):
+def test_what_an_export_may_not_do_is_reported(where, expected_message):
     found = of_filter(where)
-    assert any(told in message for message in found), found
+    assert any(expected_message in message for message in found), found
 
 
-def test_fields_that_the_source_lacks_are_told_wherever_they_are_named():
+def test_fields_that_the_source_lacks_are_reported_wherever_they_are_named():
     text = BASE.replace('event_time = "at"', 'event_time = "when"') + (
         '[deduplicate]\nkey = ["id", "no"]\norder = ["seq"]\n'
         '[explode]\narray = "rows"\nas = "row"\n'
@@ -231,7 +231,7 @@ def test_fields_that_the_source_lacks_are_told_wherever_they_are_named():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "key", "told"),
+    ("before", "after", "key", "expected_message"),
     [
         ('topic = "sales"', 'topic = "trades"', "source.topic", "reads trades, but the schema given is that of sales"),
         ('event_time = "at"', 'event_time = "amount"', "source.event_time", "amount is int, not a timestamp"),
@@ -243,10 +243,10 @@ def test_fields_that_the_source_lacks_are_told_wherever_they_are_named():
         ),
     ],
 )
-def test_what_the_source_is_not(before, after, key, told):
+def test_what_the_source_is_not(before, after, key, expected_message):
     ((place, message),) = findings(BASE.replace(before, after))
     assert place == key
-    assert told in message
+    assert expected_message in message
 
 
 def test_the_time_of_kafka_is_one():
@@ -329,7 +329,7 @@ def test_a_measure_may_count_people_and_nothing_else_of_theirs():
     assert of_measure("count(*)") == []
 
 
-def test_an_order_dependent_measure_is_told():
+def test_an_order_dependent_measure_is_reported():
     for measure in ("first(amount)", "collect_list(amount)", "any_value(amount)", "max_by(amount, at)"):
         assert "is not among the functions" in of_measure(measure)[0]
 
@@ -363,7 +363,7 @@ def type_findings(column: str, *, more: str = "", schema=TYPED) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("type_", "origin", "told"),
+    ("type_", "origin", "expected_message"),
     [
         ("decimal(12,2)", 'measure = "sum(metres)/1000"', SUM_OF_DOUBLES),
         ("decimal(12,2)", 'measure = "sum(seats) / 1000"', SUM_OF_DOUBLES),
@@ -386,10 +386,10 @@ def type_findings(column: str, *, more: str = "", schema=TYPED) -> list[str]:
         ("text", 'expression = "coalesce(id, place.city)"', None),
     ],
 )
-def test_a_type_that_the_run_would_refuse_is_refused(type_, origin, told):
+def test_a_type_that_the_run_would_refuse_is_refused(type_, origin, expected_message):
     more = '[aggregate]\nno_persons_because = "x"\n' if "measure" in origin else ""
     found = type_findings(f'type = "{type_}"\n{origin}', more=more)
-    assert found == [] if told is None else [told in message for message in found] == [True], found
+    assert found == [] if expected_message is None else [expected_message in message for message in found] == [True], found
 
 
 def test_a_topic_with_a_time_of_day_has_no_table_that_spark_can_read():
@@ -412,7 +412,7 @@ def test_an_item_has_no_name_of_a_field():
     ]
 
 
-def test_files_that_are_not_there_are_told_in_words(tmp_path):
+def test_files_that_are_not_there_are_reported_in_words(tmp_path):
     with pytest.raises(topic_schema.BadSchema) as bad:
         topic_schema.load(tmp_path / "rides.avsc", "rides")
     assert str(bad.value) == f"{tmp_path}/rides.avsc: cannot be read: No such file or directory"

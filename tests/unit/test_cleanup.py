@@ -7,7 +7,7 @@ import itertools
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from resource_world import ACCOUNT, REGION, TurnedClock
+from resource_environment import ACCOUNT, REGION, TurnedClock
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -95,12 +95,12 @@ class Refusing:
         ("InvalidInputException", Refused),
     ],
 )
-def test_what_passes_is_waited_for_and_a_refusal_is_told(what, code, raised):
+def test_what_passes_is_waited_for_and_a_refusal_is_reported(what, code, raised):
     clock = TurnedClock()
     refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
-    with pytest.raises(raised) as told:
+    with pytest.raises(raised) as raised:
         refused.remove({what: "x"})
-    assert "secret words" not in str(told.value)
+    assert "secret words" not in str(raised.value)
 
 
 class KeepsOneObject:
@@ -193,7 +193,7 @@ def test_a_stack_of_another_account_cleans_up_nothing():
 
 def test_a_failure_is_one_short_message(lake_aws):
     """The stack isn't there, so its state can't be asked for."""
-    with pytest.raises(Failed) as told:
+    with pytest.raises(Failed) as raised:
         cleanup.is_complete(event("Delete", bucket="x"), Context())
-    assert len(str(told.value)) < 2_000
-    assert told.value.__suppress_context__
+    assert len(str(raised.value)) < 2_000
+    assert raised.value.__suppress_context__

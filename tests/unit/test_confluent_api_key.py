@@ -51,20 +51,20 @@ def making(server, *existing):
     server.answers[f"POST {KEYS}"] = (202, {"id": "NEW", "spec": {"secret": "canary-of-a-new-key"}})
 
 
-def stored(told):
-    return json.loads(told.secrets.client.values["filled"] or "{}")
+def stored(ctx):
+    return json.loads(ctx.secrets.client.values["filled"] or "{}")
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_create_asks_for_the_service_and_fills_the_secret(server, service):
     making(server)
-    told = context(server, filled=None)
-    assert api_key.create(told, key_spec(service)) == "NEW"
+    ctx = context(server, filled=None)
+    assert api_key.create(ctx, key_spec(service)) == "NEW"
     body = {"display_name": NAME, "description": "Made by Lakeferry", "owner": {"id": SA, "kind": "ServiceAccount"}}
     resource = {"resource": RESOURCES[service]} if RESOURCES[service] else {}
     assert wrote(server) == [(f"POST {KEYS}", {"spec": {**body, **resource}})]
-    assert (stored(told)["apiKey"], stored(told)["apiSecret"]) == ("NEW", "canary-of-a-new-key")
-    assert stored(told)["serviceAccountId"] == SA
+    assert (stored(ctx)["apiKey"], stored(ctx)["apiSecret"]) == ("NEW", "canary-of-a-new-key")
+    assert stored(ctx)["serviceAccountId"] == SA
 
 
 def test_a_client_can_connect_from_the_secret_alone(server):
@@ -72,9 +72,9 @@ def test_a_client_can_connect_from_the_secret_alone(server):
     common = {"apiKey", "apiSecret", "serviceAccountId", "environmentId", "resourceId", "displayName"}
     fields = {}
     for service in SERVICES:
-        told = context(server, filled=None)
-        api_key.create(told, key_spec(service))
-        fields[service] = stored(told)
+        ctx = context(server, filled=None)
+        api_key.create(ctx, key_spec(service))
+        fields[service] = stored(ctx)
     assert fields["kafka"] | {"bootstrap.servers": "broker:9092", "sasl.username": "NEW"} == fields["kafka"]
     assert fields["schema_registry"]["schema.registry.basic.auth.user.info"] == "NEW:canary-of-a-new-key"
     assert fields["flink"] | {"compute.pool.id": "lfcp-1", "endpoint": server.url, "principal.id": SA} == fields["flink"]
@@ -87,29 +87,29 @@ def test_a_client_can_connect_from_the_secret_alone(server):
 def test_a_key_whose_secret_was_lost_is_deleted_and_another_is_made(server):
     making(server, listed("LOST"), listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"))
     server.answers[f"DELETE {KEYS}/LOST"] = (204, None)
-    told = context(server, filled=None)
-    assert api_key.find_existing(told, key_spec(), None) == []
-    assert api_key.create(told, key_spec()) == "NEW"
+    ctx = context(server, filled=None)
+    assert api_key.find_existing(ctx, key_spec(), None) == []
+    assert api_key.create(ctx, key_spec()) == "NEW"
     assert [route for route, _ in wrote(server)] == [f"DELETE {KEYS}/LOST", f"POST {KEYS}"]
 
 
-def test_a_secret_that_can_not_be_stored_is_told_and_the_key_is_found_again(server):
+def test_a_secret_that_can_not_be_stored_is_reported_and_the_key_is_found_again(server):
     making(server)
-    told = context(server, filled=None)
-    told.secrets.client.fail_next = "InternalServiceError"
+    ctx = context(server, filled=None)
+    ctx.secrets.client.fail_next = "InternalServiceError"
     with pytest.raises(Transient) as failed:
-        api_key.create(told, key_spec())
+        api_key.create(ctx, key_spec())
     assert "canary" not in str(failed.value)
     making(server, listed("NEW"))
-    assert api_key.find_existing(told, key_spec(), None) == []
+    assert api_key.find_existing(ctx, key_spec(), None) == []
     with pytest.raises(NotFound):
         api_key.create(context(server), key_spec())
 
 
 def test_the_key_that_the_secret_holds_is_kept_whoever_made_it(server):
     server.answers[f"GET {KEYS}"] = listing(listed("OLD"), listed("KEY", "named by hand"))
-    told = context(server, filled=json.dumps(KEY))
-    assert api_key.find_existing(told, key_spec(), "OLD") == ["KEY"]
+    ctx = context(server, filled=json.dumps(KEY))
+    assert api_key.find_existing(ctx, key_spec(), "OLD") == ["KEY"]
 
 
 @pytest.mark.parametrize("resource", ["lkc-2", "cloud", ""])
@@ -138,30 +138,30 @@ def test_all_that_bear_the_name_go_when_the_resource_goes(server):
     keys = [listed("A"), listed("B", f"{NAME}/token-1"), listed("C", f"{NAME}-x"), listed("D", "by hand")]
     server.answers[f"GET {KEYS}"] = listing(*keys)
     server.answers[f"GET {KEYS}/D"] = (200, keys[3])
-    told = context(server, deleting=True, filled=json.dumps({**KEY, "apiKey": "D"}))
-    assert api_key.find_existing(told, key_spec(), "D") == ["A", "B", "D"]
-    assert api_key.find_existing(told, key_spec(), "GONE") == ["A", "B"]
+    ctx = context(server, deleting=True, filled=json.dumps({**KEY, "apiKey": "D"}))
+    assert api_key.find_existing(ctx, key_spec(), "D") == ["A", "B", "D"]
+    assert api_key.find_existing(ctx, key_spec(), "GONE") == ["A", "B"]
 
 
 def test_keys_of_an_account_that_is_gone_are_gone(server):
     server.answers[f"GET {KEYS}"] = (403, {})
     server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (200, {})
-    told = context(server, deleting=True, filled=None)
+    ctx = context(server, deleting=True, filled=None)
     with pytest.raises(Denied):
-        api_key.find_existing(told, key_spec(), "K")
+        api_key.find_existing(ctx, key_spec(), "K")
     server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (404, {})
-    assert api_key.find_existing(told, key_spec(), "K") == []
+    assert api_key.find_existing(ctx, key_spec(), "K") == []
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_two_successes_in_a_row_make_a_key_ready(server, service):
-    told = context(server, filled=json.dumps(KEY))
+    ctx = context(server, filled=json.dumps(KEY))
     outcomes = [(200, []), (401, b"<html>"), (200, {}), (200, {})]
     server.answers[TRIED[service]] = list(outcomes)
     ready = []
     for _ in outcomes:
         try:
-            ready.append(api_key.is_ready(told, key_spec(service), "KEY"))
+            ready.append(api_key.is_ready(ctx, key_spec(service), "KEY"))
         except InProgress as not_yet:
             ready.append(not_yet.row.code)
     assert ready == [None, "CFL-KEY-NOT-READY", None, {"key_id": "KEY", "secret": "filled"}]
@@ -178,13 +178,13 @@ def test_a_flink_gateway_does_not_know_a_new_key_in_four_ways(server, status):
 
 def test_update_brings_the_secret_s_other_fields_up_to_date_and_writes_nothing_else(server):
     server.answers[f"GET {KEYS}"] = listing(listed("KEY"))
-    told = context(server, filled=json.dumps(KEY))
-    api_key.update(told, key_spec(), "KEY")
-    filled = stored(told)
+    ctx = context(server, filled=json.dumps(KEY))
+    api_key.update(ctx, key_spec(), "KEY")
+    filled = stored(ctx)
     assert filled["bootstrap.servers"] == "broker:9092"
-    tokens = len(told.secrets.client.tokens)
-    api_key.update(told, key_spec(), "KEY")
-    assert len(told.secrets.client.tokens) == tokens
+    tokens = len(ctx.secrets.client.tokens)
+    api_key.update(ctx, key_spec(), "KEY")
+    assert len(ctx.secrets.client.tokens) == tokens
     assert wrote(server) == []
 
 

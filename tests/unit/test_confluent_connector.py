@@ -48,7 +48,7 @@ def test_connector_with_a_schema_of_one_s_own(server):
     assert sent == {name: value for name, value in CONFIG.items() if name != "quickstart"} | data
 
 
-def test_connector_configuration_that_is_not_valid_is_told_setting_by_setting(server):
+def test_connector_configuration_that_is_not_valid_is_reported_setting_by_setting(server):
     wrong = {"value": {"name": "quickstart", "errors": ["no such data"]}}
     server.answers[VALIDATE] = (200, {"error_count": 1, "configs": [wrong, {"value": {"name": "ok", "errors": []}}]})
     with pytest.raises(Refused, match="quickstart: no such data") as refused:

@@ -59,7 +59,7 @@ def test_environment_adopts_by_its_whole_name_and_by_what_is_known(server):
     assert environment.find_existing(context(server), spec(environment), "env-gone") == ["env-3", ENV]
 
 
-def test_what_is_gone_is_told_as_vanished_and_deleted_quietly(server):
+def test_what_is_gone_is_reported_as_vanished_and_deleted_quietly(server):
     for verb in (environment.is_ready, environment.update):
         with pytest.raises(ResourceMissing):
             verb(context(server), spec(environment), ENV)
@@ -93,21 +93,21 @@ def test_cluster_types_without_public_topics_are_refused_with_the_reason(kind):
 
 
 def test_cluster_is_ready_with_its_schema_registry_and_not_before(server):
-    told = context(server)
-    outputs = kafka_cluster.is_ready(told, cluster_spec(), LKC)
+    result = context(server)
+    outputs = kafka_cluster.is_ready(result, cluster_spec(), LKC)
     assert outputs["bootstrap_servers"] == "broker:9092"
     assert outputs["rest_endpoint"] == outputs["schema_registry_endpoint"] == server.url
     assert outputs["rbac_resource_name"] == f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}"
     assert set(outputs) == set(kafka_cluster.PROPERTIES.OUTPUTS._fields)
     server.answers["GET /srcm/v3/clusters"] = listing()
     with pytest.raises(InProgress):
-        kafka_cluster.is_ready(told, cluster_spec(), LKC)
+        kafka_cluster.is_ready(result, cluster_spec(), LKC)
     for phase in ("PROVISIONING", "SOMETHING_NEW"):
         server.answers[f"GET {CLUSTER}"] = (200, {"status": {"phase": phase}, "spec": {"http_endpoint": "x"}})
-        assert kafka_cluster.is_ready(told, cluster_spec(), LKC) is None
+        assert kafka_cluster.is_ready(result, cluster_spec(), LKC) is None
     server.answers[f"GET {CLUSTER}"] = (200, {"status": {"phase": "FAILED"}})
     with pytest.raises(ResourceFailed):
-        kafka_cluster.is_ready(told, cluster_spec(), LKC)
+        kafka_cluster.is_ready(result, cluster_spec(), LKC)
 
 
 @pytest.mark.parametrize(

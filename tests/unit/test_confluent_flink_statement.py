@@ -91,7 +91,7 @@ def test_not_ready_yet(server, phase):
     assert wrote(server) == []
 
 
-def test_a_failed_statement_is_told_and_a_stopped_one_started(server):
+def test_a_failed_statement_is_reported_and_a_stopped_one_started(server):
     for phase in ("FAILED", "FAILING"):
         there(server, NOW, phase, detail="no such table")
         with pytest.raises(NeedsReplacement, match="no such table"):
@@ -161,14 +161,14 @@ def test_a_statement_moves_to_another_pool_by_way_of_a_stop(server):
 
 
 def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
-    told = context(server, deleting=True)
+    result = context(server, deleting=True)
     server.answers[f"POST {STATEMENTS}"] = (201, {})
     steps = []
 
     def step():
         before = len(server.writes())
         try:
-            flink_statement.delete(told, statement_spec(), NOW)
+            flink_statement.delete(result, statement_spec(), NOW)
             steps.append("done")
         except InProgress:
             steps.append("not yet")
@@ -183,7 +183,7 @@ def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
     assert step() == []
     there(server, f"{NOW}-undo", "COMPLETED")
     assert step() == []
-    assert told.notes == {"undone": NOW}, "written down before the record goes"
+    assert result.notes == {"undone": NOW}, "written down before the record goes"
     assert step() == [(f"DELETE {STATEMENTS}/{NOW}-undo", None)]
     gone(server, f"{NOW}-undo")
     assert step() == [(f"DELETE {STATEMENTS}/{NOW}", None)]
@@ -192,7 +192,7 @@ def test_delete_stops_undoes_cleans_up_and_removes_the_record_last(server):
     assert steps == ["not yet"] * 5 + ["done"] * 2
 
 
-def test_an_undo_that_fails_is_told_and_tried_again(server):
+def test_an_undo_that_fails_is_reported_and_tried_again(server):
     there(server, NOW, "COMPLETED")
     there(server, f"{NOW}-undo", "FAILED", detail="Tableflow is enabled")
     with pytest.raises(ResourceFailed, match="Tableflow is enabled"):

@@ -82,14 +82,14 @@ def test_catalog_integration(server):
             catalog_integration.update(context(server), catalog_spec(**other), "tci-1")
 
 
-def test_a_failed_catalog_integration_is_resumed_once_a_minute_and_told(server):
+def test_a_failed_catalog_integration_is_resumed_once_a_minute_and_reported(server):
     found = {"id": "tci-1", "status": {"phase": "FAILED", "error_message": "no glue:CreateTable"}}
     server.answers["GET /tableflow/v1/catalog-integrations/tci-1"] = (200, found)
     server.answers["PATCH /tableflow/v1/catalog-integrations/tci-1"] = (200, {})
-    told = context(server)
+    result = context(server)
     for seconds, patches in ((0, 1), (5, 1), (60, 2)):
-        told.clock.now += seconds
+        result.clock.now += seconds
         with pytest.raises(ResourceFailed, match="no glue:CreateTable"):
-            catalog_integration.is_ready(told, catalog_spec(), "tci-1")
+            catalog_integration.is_ready(result, catalog_spec(), "tci-1")
         assert len(server.writes()) == patches
     assert server.writes()[0].body["spec"]["suspended"] is False

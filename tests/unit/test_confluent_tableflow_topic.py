@@ -31,8 +31,8 @@ def tableflow_spec(**given):
 def there(server, phase="RUNNING", *, storage=None, config=None, status=None, formats=("ICEBERG",), **fields):
     default = {"retention_ms": "604800000", "error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"}
     held = {"storage": {**(storage or OWN), "table_path": TABLE}, "config": {**default, **(config or {})}}
-    told = {"phase": phase, "write_mode": "APPEND", **(status or {})}
-    server.answers[f"GET {TOPIC}"] = (200, {"spec": {"table_formats": list(formats), **held, **fields}, "status": told})
+    result = {"phase": phase, "write_mode": "APPEND", **(status or {})}
+    server.answers[f"GET {TOPIC}"] = (200, {"spec": {"table_formats": list(formats), **held, **fields}, "status": result})
     server.answers[f"PATCH {TOPIC}"] = (200, {})
 
 
@@ -121,20 +121,20 @@ def test_not_ready_while_pending_or_without_a_path(server):
         ({"phase": "FAILED", "status": {"error_message": "Bucket is not empty"}}, "CFL-STORAGE-NOT-EMPTY"),
     ],
 )
-def test_one_that_failed_or_is_suspended_is_resumed_and_told(server, given, code):
+def test_one_that_failed_or_is_suspended_is_resumed_and_reported(server, given, code):
     there(server, **{"status": {"error_message": "record at offset 7"}, **given})
-    told = context(server)
+    result = context(server)
     for seconds, resumed in ((0, 1), (5, 1), (60, 2)):
-        told.clock.now += seconds
+        result.clock.now += seconds
         with pytest.raises(ResourceFailed) as faulty:
-            tableflow_topic.is_ready(told, tableflow_spec(), "trades")
+            tableflow_topic.is_ready(result, tableflow_spec(), "trades")
         assert len(server.writes()) == resumed
     assert faulty.value.row.code == code
     assert faulty.value.what.endswith(given.get("status", {"error_message": "record at offset 7"})["error_message"])
     assert wrote(server)[0] == (f"PATCH {TOPIC}", {"spec": {**PLACE, "suspended": False}})
 
 
-def test_a_format_that_fails_is_told(server):
+def test_a_format_that_fails_is_reported(server):
     there(server, status={"failing_table_formats": [{"format": "DELTA", "error_message": "no room"}]})
     with pytest.raises(ResourceFailed, match="no room"):
         tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
@@ -174,14 +174,14 @@ def test_a_cluster_without_a_catalog_says_so_while_it_is_awaited(server):
 
 
 @pytest.mark.parametrize("broken", [{"phase": "FAILED"}, {"suspended": True}])
-def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_told(server, broken):
+def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_reported(server, broken):
     """The topic itself runs and says nothing of it."""
     with_catalog(server, **{"message": "no glue:CreateTable", **broken})
-    told = context(server)
+    result = context(server)
     for seconds, patches in ((0, 1), (5, 1), (60, 2)):
-        told.clock.now += seconds
+        result.clock.now += seconds
         with pytest.raises(ResourceFailed, match="tci-1: no glue:CreateTable") as faulty:
-            tableflow_topic.is_ready(told, tableflow_spec(await_catalog="true"), "trades")
+            tableflow_topic.is_ready(result, tableflow_spec(await_catalog="true"), "trades")
         assert len(server.writes()) == patches
     assert (faulty.value.row.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
     assert wrote(server)[0] == (f"PATCH {CATALOGS}/tci-1", {"spec": {**PLACE, "suspended": False}})
@@ -222,12 +222,12 @@ def test_gone(server):
 
 
 def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
-    told = context(server, deleting=True)
+    result = context(server, deleting=True)
     server.answers[f"GET {TOPIC}"] = (401, b"<html>")
     with pytest.raises(Exception, match="401"):
-        tableflow_topic.find_existing(told, tableflow_spec(), "trades")
+        tableflow_topic.find_existing(result, tableflow_spec(), "trades")
     server.answers[f"GET {CLUSTER}"] = (404, {})
-    assert tableflow_topic.find_existing(told, tableflow_spec(), "trades") == []
+    assert tableflow_topic.find_existing(result, tableflow_spec(), "trades") == []
 
 
 @pytest.mark.parametrize(

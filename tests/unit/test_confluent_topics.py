@@ -57,9 +57,9 @@ def test_topic_update(server):
 
 
 def test_topic_of_a_cluster_that_is_gone(server):
-    told = context(server, deleting=True)
+    result = context(server, deleting=True)
     server.answers[f"GET {CLUSTER}"] = (404, {})
-    assert topic.find_existing(told, topic_spec(), "trades") == []
+    assert topic.find_existing(result, topic_spec(), "trades") == []
     with pytest.raises(ParentMissing):
         topic.is_ready(context(server), topic_spec(), "trades")
 
@@ -117,9 +117,9 @@ def test_a_subject_of_which_only_the_soft_delete_came_through_is_still_to_be_del
         200,
         ["orders-value", "orders-value-2"] if sent.query["deleted"] == "true" else [],
     )
-    told = context(server, deleting=True, notes={"subject": "new"})
-    assert schema.find_existing(told, schema_spec(delete_permanently="true"), None) == ["orders-value"]
-    assert schema.find_existing(told, schema_spec(), None) == []
+    result = context(server, deleting=True, notes={"subject": "new"})
+    assert schema.find_existing(result, schema_spec(delete_permanently="true"), None) == ["orders-value"]
+    assert schema.find_existing(result, schema_spec(), None) == []
     assert schema.find_existing(context(server), schema_spec(), None) == []
 
 

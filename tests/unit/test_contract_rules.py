@@ -208,7 +208,7 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
 def test_each_rule_finds_its_mistake(text, key, message):
     found = problems(text)
     assert [place for place, _ in found if place == key], found
-    assert any(message in told for place, told in found if place == key), found
+    assert any(message in result for place, result in found if place == key), found
     assert len({place.partition(".")[0].partition("[")[0] for place, _ in found}) == 1
 
 

@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 from scripted_server import Scripted, cut_short, dripping, held, reset
 
 from lambdas.shared.clock import Deadline
@@ -89,7 +89,7 @@ def test_a_get_is_repeated_after_a_broken_answer(server, clock, answer):
 
 
 @pytest.mark.parametrize("answer", [reset, cut_short, (200, b'{"data": ['), (200, b"<html>down</html>")])
-def test_a_broken_answer_is_told_when_it_stays(server, clock, answer):
+def test_a_broken_answer_is_reported_when_it_stays(server, clock, answer):
     server.answers[GET] = answer
     with pytest.raises(ResponseLost) as broken:
         call(server, clock, key=KEY)

@@ -54,7 +54,7 @@ def test_what_cloudformation_adds_is_no_mistake():
     assert parse(Shelf, given, strict=True) == Shelf(name="a")
 
 
-def test_all_mistakes_are_told_at_once_by_name():
+def test_all_mistakes_are_reported_at_once_by_name():
     given = {"boards": "many", "wooden": "perhaps", "wall": "east", "books": "x", "labels": [], "bords": "1", "width": {}}
     with pytest.raises(BadProperties) as bad:
         parse(Shelf, given, strict=True)
@@ -71,7 +71,7 @@ def test_all_mistakes_are_told_at_once_by_name():
     assert "LF-PROPERTIES" in str(bad.value)
 
 
-def test_what_only_several_properties_show_is_told_too():
+def test_what_only_several_properties_show_is_reported_too():
     with pytest.raises(BadProperties, match="boards: are too many"):
         parse(Shelf, {"name": "a", "boards": "10"}, strict=True)
 

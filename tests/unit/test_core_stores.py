@@ -6,7 +6,7 @@ import json
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
-from resource_world import MemorySecrets
+from resource_environment import MemorySecrets
 
 from lambdas.custom_resources.request import CloudFormationStacks
 from lambdas.custom_resources.state import DynamoDocuments, Versioned
@@ -72,9 +72,9 @@ def test_what_dynamodb_refuses_may_pass(error):
     table = Table()
     documents = DynamoDocuments(table, "ledger")
     table.refuse = error
-    with pytest.raises(Transient) as told:
+    with pytest.raises(Transient) as raised:
         documents.read("a")
-    assert "canary" not in str(told.value)
+    assert "canary" not in str(raised.value)
     table.refuse = error
     with pytest.raises(Transient):
         documents.write("a", {}, 0, None)
@@ -111,11 +111,11 @@ def test_a_secret_without_a_value_is_empty():
 
 
 @pytest.mark.parametrize("value", ["canary", "[1]", '"canary"', "null", '{"apiKey": "canary"}'])
-def test_a_secret_of_another_form_is_told_without_it(value):
-    with pytest.raises(NotFound) as told:
+def test_a_secret_of_another_form_is_reported_without_it(value):
+    with pytest.raises(NotFound) as raised:
         SecretStore(MemorySecrets(it=value)).read_key("it")
-    assert told.value.row.code == "AWS-SECRET-SHAPE"
-    assert "canary" not in str(told.value)
+    assert raised.value.row.code == "AWS-SECRET-SHAPE"
+    assert "canary" not in str(raised.value)
 
 
 def test_the_same_version_is_written_once():

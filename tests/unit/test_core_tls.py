@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import NotSent, RetryPolicy, Session

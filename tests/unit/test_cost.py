@@ -66,8 +66,8 @@ def test_a_basic_cluster_begins_at_nothing(dev):
 
 def test_what_is_not_there_costs_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
-    told = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
-    assert not [what for what in told if "Flink" in what or "Glue job" in what or "Snowflake" in what]
+    document = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
+    assert not [what for what in document if "Flink" in what or "Glue job" in what or "Snowflake" in what]
     assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 1
 
 
@@ -105,11 +105,11 @@ def test_the_command_tells_a_range_the_rates_and_what_it_leaves_out():
 
 def test_programs_get_one_document():
     answer = CliRunner().invoke(app, ["cost", "--stage", "prod", "--json"])
-    told = json.loads(answer.stdout)
-    assert told["ok"]
-    assert 0 < told["month"]["low"] < told["month"]["high"]
-    assert sum(each["low"] for each in told["lines"]) == pytest.approx(told["month"]["low"], abs=0.01)
-    assert told["left_out"]
+    document = json.loads(answer.stdout)
+    assert document["ok"]
+    assert 0 < document["month"]["low"] < document["month"]["high"]
+    assert sum(each["low"] for each in document["lines"]) == pytest.approx(document["month"]["low"], abs=0.01)
+    assert document["left_out"]
 
 
 def test_a_stage_without_a_file_is_wrong_input():

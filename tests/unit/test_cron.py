@@ -165,7 +165,7 @@ def test_sound_expressions(sound):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected_message"),
     [
         ("0 6 * * *", "5 parts"),
         ("0 6 * * * *", "exactly one"),
@@ -185,8 +185,8 @@ def test_sound_expressions(sound):
         ("", "0 parts"),
     ],
 )
-def test_what_is_wrong_is_said(wrong, told):
-    assert told in problem(wrong)
+def test_what_is_wrong_is_reported(wrong, expected_message):
+    assert expected_message in problem(wrong)
 
 
 #: What fields are written with, sound or not.

@@ -24,8 +24,8 @@ _ids = itertools.count(1)
 @pytest.fixture
 def recorded():
     """The oldest first. What the functions' runtime adds to a reason is as Lambda's own; places of one machine are not in it."""
-    told = json.loads(RECORDED.read_text())
-    return [parse_event({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(told)]
+    result = json.loads(RECORDED.read_text())
+    return [parse_event({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(result)]
 
 
 def event(logical_id, status, at, reason="", type="Custom::LakeferryKafkaCluster"):
@@ -47,9 +47,9 @@ class Watched:
     """A progress with a clock that the test turns."""
 
     def __init__(self):
-        self.said, self.told, self.at = [], [], 0.0
+        self.said, self.result, self.at = [], [], 0.0
         phases = {STACK: Phase(STACK, 11, 33, 113.0)}
-        self.progress = Progress(STACKS, phases, self.said.append, self.told.append, lambda: self.at)
+        self.progress = Progress(STACKS, phases, self.said.append, self.result.append, lambda: self.at)
 
     def feed(self, *events):
         for each in events:
@@ -93,10 +93,10 @@ def test_what_is_fast_has_no_line_and_is_counted():
     )
     watched.wait(1)
     assert len(watched.said) == 1
-    assert watched.told[-1] == f"[2/2] {STACK} 1m40s, 1 done: finishing"
+    assert watched.result[-1] == f"[2/2] {STACK} 1m40s, 1 done: finishing"
 
 
-def test_five_minutes_without_a_change_are_told_and_told_again_after_ten():
+def test_five_minutes_without_a_change_are_reported_and_reported_again_after_ten():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event("KafkaCluster", "CREATE_IN_PROGRESS", 0))
     watched.wait(299)
@@ -117,7 +117,7 @@ def test_nothing_is_warned_of_once_all_is_over():
     assert len(watched.said) == 2
 
 
-def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
+def test_a_real_failed_update_is_reported_from_its_beginning_to_its_end(recorded):
     watched = Watched()
     watched.feed(*recorded)
     assert [line.strip() for line in watched.said] == [
@@ -130,7 +130,7 @@ def test_a_real_failed_update_is_told_from_its_beginning_to_its_end(recorded):
     ]
 
 
-def test_the_cause_of_a_real_failure_is_told_in_our_words(recorded):
+def test_the_cause_of_a_real_failure_is_reported_in_our_words(recorded):
     cause = failure_causes.find(recorded)
     assert (cause.code, cause.where) == ("CFL-INVALID", f"topic RehearsalRefusedTopic in {STACK}")
     assert "'compression.type' is read-only" in cause.what
@@ -162,7 +162,7 @@ def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
     assert (found.why, found.fix) == (errors.entry("CFL-QUOTA").cause, errors.entry("CFL-QUOTA").remedy)
 
 
-def test_what_aws_refuses_is_told_with_its_own_words_and_our_advice():
+def test_what_aws_refuses_is_reported_with_its_own_words_and_our_advice():
     found = failure_causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
     assert found.code == ""
     assert "lakeferry-dev already exists" in found.what
@@ -185,10 +185,10 @@ def test_a_secret_in_a_reason_is_not_told():
 
 
 @pytest.mark.parametrize("status", sorted(failure_causes.STATES))
-def test_every_state_is_told_in_words(status):
+def test_every_state_is_reported_in_words(status):
     assert failure_causes.state("s", status)[0].islower()
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
-def test_a_stack_that_is_worked_at_is_told_so(status):
+def test_a_stack_that_is_worked_at_is_reported_so(status):
     assert "still working" in failure_causes.state("s", status)

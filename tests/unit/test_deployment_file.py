@@ -68,7 +68,7 @@ def test_what_ships_is_sound(stage):
     assert plan.deployment.exports
 
 
-def test_data_stays_where_nothing_is_said():
+def test_data_stays_where_nothing_is_reported():
     """I20."""
     assert check.parse(changed(('on_destroy = "delete"', "")), name="x").deployment.keeps_data
 
@@ -259,15 +259,15 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_each_mistake_is_told_with_its_key(what, root):
+def test_each_mistake_is_reported_with_its_key(what, root):
     pairs, key, words = WRONG[what]
     found = mistakes(changed(*pairs), root)
-    told = {name: message for name, message in found.items() if name.startswith(key)}
-    assert told, found
-    assert any(words in message for message in told.values()), told
+    messages = {name: message for name, message in found.items() if name.startswith(key)}
+    assert messages, found
+    assert any(words in message for message in messages.values()), messages
 
 
-def test_all_mistakes_are_told_at_once_each_with_its_line():
+def test_all_mistakes_are_reported_at_once_each_with_its_line():
     text = changed(
         ("glue_workers = 2", "glue_wokers = 2"),
         ('name = "stock_trades"', 'name = "STOCK"'),
@@ -278,16 +278,16 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
     with pytest.raises(BadFile) as bad:
         check.parse(text, name="dev.toml")
     lines = text.splitlines()
-    told = {problem.key: lines[problem.line - 1] for problem in bad.value.problems}
-    assert told["aws.glue_wokers"].startswith("glue_wokers")
-    assert told["topics[0].name"].startswith("name")
-    assert told["exports[0].zone"].startswith("zone")
-    assert told["deployment.tags.Stage"].startswith("Stage"), "an unknown key hides no finding of a rule"
-    assert told["rotation.every_days"].startswith("every_days")
+    messages = {problem.key: lines[problem.line - 1] for problem in bad.value.problems}
+    assert messages["aws.glue_wokers"].startswith("glue_wokers")
+    assert messages["topics[0].name"].startswith("name")
+    assert messages["exports[0].zone"].startswith("zone")
+    assert messages["deployment.tags.Stage"].startswith("Stage"), "an unknown key hides no finding of a rule"
+    assert messages["rotation.every_days"].startswith("every_days")
     assert str(bad.value).startswith(f"dev.toml: {len(bad.value.problems)} mistakes\n")
 
 
-def test_mistakes_of_an_export_are_told_with_their_own_lines():
+def test_mistakes_of_an_export_are_reported_with_their_own_lines():
     found = mistakes(changed(('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK')))
     assert re.search(r"exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
 

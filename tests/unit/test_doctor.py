@@ -27,7 +27,7 @@ ARN = "arn:aws:iam::111122223333:role/lake"
 CONFLUENT = "arn:aws:iam::999988887777:role/confluent"
 
 
-def test_all_are_asked_at_once_and_told_in_order():
+def test_all_are_asked_at_once_and_reported_in_order():
     """Each waits until all have begun: one after the other, none would end."""
     barrier = threading.Barrier(3, timeout=30)
 
@@ -39,7 +39,7 @@ def test_all_are_asked_at_once_and_told_in_order():
     assert [check.name for check in found] == ["c", "a", "b"]
 
 
-def test_one_that_hangs_is_told_and_stops_no_other():
+def test_one_that_hangs_is_reported_and_stops_no_other():
     never = threading.Event()
     probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
     hangs, answers = runner.run(probes, patience=0.2)
@@ -48,7 +48,7 @@ def test_one_that_hangs_is_told_and_stops_no_other():
     assert answers.result is Result.OK
 
 
-def test_one_that_raises_is_told_and_stops_no_other():
+def test_one_that_raises_is_reported_and_stops_no_other():
     def mistaken():
         raise KeyError("oh")
 
@@ -62,12 +62,12 @@ def test_one_that_raises_is_told_and_stops_no_other():
     assert well.result is Result.OK
 
 
-def test_what_only_shows_an_earlier_trouble_is_told_to_follow_it():
+def test_what_only_shows_an_earlier_trouble_is_reported_to_follow_it():
     chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
-    told = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
-    assert [check.caused_by for check in told] == ["", "", "b", "", "d"]
-    assert told[2].fix == "Caused by “b”: fix that first. Then look again"
-    assert [check.name for check in told if check.is_root] == ["b", "d"]
+    checks = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
+    assert [check.caused_by for check in checks] == ["", "", "b", "", "d"]
+    assert checks[2].fix == "Caused by “b”: fix that first. Then look again"
+    assert [check.name for check in checks if check.is_root] == ["b", "d"]
 
 
 def test_nothing_follows_where_nothing_is_wrong_before():
@@ -109,7 +109,7 @@ def test_the_pinned_command_line_that_is_here_needs_nothing(root):
 
 
 @pytest.mark.parametrize("here", ["", "3.0.0"])
-def test_another_or_none_is_well_where_the_pinned_one_can_be_fetched(root, here):
+def test_another_or_none_passes_where_the_pinned_one_can_be_fetched(root, here):
     if here:
         brought(root, here)
     found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
@@ -117,7 +117,7 @@ def test_another_or_none_is_well_where_the_pinned_one_can_be_fetched(root, here)
 
 
 @pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
-def test_one_that_can_not_be_fetched_is_told_with_npm_s_word(root, text, code):
+def test_one_that_can_not_be_fetched_is_reported_with_npm_s_word(root, text, code):
     found = tools.cdk_cli(npm(root / "bin", text, code), root)
     assert (found.result, found.needed) == (Result.FAIL, "2.5.0")
     assert text in found.message
@@ -132,7 +132,7 @@ def test_without_node_the_command_line_is_not_asked_for(root):
     assert "make setup" in node.fix
 
 
-def test_how_node_was_found_is_told(root):
+def test_how_node_was_found_is_reported(root):
     brought(root, "2.5.0")
     own, _ = tools.with_node(lambda: Node(root / "node", (str(root / "npm"),), 22), root)
     packaged, _ = tools.with_node(lambda: Node(root / "node", ("node", "/x/lib/node_modules/npm/bin/npm-cli.js"), 24), root)
@@ -170,7 +170,7 @@ engineers = ["engineers@example.com"]
 
 
 @pytest.mark.parametrize(("field", "result"), [("orderId", Result.WARN), ("order_id", Result.OK)])
-def test_fields_with_capitals_are_told(tmp_path, field, result):
+def test_fields_with_capitals_are_reported(tmp_path, field, result):
     (tmp_path / "topics").mkdir()
     schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
@@ -186,7 +186,7 @@ def statement(**changed):
 
 
 @pytest.mark.parametrize(
-    ("statements", "told"),
+    ("statements", "expected_message"),
     [
         ([statement()], ""),
         ([statement(Principal={"AWS": [CONFLUENT, ARN]}, Action=["sts:AssumeRole", "sts:TagSession"])], ""),
@@ -203,11 +203,11 @@ def statement(**changed):
         ([statement(Condition={"StringEquals": {"sts:ExternalId": "another"}})], "external id another"),
     ],
 )
-def test_a_trust_is_compared_by_value(statements, told):
+def test_a_trust_is_compared_by_value(statements, expected_message):
     found = trust.check_trust(G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
-    assert found.result is (Result.FAIL if told else Result.OK)
-    if told:
-        assert told in found.message
+    assert found.result is (Result.FAIL if expected_message else Result.OK)
+    if expected_message:
+        assert expected_message in found.message
         assert "our-id" in found.needed
         assert found.fix == "put it back"
 
@@ -229,7 +229,7 @@ def test_tags_carry_no_external_id():
         ("a/v1/notes.txt", False),
     ],
 )
-def test_files_of_tables_are_told_from_others(key, is_ours):
+def test_files_of_tables_are_reported_from_others(key, is_ours):
     assert storage.is_of_table(key) is is_ours
 
 
@@ -245,7 +245,7 @@ WANTED = Snowflake(account="a-b", key_secret="deployer")
         ("SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD;"),
     ],
 )
-def test_a_password_is_told_and_how_to_take_it_away(server, kind, password, fix):
+def test_a_password_is_reported_and_how_to_take_it_away(server, kind, password, fix):
     rows = ({"property": "TYPE", "value": kind}, {"property": "PASSWORD", "value": password})
     found = snowflake.user(vendor(script(server, DESC=result(*rows))), WANTED)
     assert found.result is (Result.WARN if fix else Result.OK)

@@ -11,7 +11,7 @@ def test_functions_of_groups_are_allowed_in_measures_only():
     assert set() == SCALAR & AGGREGATE
 
 
-def test_what_is_told_says_where_to_go():
+def test_what_is_reported_says_where_to_go():
     assert "Use it in `measure`" in why_forbidden("Sum")
     assert "docs/reference/expressions.md" in why_forbidden("my_udf")
 

@@ -43,7 +43,7 @@ def test_a_java_17_is_taken_from_the_path_whatever_link_leads_to_it(whole, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("banner", "code", "told"),
+    ("banner", "code", "expected_message"),
     [
         (version("21.0.1"), 0, "Java 21 at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17"),
         ('java version "1.8.0_402"', 0, "Java 8 at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17"),
@@ -55,20 +55,20 @@ def test_a_java_17_is_taken_from_the_path_whatever_link_leads_to_it(whole, tmp_p
         ),
     ],
 )
-def test_a_java_that_spark_can_not_use_is_named_and_passed_over(whole, tmp_path, banner, code, told):
+def test_a_java_that_spark_can_not_use_is_named_and_passed_over(whole, tmp_path, banner, code, expected_message):
     wrong, right = java(tmp_path / "wrong", banner, code=code), java(tmp_path / "right", version("17.0.9"))
     by_name = whole.found_java(JAVA_HOME=wrong, PATH=f"{whole.tools}:{right / 'bin'}")
-    assert by_name == [str(right), told.format(home=wrong, origin="JAVA_HOME")]
+    assert by_name == [str(right), expected_message.format(home=wrong, origin="JAVA_HOME")]
     on_path = whole.found_java(JAVA_HOME=right, PATH=f"{whole.tools}:{wrong / 'bin'}")
     assert on_path == [str(right), ""]
     nowhere = whole.found_java(PATH=f"{whole.tools}:{wrong / 'bin'}")
-    assert nowhere == ["None", told.format(home=wrong, origin="on PATH")]
+    assert nowhere == ["None", expected_message.format(home=wrong, origin="on PATH")]
 
 
 def test_a_home_without_java_is_named(whole, tmp_path):
     (tmp_path / "empty").mkdir()
-    (found, told) = whole.found_java(JAVA_HOME=tmp_path / "empty")
-    assert (found, told.partition(":")[0]) == ("None", f"no working Java at {tmp_path / 'empty'} (JAVA_HOME)")
+    (found, result) = whole.found_java(JAVA_HOME=tmp_path / "empty")
+    assert (found, result.partition(":")[0]) == ("None", f"no working Java at {tmp_path / 'empty'} (JAVA_HOME)")
 
 
 def test_one_java_that_is_found_twice_is_asked_and_named_once(whole, tmp_path):
@@ -83,9 +83,9 @@ def test_the_runtime_that_a_package_carries_is_the_last_resort(tmp_path):
     newer = java(tmp_path / "newer", version("24"))
     own = java(tmp_path / "own", version("17.0.1"))
     assert made.found_java() == [str(carried), ""]
-    found, told = made.found_java(JAVA_HOME=newer)
+    found, result = made.found_java(JAVA_HOME=newer)
     assert found == str(carried)
-    assert told.startswith("Java 24 at ")
+    assert result.startswith("Java 24 at ")
     assert made.found_java(JAVA_HOME=own)[0] == str(own)
 
 

@@ -114,22 +114,22 @@ def test_a_later_window_compares_itself_with_the_one_before_and_the_last_that_wa
     empty = week("2", 0, first, version=2)
     again = week("3", 0, empty)
     full = week("4", 3, again)
-    told = {
+    result = {
         "window": "1",
         "run_id": "run-1",
         "contract_version": 1,
         "rows": 5,
         "totals": {"amount": first["totals"]["amount"]["sum"]},
     }
-    assert manifest.previous_document(first) == told | {"last_with_rows": None}
+    assert manifest.previous_document(first) == result | {"last_with_rows": None}
     nothing = {"window": "2", "run_id": "run-2", "contract_version": 2, "rows": 0, "totals": {"amount": "0.0000"}}
-    assert manifest.previous_document(empty) == nothing | {"last_with_rows": told}
-    assert manifest.previous_document(again)["last_with_rows"] == told
+    assert manifest.previous_document(empty) == nothing | {"last_with_rows": result}
+    assert manifest.previous_document(again)["last_with_rows"] == result
     assert manifest.previous_document(full)["last_with_rows"] is None
     assert full["previous_window"]["window"] == "3"
 
 
-def test_a_total_whose_unit_varies_is_told_and_compared_by_unit():
+def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     document = made(samples.sales_by_region())
     totals = {unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}" for unit in ("EUR", "USD")}
     assert [(one["unit"], one["total"]) for one in document["headline"] if one["column"] == "sales"] == list(totals.items())
@@ -175,10 +175,10 @@ def test_notes_tell_what_the_file_can_not_say():
     excel = samples.contract(samples.TRADES)
     machine = attrs.evolve(excel, delivery=attrs.evolve(excel.delivery, dialect="machine"))
     long = FileStats(rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}})
-    told = manifest.notes(excel, long, cut=1_200, replaced=3)
-    assert told[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
-    assert told[1].startswith("Some numbers have more than 15 digits")
-    assert told[2:] == [
+    result = manifest.notes(excel, long, cut=1_200, replaced=3)
+    assert result[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
+    assert result[1].startswith("Some numbers have more than 15 digits")
+    assert result[2:] == [
         "1,200 texts were longer than 32,767 characters, Excel's limit, and cut to it.",
         "3 bytes that are not valid text became the character \ufffd.",
     ]
@@ -241,7 +241,7 @@ def test_the_digest_is_of_the_bytes():
     assert manifest.digest(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_the_window_is_told_in_utc_whatever_its_zone():
+def test_the_window_is_reported_in_utc_whatever_its_zone():
     document = made(samples.daily_trades())
     start, end = (datetime.fromisoformat(document["window"][name]) for name in ("start", "end"))
     assert end - start == timedelta(days=1)

@@ -113,7 +113,7 @@ def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
     assert (32 << 20) - sum(part.size for part in sink.parts) - head == LEAST_PART
 
 
-def test_more_parts_than_numbers_is_told_and_not_written_over_another_partition(bucket):
+def test_more_parts_than_numbers_is_reported_and_not_written_over_another_partition(bucket):
     target = attrs.evolve(begun(bucket, "file.csv", 1), stride=2)
     sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))

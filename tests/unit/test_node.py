@@ -54,7 +54,7 @@ def test_a_command_line_that_is_there_is_not_fetched_again(tmp_path):
     assert cdk.command_line(dead, tmp_path) == there / "bin" / "cdk"
 
 
-def test_one_that_can_t_be_fetched_is_told_in_one_sentence(tmp_path):
+def test_one_that_can_t_be_fetched_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
     offline = node.Node(tmp_path / "node", ("sh", "-c", "echo no route >&2; false"), 24)
     with pytest.raises(cdk.NoCommandLine, match="no route"):

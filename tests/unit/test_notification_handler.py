@@ -9,7 +9,7 @@ import json
 import boto3
 import pytest
 from botocore.stub import Stubber
-from notification_world import MONDAY, published, record
+from notification_environment import MONDAY, published, record
 
 from lambdas import contract
 from lambdas.handlers import notifications
@@ -150,11 +150,11 @@ def test_what_a_try_leaves_behind_holds_neither_text_nor_trace(deployed, monkeyp
     """The exception goes into the dead-letter queue, the log to CloudWatch."""
     deployed.keep(record(published("2026-W46", notes=["a note for readers"])))
     monkeypatch.setenv(contract.TOPIC_ARNS, "arn:aws:sns:eu-west-1:000000000000:gone_")
-    with pytest.raises(Failed) as told:
+    with pytest.raises(Failed) as raised:
         deployed.call()
-    assert str(told.value).startswith("MAIL-NOT-SENT  "), str(told.value)
-    assert "a note for readers" not in str(told.value) + capsys.readouterr().out
-    assert told.value.__cause__ is None
+    assert str(raised.value).startswith("MAIL-NOT-SENT  "), str(raised.value)
+    assert "a note for readers" not in str(raised.value) + capsys.readouterr().out
+    assert raised.value.__cause__ is None
 
 
 def test_what_the_environment_lacks_is_named_all_at_once():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from notification_world import ANALYSTS, ENGINEERS, World, blocked, failed, incomplete, published, record
+from notification_environment import ANALYSTS, ENGINEERS, NotificationEnvironment, blocked, failed, incomplete, published, record
 
 from lambdas.notifications.message import Links
 from tools.docs import samples
@@ -13,18 +13,18 @@ from tools.docs import samples
 KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales_2026-W46.csv"
 
 
-def told(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
+def notified(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
     """The world after one run; `before` is a run that was told of earlier."""
-    world = World()
+    env = NotificationEnvironment()
     for each in manifests:
-        world.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
+        env.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
     if before:
-        world.run(before, 0)
-        world.deliver(0, "FAILED")
-        world.topics.mails.clear()
-    world.run(record(*windows, state=state, reason=reason))
-    world.deliver(state=glue)
-    return world
+        env.run(before, 0)
+        env.deliver(0, "FAILED")
+        env.topics.mails.clear()
+    env.run(record(*windows, state=state, reason=reason))
+    env.deliver(state=glue)
+    return env
 
 
 def manifest(**changed):
@@ -37,9 +37,9 @@ def one(mails):
 
 
 def test_success_says_how_many_where_and_how_to_open_it():
-    world = told(published(), manifests=[manifest()])
-    assert one(world.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
-    body = one(world.topics.bodies())
+    env = notified(published(), manifests=[manifest()])
+    assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
+    body = one(env.topics.bodies())
     assert body.startswith("Weekly sales, 2026-W46: complete.\n")
     assert "Line total: 574,011.92 EUR (" in body
     assert "Line total: 568,534.46 USD (" in body
@@ -48,55 +48,55 @@ def test_success_says_how_many_where_and_how_to_open_it():
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
     assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
     assert "Questions: sales-data team" in body
-    assert world.topics.subjects(ENGINEERS) == []
+    assert env.topics.subjects(ENGINEERS) == []
 
 
 def test_success_tells_checks_that_did_not_hold_and_notes():
     check = {"id": "p", "severity": "warn", "message": "A price is odd.", "failed": 12, "of": "rows", "passed": False}
-    body = one(told(published(checks=[check], notes=["2 texts were cut."])).topics.bodies())
+    body = one(notified(published(checks=[check], notes=["2 texts were cut."])).topics.bodies())
     assert "Check: A price is odd. (12 rows)\n" in body
     assert "Note: 2 texts were cut.\n" in body
 
 
 def test_n4_numbers_of_a_later_version_are_not_mixed_into_an_earlier_ones_mail():
-    world = told(published(generation=1), manifests=[manifest(generation=2)])
-    assert "% against" not in one(world.topics.bodies())
+    env = notified(published(generation=1), manifests=[manifest(generation=2)])
+    assert "% against" not in one(env.topics.bodies())
 
 
 def test_empty_names_the_last_window_that_had_rows():
     former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
     none = {"rows": 0}
-    world = told(published(status="empty", rows=none), manifests=[former, manifest(rows=none)])
-    assert one(world.topics.subjects()).endswith("0 rows, run 20261116T060009Z-5a0c9e12 - empty")
-    assert "There were no rows in this window." in one(world.topics.bodies())
+    env = notified(published(status="empty", rows=none), manifests=[former, manifest(rows=none)])
+    assert one(env.topics.subjects()).endswith("0 rows, run 20261116T060009Z-5a0c9e12 - empty")
+    assert "There were no rows in this window." in one(env.topics.bodies())
 
 
 def test_empty_without_a_file_names_the_last_file():
     former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
-    world = told(published(state="skipped", status="empty", rows={"rows": 0}), manifests=[former])
-    body = one(world.topics.bodies())
+    env = notified(published(state="skipped", status="empty", rows={"rows": 0}), manifests=[former])
+    body = one(env.topics.bodies())
     assert "The last file with rows is of 2026-W45:" in body
     assert KEY in body
 
 
 def test_incomplete_says_why_and_when_the_next_try_is():
-    world = told(incomplete(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
-    body = one(world.topics.bodies())
+    env = notified(incomplete(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
+    body = one(env.topics.bodies())
     assert "Not final yet" in body
     assert "last commit is of 2026-11-15 21:40 UTC" in body
     assert "The next try is on 23 Nov 2026 07:00 Europe/Berlin." in body
     assert "2026-W45" in body
-    assert one(world.topics.subjects(ENGINEERS)).endswith("- incomplete")
+    assert one(env.topics.subjects(ENGINEERS)).endswith("- incomplete")
 
 
 def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
     window = blocked("2026-W46")
-    world = told(window, glue="FAILED")
-    body = one(world.topics.bodies())
+    env = notified(window, glue="FAILED")
+    body = one(env.topics.bodies())
     assert "not published" in body
     assert "A unit price is negative." in body
     assert "EXP-" not in body, "codes are for engineers"
-    engineers = one(world.topics.bodies(ENGINEERS))
+    engineers = one(env.topics.bodies(ENGINEERS))
     assert "EXP-CHECK-BLOCKED" in engineers
     assert f"What to do: {window['remedy']}" in engineers
     assert "s3://lake-bucket/exports/weekly_sales/runs/20261116T060009Z-5a0c9e12.json" in engineers
@@ -105,76 +105,76 @@ def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
 
 def test_blocked_for_personal_data_does_not_say_where_it_was_found():
     window = blocked(code="EXP-PERSONAL-DATA", reason="the file of 2026-W46 holds what looks like personal data (note: 3 of Doe)")
-    body = one(told(window).topics.bodies())
+    body = one(notified(window).topics.bodies())
     assert "Doe" not in body
     assert "personal data" in body
 
 
-def test_n5_a_run_that_failed_is_told_once_in_plain_words_and_to_engineers_with_its_code():
+def test_n5_a_run_that_failed_is_reported_once_in_plain_words_and_to_engineers_with_its_code():
     reason = "EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders. Check the database"
-    world = told(state="failed", reason=reason, glue="FAILED")
-    world.deliver(state="FAILED")
-    assert one(world.topics.subjects()) == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - failed"
-    assert "The file is delayed." in one(world.topics.bodies())
-    assert "EXP-" not in one(world.topics.bodies())
-    assert "EXP-TABLE-MISSING  the Glue catalog has no table" in one(world.topics.bodies(ENGINEERS))
+    env = notified(state="failed", reason=reason, glue="FAILED")
+    env.deliver(state="FAILED")
+    assert one(env.topics.subjects()) == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - failed"
+    assert "The file is delayed." in one(env.topics.bodies())
+    assert "EXP-" not in one(env.topics.bodies())
+    assert "EXP-TABLE-MISSING  the Glue catalog has no table" in one(env.topics.bodies(ENGINEERS))
 
 
-def test_n5_a_window_that_failed_is_told_as_the_window_and_not_as_the_run_too():
+def test_n5_a_window_that_failed_is_reported_as_the_window_and_not_as_the_run_too():
     window = failed()
-    world = told(window, glue="FAILED")
-    assert one(world.topics.subjects()) == "[Weekly sales] 2026-W46, run 20261116T060009Z-5a0c9e12 - failed"
+    env = notified(window, glue="FAILED")
+    assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, run 20261116T060009Z-5a0c9e12 - failed"
 
 
-def test_a_run_that_died_is_told_as_failed():
-    world = told(state="running", glue="TIMEOUT")
-    assert one(world.topics.subjects()).endswith("- failed")
-    assert "EXP-DIED" in one(world.topics.bodies(ENGINEERS))
-    assert "State of the job: TIMEOUT" in one(world.topics.bodies(ENGINEERS))
+def test_a_run_that_died_is_reported_as_failed():
+    env = notified(state="running", glue="TIMEOUT")
+    assert one(env.topics.subjects()).endswith("- failed")
+    assert "EXP-DIED" in one(env.topics.bodies(ENGINEERS))
+    assert "State of the job: TIMEOUT" in one(env.topics.bodies(ENGINEERS))
 
 
 def test_recovered_follows_blocked_and_brings_the_file():
     before = record(blocked("2026-W46"), weeks=-1)
-    world = told(published("2026-W46"), manifests=[manifest()], before=before)
-    assert one(world.topics.subjects()).endswith("- recovered")
-    assert KEY in one(world.topics.bodies())
-    assert one(world.topics.subjects(ENGINEERS)).endswith("- recovered")
+    env = notified(published("2026-W46"), manifests=[manifest()], before=before)
+    assert one(env.topics.subjects()).endswith("- recovered")
+    assert KEY in one(env.topics.bodies())
+    assert one(env.topics.subjects(ENGINEERS)).endswith("- recovered")
 
 
 def test_recovered_follows_a_run_that_failed():
     before = record(weeks=-1, state="failed", reason="EXP-AWS-DENIED  reading failed. Allow it")
-    world = told(published("2026-W46"), before=before)
-    first, second = world.topics.subjects()
+    env = notified(published("2026-W46"), before=before)
+    first, second = env.topics.subjects()
     assert first.endswith("- complete")
     assert second == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - recovered"
 
 
 def test_incomplete_and_then_there_is_complete():
-    world = told(published("2026-W46"), before=record(incomplete("2026-W46"), weeks=-1))
-    assert one(world.topics.subjects()).endswith("- complete")
+    env = notified(published("2026-W46"), before=record(incomplete("2026-W46"), weeks=-1))
+    assert one(env.topics.subjects()).endswith("- complete")
 
 
 def test_a_dry_run_is_no_news():
-    assert told(published(state="dry_run")).topics.mails == []
+    assert notified(published(state="dry_run")).topics.mails == []
 
 
 @pytest.mark.parametrize("state", ["published", "unchanged", "superseded"])
-def test_what_is_visible_is_told_once_whichever_run_meets_it(state):
-    world = told(published(state=state))
-    world.run(record(published(state="unchanged"), weeks=1), 2)
-    world.deliver(2)
-    assert len(world.topics.mails) == 1
+def test_what_is_visible_is_reported_once_whichever_run_meets_it(state):
+    env = notified(published(state=state))
+    env.run(record(published(state="unchanged"), weeks=1), 2)
+    env.deliver(2)
+    assert len(env.topics.mails) == 1
 
 
-def test_a_new_version_of_a_file_is_told_as_one():
-    world = told(published())
-    world.run(record(published(generation=2), weeks=1), 2)
-    world.deliver(2)
-    assert "This is version 2 of the file" in world.topics.bodies()[1]
+def test_a_new_version_of_a_file_is_reported_as_one():
+    env = notified(published())
+    env.run(record(published(generation=2), weeks=1), 2)
+    env.deliver(2)
+    assert "This is version 2 of the file" in env.topics.bodies()[1]
 
 
 def test_n9_a_label_as_long_as_a_book_leaves_the_run_and_the_state_in_the_subject():
-    subject = one(told(incomplete("2026-W46" * 90)).topics.subjects())
+    subject = one(notified(incomplete("2026-W46" * 90)).topics.subjects())
     assert len(subject) < 100
     assert subject.endswith("run 20261116T060009Z-5a0c9e12 - incomplete")
 
@@ -204,26 +204,26 @@ def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted
         "label": incomplete(f"2026-W46 {dirty}"),
     }
     made = record(windows[kind], state="failed" if kind == "run" else "done", reason=f"EXP-X  {dirty}" if kind == "run" else None)
-    world = World()
-    world.run(made)
-    world.deliver(state="FAILED")
-    assert world.topics.mails
+    env = NotificationEnvironment()
+    env.run(made)
+    env.deliver(state="FAILED")
+    assert env.topics.mails
     shown = planted.split("=")[0] if "Signature" in planted else planted
-    for _, subject, body in world.topics.mails:
+    for _, subject, body in env.topics.mails:
         assert shown not in subject
         assert planted not in body
 
 
 def test_n8_no_link_is_signed_and_every_link_asks_for_a_sign_in():
-    world = told(published(), manifests=[manifest()])
-    hosts = {match for body in world.topics.bodies() for match in re.findall(r"https://([^/\s]+)", body)}
+    env = notified(published(), manifests=[manifest()])
+    hosts = {match for body in env.topics.bodies() for match in re.findall(r"https://([^/\s]+)", body)}
     assert hosts == {"eu-west-1.console.aws.amazon.com"}
-    assert not any(word in body for body in world.topics.bodies() for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token"))
+    assert not any(word in body for body in env.topics.bodies() for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token"))
 
 
 def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
     file = {"role": "data", "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv", "size": 1, "sha256": "", "rows": 1}
-    body = one(told(published(files=[file])).topics.bodies())
+    body = one(notified(published(files=[file])).topics.bodies())
     assert "rm -rf" not in body
     assert "the window's manifest has their keys" in body
     links = Links("lake-bucket", "eu-west-1", "exports")
@@ -233,9 +233,9 @@ def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
 
 def test_n5_glues_own_message_is_never_told():
     """It holds what the job threw, with whatever values of the data stood in it: nobody even hands it on."""
-    world = World()
-    world.run(record(state="running"))
-    world.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
-    world.deliver(state="FAILED")
-    assert {topic for topic, _, _ in world.topics.mails} == {ANALYSTS, ENGINEERS}
-    assert "Doe" not in str(world.topics.mails) + world.said.getvalue()
+    env = NotificationEnvironment()
+    env.run(record(state="running"))
+    env.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
+    env.deliver(state="FAILED")
+    assert {topic for topic, _, _ in env.topics.mails} == {ANALYSTS, ENGINEERS}
+    assert "Doe" not in str(env.topics.mails) + env.said.getvalue()

@@ -11,7 +11,18 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from notification_world import ANALYSTS, BUCKET, ENGINEERS, FAULTS, Killed, World, blocked, incomplete, published, record
+from notification_environment import (
+    ANALYSTS,
+    BUCKET,
+    ENGINEERS,
+    FAULTS,
+    Killed,
+    NotificationEnvironment,
+    blocked,
+    incomplete,
+    published,
+    record,
+)
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.shared.errors import InProgress, LakeferryError
@@ -26,17 +37,17 @@ TRIES = 3
 _invocations = itertools.count(1)
 
 
-def sent(world):
+def sent(env):
     """By topic and window."""
-    return Counter((topic, WINDOW.search(subject)[0]) for topic, subject, _ in world.topics.mails)
+    return Counter((topic, WINDOW.search(subject)[0]) for topic, subject, _ in env.topics.mails)
 
 
-def invoke(world, tries=TRIES):
+def invoke(env, tries=TRIES):
     """Deliver the event as Lambda does: again with the same request id as long as the function fails."""
     invocation = f"event-{next(_invocations)}"
     for _ in range(tries):
         try:
-            world.deliver(state="FAILED", invocation=invocation)
+            env.deliver(state="FAILED", invocation=invocation)
         except (LakeferryError, Killed):
             continue
         return True
@@ -44,36 +55,36 @@ def invoke(world, tries=TRIES):
 
 
 def world_with_run():
-    world = World()
-    world.run(record(*WINDOWS))
-    return world
+    env = NotificationEnvironment()
+    env.run(record(*WINDOWS))
+    return env
 
 
 def calls_of_one_run():
-    world = world_with_run()
-    world.deliver(state="FAILED")
-    return world.wire.names
+    env = world_with_run()
+    env.deliver(state="FAILED")
+    return env.wire.names
 
 
 CALLS = calls_of_one_run()
 
 
 def test_n1_an_event_that_comes_twice_or_late_makes_one_mail():
-    world = world_with_run()
+    env = world_with_run()
     for _ in range(3):
-        world.deliver(state="FAILED")
-        world.clock.sleep(26 * 3600)
-    assert sent(world) == WANTED
+        env.deliver(state="FAILED")
+        env.clock.sleep(26 * 3600)
+    assert sent(env) == WANTED
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_n3_whatever_call_fails_or_kills_each_mail_goes_out_and_n4_at_most_twice(fault):
     """A second copy only where SNS took the first and its answer, or the write after it, was lost."""
     for number, name in enumerate(CALLS):
-        world = world_with_run()
-        world.wire.faults[number] = fault
-        assert invoke(world), (number, name)
-        counted = sent(world)
+        env = world_with_run()
+        env.wire.faults[number] = fault
+        assert invoke(env), (number, name)
+        counted = sent(env)
         assert set(counted) == set(WANTED), (number, name)
         answer_lost = (name, fault) in {("Publish", "no answer"), ("Publish", "killed after")}
         after_publish = CALLS[number - 1] == "Publish" and fault in {"refused", "not sent", "killed before"}
@@ -83,110 +94,110 @@ def test_n3_whatever_call_fails_or_kills_each_mail_goes_out_and_n4_at_most_twice
 @given(st.dictionaries(st.integers(0, TRIES * len(CALLS)), st.sampled_from(FAULTS), max_size=6))
 def test_n4_no_history_of_faults_sends_a_mail_more_often_than_lambda_tries_or_loses_one_without_a_word(faults):
     """Where all tries fail, the event goes into the dead-letter queue, which has an alarm."""
-    world = world_with_run()
-    world.wire.faults = faults
-    succeeded = invoke(world)
-    counted = sent(world)
+    env = world_with_run()
+    env.wire.faults = faults
+    succeeded = invoke(env)
+    counted = sent(env)
     assert max(counted.values(), default=0) <= TRIES
     assert not succeeded or set(counted) == set(WANTED)
 
 
 def test_n4_a_second_copy_carries_the_same_subject_with_the_runs_id():
-    world = world_with_run()
-    world.wire.faults = {CALLS.index("Publish"): "no answer"}
-    assert invoke(world)
-    (twice,) = [subject for subject, count in Counter(world.topics.subjects()).items() if count == 2]
+    env = world_with_run()
+    env.wire.faults = {CALLS.index("Publish"): "no answer"}
+    assert invoke(env)
+    (twice,) = [subject for subject, count in Counter(env.topics.subjects()).items() if count == 2]
     assert "20261116T060009Z-5a0c9e12" in twice
 
 
 def test_an_answer_that_was_lost_is_reported_as_uncertain():
-    world = world_with_run()
-    world.wire.faults = {CALLS.index("Publish"): "no answer"}
+    env = world_with_run()
+    env.wire.faults = {CALLS.index("Publish"): "no answer"}
     with pytest.raises(LakeferryError) as raised:
-        world.deliver(state="FAILED")
+        env.deliver(state="FAILED")
     assert raised.value.row is notification_errors.UNCERTAIN
 
 
 def test_a_mail_whose_invocation_died_for_good_is_left_to_people_until_they_delete_its_marker():
-    world = world_with_run()
-    world.wire.faults = {CALLS.index("Publish"): "killed before"}
+    env = world_with_run()
+    env.wire.faults = {CALLS.index("Publish"): "killed before"}
     with pytest.raises(Killed):
-        world.deliver(state="FAILED")
-    world.wire.faults = {}
+        env.deliver(state="FAILED")
+    env.wire.faults = {}
     with pytest.raises(InProgress) as raised:
-        world.deliver(state="FAILED")
+        env.deliver(state="FAILED")
     assert raised.value.row is notification_errors.BUSY
-    assert set(WANTED) - set(sent(world)) == {(ANALYSTS, "2026-W45")}
+    assert set(WANTED) - set(sent(env)) == {(ANALYSTS, "2026-W45")}
     (marker,) = re.findall(rf"s3://{BUCKET}/(\S+\.json)", str(raised.value))
-    del world.bucket.objects[marker]
-    world.deliver(state="FAILED")
-    assert sent(world) == WANTED
+    del env.bucket.objects[marker]
+    env.deliver(state="FAILED")
+    assert sent(env) == WANTED
 
 
 def test_a_later_run_sends_its_own_mail_though_an_earlier_ones_is_stuck():
-    world = world_with_run()
-    world.wire.faults = {CALLS.index("Publish"): "killed before"}
+    env = world_with_run()
+    env.wire.faults = {CALLS.index("Publish"): "killed before"}
     with pytest.raises(Killed):
-        world.deliver(state="FAILED")
-    world.run(record(published("2026-W45"), weeks=1), 2)
-    world.deliver(2)
-    assert [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()] == ["complete"]
+        env.deliver(state="FAILED")
+    env.run(record(published("2026-W45"), weeks=1), 2)
+    env.deliver(2)
+    assert [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()] == ["complete"]
 
 
 def test_two_invocations_at_once_send_one_mail():
     """The second one comes in the middle of each call of the first."""
     for number, name in enumerate(CALLS):
-        world = world_with_run()
+        env = world_with_run()
         inner = []
-        carry = world.wire.carry
+        carry = env.wire.carry
 
-        def meanwhile(name, effect, number=number, world=world, inner=inner, carry=carry):
-            if world.wire.calls == number and not inner:
+        def meanwhile(name, effect, number=number, env=env, inner=inner, carry=carry):
+            if env.wire.calls == number and not inner:
                 inner.append(name)
                 with contextlib.suppress(InProgress):
-                    world.deliver(state="FAILED", invocation="the second")
+                    env.deliver(state="FAILED", invocation="the second")
             return carry(name, effect)
 
-        world.wire.carry = meanwhile
-        assert invoke(world)
-        world.wire.carry = carry
-        world.deliver(state="FAILED", invocation="the second")
-        assert sent(world) == WANTED, (number, name)
+        env.wire.carry = meanwhile
+        assert invoke(env)
+        env.wire.carry = carry
+        env.deliver(state="FAILED", invocation="the second")
+        assert sent(env) == WANTED, (number, name)
 
 
 def test_one_mail_that_cannot_go_out_keeps_no_other_back():
-    world = world_with_run()
-    world.wire.faults = {CALLS.index("Publish"): "refused"}
+    env = world_with_run()
+    env.wire.faults = {CALLS.index("Publish"): "refused"}
     with pytest.raises(LakeferryError) as raised:
-        world.deliver(state="FAILED")
+        env.deliver(state="FAILED")
     assert raised.value.row is notification_errors.NOT_SENT
-    assert sum(sent(world).values()) == len(WANTED) - 1
-    world.deliver(state="FAILED")
-    assert sent(world) == WANTED
+    assert sum(sent(env).values()) == len(WANTED) - 1
+    env.deliver(state="FAILED")
+    assert sent(env) == WANTED
 
 
 def test_a_mail_that_was_refused_often_goes_out_with_any_later_invocation():
     """As when somebody invokes the function with the event of the dead-letter queue."""
-    world = world_with_run()
-    publish = world.topics.publish
+    env = world_with_run()
+    publish = env.topics.publish
 
     def refused(**asked):
-        world.wire.faults = {world.wire.calls: "refused"}
+        env.wire.faults = {env.wire.calls: "refused"}
         return publish(**asked)
 
-    world.topics.publish = refused
+    env.topics.publish = refused
     for _ in range(5):
         with pytest.raises(LakeferryError, match="MAIL-NOT-SENT"):
-            world.deliver(state="FAILED")
-    world.topics.publish = publish
-    world.deliver(state="FAILED")
-    assert sent(world) == WANTED
+            env.deliver(state="FAILED")
+    env.topics.publish = publish
+    env.deliver(state="FAILED")
+    assert sent(env) == WANTED
 
 
 def test_a_marker_holds_nothing_of_a_mails_text():
-    world = world_with_run()
-    world.deliver(state="FAILED")
-    marker = json.loads(world.bucket.objects["notices/weekly_sales/2026-W46/recipients.json"][0])
+    env = world_with_run()
+    env.deliver(state="FAILED")
+    marker = json.loads(env.bucket.objects["notices/weekly_sales/2026-W46/recipients.json"][0])
     assert marker == {
         "run": "20261116T060009Z-5a0c9e12",
         "failure": "blocked",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from notification_world import World, blocked, failed, incomplete, published, record
+from notification_environment import NotificationEnvironment, blocked, failed, incomplete, published, record
 
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
@@ -14,92 +14,92 @@ from tools.docs import documents
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "incomplete", "blocked", "failed"}
 
 
-def windows(world):
-    return [subject.split("] ")[1].split(",")[0] for subject in world.topics.subjects()]
+def windows(env):
+    return [subject.split("] ")[1].split(",")[0] for subject in env.topics.subjects()]
 
 
-def test_n2_weeks_that_were_missed_are_told_in_their_order_each_once():
-    world = World()
-    world.run(record(*(published(f"2026-W{week}") for week in (44, 45, 46))))
+def test_n2_weeks_that_were_missed_are_reported_in_their_order_each_once():
+    env = NotificationEnvironment()
+    env.run(record(*(published(f"2026-W{week}") for week in (44, 45, 46))))
     for _ in range(2):
-        world.deliver()
-    assert windows(world) == ["2026-W44", "2026-W45", "2026-W46"]
+        env.deliver()
+    assert windows(env) == ["2026-W44", "2026-W45", "2026-W46"]
 
 
-def test_n1_news_that_come_after_a_later_runs_are_not_told_any_more():
-    world = World()
-    world.run(record(blocked("2026-W46")), 1)
-    world.run(record(published("2026-W46"), weeks=1), 2)
-    world.deliver(2)
-    world.deliver(1, "FAILED")
-    assert [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()] == ["complete"]
+def test_n1_news_that_come_after_a_later_runs_are_not_reported_any_more():
+    env = NotificationEnvironment()
+    env.run(record(blocked("2026-W46")), 1)
+    env.run(record(published("2026-W46"), weeks=1), 2)
+    env.deliver(2)
+    env.deliver(1, "FAILED")
+    assert [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()] == ["complete"]
 
 
-def test_the_same_trouble_in_several_runs_is_told_once_and_again_after_it_was_over():
-    world = World()
+def test_the_same_trouble_in_several_runs_is_reported_once_and_again_after_it_was_over():
+    env = NotificationEnvironment()
     runs = [blocked(), blocked(), published(), published(state="unchanged"), blocked(), published(generation=2)]
     for number, window in enumerate(runs):
-        world.run(record(window, weeks=number), number)
-        world.deliver(number, "FAILED")
-    ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
+        env.run(record(window, weeks=number), number)
+        env.deliver(number, "FAILED")
+    ends = [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()]
     assert ends == ["blocked", "recovered", "blocked", "recovered"]
 
 
-def test_other_trouble_of_the_same_window_is_told_too():
-    world = World()
+def test_other_trouble_of_the_same_window_is_reported_too():
+    env = NotificationEnvironment()
     for number, window in enumerate([incomplete(), blocked(), failed(), incomplete(), published()]):
-        world.run(record(window, weeks=number), number)
-        world.deliver(number, "FAILED")
-    ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
+        env.run(record(window, weeks=number), number)
+        env.deliver(number, "FAILED")
+    ends = [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()]
     assert ends == ["incomplete", "blocked", "failed", "recovered"]
 
 
-def test_each_run_that_fails_is_told_and_the_first_that_does_not_ends_it():
-    world = World()
+def test_each_run_that_fails_is_reported_and_the_first_that_does_not_ends_it():
+    env = NotificationEnvironment()
     wrong = {"state": "failed", "reason": "EXP-AWS-DENIED  reading failed. Allow it"}
     for number, run in enumerate([record(**wrong), record(weeks=1, **wrong), record(weeks=2), record(weeks=3)]):
-        world.run(run, number)
-        world.deliver(number, "FAILED")
-    ends = [subject.rsplit(" ", 1)[1] for subject in world.topics.subjects()]
+        env.run(run, number)
+        env.deliver(number, "FAILED")
+    ends = [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()]
     assert ends == ["failed", "failed", "recovered"]
 
 
-def test_a_run_that_wrote_no_record_is_told_as_failed_once():
-    world = World()
-    world.run(record())
-    world.bucket.objects.clear()
+def test_a_run_that_wrote_no_record_is_reported_as_failed_once():
+    env = NotificationEnvironment()
+    env.run(record())
+    env.bucket.objects.clear()
     for state in ("FAILED", "FAILED", "TIMEOUT"):
-        world.deliver(state=state)
-    assert len(world.topics.subjects()) == 1
-    assert world.topics.subjects()[0].endswith("- failed")
+        env.deliver(state=state)
+    assert len(env.topics.subjects()) == 1
+    assert env.topics.subjects()[0].endswith("- failed")
 
 
 def test_a_run_that_succeeded_without_a_record_is_a_mistake_of_ours():
-    world = World()
-    world.run(record())
-    world.bucket.objects.clear()
-    with pytest.raises(LakeferryError) as told:
-        world.deliver()
-    assert told.value.row is notification_errors.NO_RECORD
+    env = NotificationEnvironment()
+    env.run(record())
+    env.bucket.objects.clear()
+    with pytest.raises(LakeferryError) as raised:
+        env.deliver()
+    assert raised.value.row is notification_errors.NO_RECORD
 
 
 def test_only_the_record_that_names_the_job_run_counts():
     """Not that of a run on a laptop at the same time, nor that of the next job run."""
-    world = World()
+    env = NotificationEnvironment()
     laptop = record(failed("2026-W40"), mark="1aptop00") | {"job_run_id": None}
-    world.bucket.put("exports/weekly_sales/runs/20261116T060009Z-1aptop00.json", laptop)
-    world.run(record(published("2026-W46")))
-    world.run(record(failed("2026-W41"), mark="6ater000"), 2)
-    world.deliver()
-    assert windows(world) == ["2026-W46"]
+    env.bucket.put("exports/weekly_sales/runs/20261116T060009Z-1aptop00.json", laptop)
+    env.run(record(published("2026-W46")))
+    env.run(record(failed("2026-W41"), mark="6ater000"), 2)
+    env.deliver()
+    assert windows(env) == ["2026-W46"]
 
 
 def test_a_job_that_is_not_ours_is_refused():
-    world = World()
-    with pytest.raises(LakeferryError) as told:
-        world.deliver(state="FAILED", job="somebody-elses")
-    assert told.value.row is notification_errors.EVENT
-    assert world.wire.calls == 0
+    env = NotificationEnvironment()
+    with pytest.raises(LakeferryError) as raised:
+        env.deliver(state="FAILED", job="somebody-elses")
+    assert raised.value.row is notification_errors.EVENT
+    assert env.wire.calls == 0
 
 
 @pytest.mark.parametrize("state", sorted(JOB_STATES))
@@ -111,5 +111,5 @@ def test_every_state_of_a_window_is_news_or_said_not_to_be(state):
 
 def test_the_jobs_states_are_the_ones_that_are_known_here():
     """Read from the reference, which a test holds against the job's code."""
-    told = documents._RUN["windows[].state"]
-    assert {word.strip("`:;.,") for word in told.split() if word.startswith("`")} == JOB_STATES
+    result = documents._RUN["windows[].state"]
+    assert {word.strip("`:;.,") for word in result.split() if word.startswith("`")} == JOB_STATES

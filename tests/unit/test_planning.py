@@ -240,7 +240,7 @@ def test_another_comment_in_a_statement_is_no_change(templates):
     assert changed(templates, remarked) == {}
 
 
-def test_a_table_in_another_bucket_is_made_anew(templates):
+def test_a_table_in_another_bucket_is_created_again(templates):
     def elsewhere(resources):
         resources["confluent"]["StockTradesTable"]["Properties"]["bucket"] = "another-bucket"
 
@@ -388,11 +388,11 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 def plan_of(changes, **more):
     plan = check.load_stage("dev")
-    told = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "unwanted": []}
-    return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**told, **more})
+    result = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "unwanted": []}
+    return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more})
 
 
-def test_what_is_lost_is_told_before_anything_else_and_in_words(templates, capsys):
+def test_what_is_lost_is_reported_before_anything_else_and_in_words(templates, capsys):
     def less(resources):
         del resources["confluent"]["StockTradesTopic"]
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
@@ -440,12 +440,12 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
     assert set(durations.USUAL) <= set(registry.RESOURCE_TYPES)
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
-def test_durations_are_told_as_people_say_them(seconds, told):
-    assert durations.format_duration(seconds) == told
+@pytest.mark.parametrize(("seconds", "expected_message"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
+def test_durations_are_reported_as_people_say_them(seconds, expected_message):
+    assert durations.format_duration(seconds) == expected_message
 
 
-def events(*told):
+def events(*result):
     """Of CloudFormation, the newest first: (logical id, status, minute)."""
     return [
         Event(
@@ -453,16 +453,16 @@ def events(*told):
             type="AWS::CloudFormation::Stack" if name == "stack" else "AWS::S3::Bucket",
             status=status, reason="", at=minute * 60.0,
         )
-        for name, status, minute in told
+        for name, status, minute in result
     ]  # fmt: skip
 
 
 def test_the_last_duration_is_that_of_the_last_deployment_that_ended_well():
-    told = events(
+    result = events(
         ("stack", "UPDATE_ROLLBACK_COMPLETE", 99), ("stack", "UPDATE_ROLLBACK_IN_PROGRESS", 98),
         ("stack", "UPDATE_IN_PROGRESS", 90),
         ("stack", "UPDATE_COMPLETE", 30), ("stack", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", 29), ("bucket", "UPDATE_COMPLETE", 28),
         ("stack", "UPDATE_IN_PROGRESS", 20), ("stack", "CREATE_COMPLETE", 9), ("stack", "CREATE_IN_PROGRESS", 1),
     )  # fmt: skip
-    assert durations.took(told) == 600
+    assert durations.took(result) == 600
     assert durations.took(events(("stack", "CREATE_IN_PROGRESS", 1))) is None

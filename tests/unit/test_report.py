@@ -156,7 +156,7 @@ def test_an_aggregate_tells_of_groups_that_are_too_small():
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected_message"),
     [
         ({"dialect": "excel"}, "tells Excel that it is UTF-8"),
         ({"dialect": "machine"}, "UTF-8 without a mark"),
@@ -165,10 +165,10 @@ def test_an_aggregate_tells_of_groups_that_are_too_small():
         ({"null_text": ""}, "A cell with nothing in it has no value"),
     ],
 )
-def test_tells_how_to_open_the_file(changes, told):
+def test_tells_how_to_open_the_file(changes, expected_message):
     shipped = samples.weekly_sales(2).contract
     contract = attrs.evolve(shipped, delivery=attrs.evolve(shipped.delivery, **changes))
-    assert told in page(samples.delivered(contract, sales_rows(2))).text
+    assert expected_message in page(samples.delivered(contract, sales_rows(2))).text
 
 
 def test_tells_what_it_was_made_from_and_whom_to_ask():

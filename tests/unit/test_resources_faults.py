@@ -14,23 +14,23 @@ class Killed(BaseException):
     """The Lambda's process ends here: nothing of it runs any more, so its lease is not given back."""
 
 
-def told(kind, **given):
+def raised_for(kind, **given):
     return lambda: kind(errors.UNREACHABLE, "as the test wants", **given)
 
 
 #: Name of the fault, when it strikes, and what it raises.
 FAULTS = {
-    "failure before the effect": ("before", told(Transient)),
-    "failure after the effect": ("after", told(Transient)),
-    "reset before the effect": ("before", told(ResponseLost)),
-    "reset after the effect": ("after", told(ResponseLost)),
-    "no connection": ("before", told(NotSent)),
-    "too many requests": ("before", told(RateLimited, wait=30.0)),
-    "denied": ("before", told(Denied)),
-    "denied after the effect": ("after", told(Denied)),
-    "conflict": ("before", told(Conflict)),
-    "conflict after the effect": ("after", told(Conflict)),
-    "out of time": ("before", told(OutOfTime)),
+    "failure before the effect": ("before", raised_for(Transient)),
+    "failure after the effect": ("after", raised_for(Transient)),
+    "reset before the effect": ("before", raised_for(ResponseLost)),
+    "reset after the effect": ("after", raised_for(ResponseLost)),
+    "no connection": ("before", raised_for(NotSent)),
+    "too many requests": ("before", raised_for(RateLimited, wait=30.0)),
+    "denied": ("before", raised_for(Denied)),
+    "denied after the effect": ("after", raised_for(Denied)),
+    "conflict": ("before", raised_for(Conflict)),
+    "conflict after the effect": ("after", raised_for(Conflict)),
+    "out of time": ("before", raised_for(OutOfTime)),
     "killed before the effect": ("before", Killed),
     "killed after the effect": ("after", Killed),
 }

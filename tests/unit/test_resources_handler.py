@@ -9,7 +9,7 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 
 from deployments.model import Aws
 from lambdas import contract
@@ -65,7 +65,7 @@ def logged(capsys):
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_mistake_in_the_properties_is_told_in_one_message(capsys):
+def test_a_mistake_in_the_properties_is_reported_in_one_message(capsys):
     with pytest.raises(runtime.Failed) as failed:
         custom_resource.on_event(EVENT, Invocation())
     message = str(failed.value)
@@ -93,7 +93,7 @@ def test_a_foreign_event_is_refused(stack, capsys):
         custom_resource.is_complete({**EVENT, "StackId": stack}, Invocation())
 
 
-def test_an_environment_that_lacks_variables_is_told_with_all_of_them(monkeypatch, capsys):
+def test_an_environment_that_lacks_variables_is_reported_with_all_of_them(monkeypatch, capsys):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(runtime.Failed) as failed:
@@ -102,7 +102,7 @@ def test_an_environment_that_lacks_variables_is_told_with_all_of_them(monkeypatc
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
+def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
     class Dying(Invocation):
         def get_remaining_time_in_millis(self):
             raise RuntimeError("canary in the text")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from resource_world import MemoryDocuments, StacksAsTold, TurnedClock
+from resource_environment import MemoryDocuments, StacksAsTold, TurnedClock
 
 from lambdas.custom_resources.request import Request
 from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request

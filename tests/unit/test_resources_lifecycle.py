@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from botocore.exceptions import ClientError
-from resource_world import Resource
+from resource_environment import Resource
 from toy_kind import Toys
 
 from lambdas.shared import aws, errors
@@ -61,7 +61,7 @@ def test_on_event_asks_no_vendor_and_writes_nothing(toys):
     assert toys.invocations.documents.rows == {}
 
 
-def test_properties_that_are_wrong_are_told_before_anything_is_made_and_their_delete_is_quiet(toys):
+def test_properties_that_are_wrong_are_reported_before_anything_is_made_and_their_delete_is_quiet(toys):
     toy = toys.resource(size="large")
     with pytest.raises(BadProperties, match="size: 'large' is not a whole number"):
         toys.invocations.on_event(toy.event("Create"))
@@ -75,7 +75,7 @@ def test_work_under_a_foreign_id_is_refused_and_never_a_success(toys):
         toys.invocations.is_complete(toy.event("Create", PhysicalResourceId="lake-Toy-1F2E3D"))
 
 
-def test_an_unknown_kind_is_told(toys):
+def test_an_unknown_kind_is_reported(toys):
     with pytest.raises(BadProperties, match="'chair' is none of toy"):
         toys.invocations.on_event(Resource(toys.invocations, "chair", "Chair").event("Create"))
 
@@ -112,7 +112,7 @@ def test_nothing_is_written_where_nothing_differs(toys):
     assert len(toys.shop.writes()) == before
 
 
-def test_what_somebody_changed_by_hand_is_repaired(toys):
+def test_what_somebody_changed_manually_is_repaired(toys):
     toy = toys.resource(size="2")
     toy.create()
     toys.shop.things["thing-1"]["size"] = 9
@@ -361,7 +361,7 @@ def test_what_never_becomes_ready_is_given_up_with_the_reason(toys):
         toys.resource().create()
 
 
-def test_what_the_vendor_refuses_is_told_at_once(toys):
+def test_what_the_vendor_refuses_is_reported_at_once(toys):
     toys.kind.refuse = True
     with pytest.raises(Refused, match="creating toy Toy: the vendor wants none"):
         toys.resource().create()
@@ -426,7 +426,7 @@ def test_an_invocation_that_runs_out_of_time_is_carried_on_by_the_next(toys):
     assert len(toys.shop.things) == 1
 
 
-def test_what_can_not_be_changed_in_place_is_made_anew_under_the_same_id(toys):
+def test_what_can_not_be_changed_in_place_is_created_again_under_the_same_id(toys):
     toy = toys.resource(colour="red")
     toy.create()
     before = toy.physical_id
@@ -435,7 +435,7 @@ def test_what_can_not_be_changed_in_place_is_made_anew_under_the_same_id(toys):
     assert [thing["colour"] for thing in toys.shop.things.values()] == ["blue"]
 
 
-def test_a_thing_that_is_broken_at_first_is_made_anew(toys):
+def test_a_thing_that_is_broken_at_first_is_created_again(toys):
     toys.kind.broken = lambda thing: toys.clock.now < toys.clock_start + 100
     toys.clock_start = toys.clock.now
     toys.resource().create()
@@ -443,7 +443,7 @@ def test_a_thing_that_is_broken_at_first_is_made_anew(toys):
     assert toys.shop.writes().count("create") == 2
 
 
-def test_a_thing_that_stays_broken_is_told_with_the_vendor_s_reason(toys):
+def test_a_thing_that_stays_broken_is_reported_with_the_vendor_s_reason(toys):
     toys.kind.broken = lambda thing: True
     toy = toys.resource()
     with pytest.raises(TimedOut, match="is broken"):
@@ -511,6 +511,6 @@ def test_what_aws_refuses_for_good_ends_the_request_soon(toys, code, seconds):
 
 def test_errors_name_operation_kind_and_id(toys):
     toys.kind.refuse = True
-    with pytest.raises(LakeferryError) as told:
+    with pytest.raises(LakeferryError) as raised:
         toys.resource("Trades").create()
-    assert str(told.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. What to do: ")
+    assert str(raised.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. What to do: ")

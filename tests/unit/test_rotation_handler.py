@@ -65,7 +65,7 @@ def test_settings_that_rotation_can_not_keep_to_are_refused(given, monkeypatch, 
     assert (entry["code"], entry["secret"], entry["step"]) == ("LF-SETTINGS", "s", "createSecret")
 
 
-def test_an_event_of_another_form_is_told_in_one_message(capsys):
+def test_an_event_of_another_form_is_reported_in_one_message(capsys):
     with pytest.raises(Failed) as failed:
         rotation.rotate({"Step": "createSecret"}, Invocation())
     assert str(failed.value).startswith("ROT-EVENT  the event lacks SecretId, ClientRequestToken")
@@ -73,7 +73,7 @@ def test_an_event_of_another_form_is_told_in_one_message(capsys):
     assert logged(capsys)[-1]["code"] == "ROT-EVENT"
 
 
-def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
+def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
     secret = Secret("canary-of-the-handler")
 
     class Dying(Invocation):
@@ -89,7 +89,7 @@ def test_what_nobody_thought_of_is_told_by_its_class_alone(capsys):
     assert "canary" not in text
 
 
-def test_what_secrets_manager_refuses_is_told_by_its_code(server, monkeypatch, capsys):
+def test_what_secrets_manager_refuses_is_reported_by_its_code(server, monkeypatch, capsys):
     server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "canary"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     client.cache_clear()

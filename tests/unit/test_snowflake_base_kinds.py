@@ -67,7 +67,7 @@ def test_one_that_is_as_wanted_is_left_alone(server, thing):
     assert written(server) == []
 
 
-def test_one_that_is_gone_is_told(server, thing):
+def test_one_that_is_gone_is_reported(server, thing):
     kind, given, *_ = thing
     held = context(script(server))
     assert kind.find_existing(held, spec(kind, **given), object_id(kind)) == []

@@ -10,7 +10,7 @@ import pytest
 from authlib.jose import jwt as other_jwt
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
@@ -55,11 +55,11 @@ def test_the_token_names_account_user_and_key(server):
     server.answers[POST] = DONE
     clock = TurnedClock()
     vendor(server, clock, account="xy12345.us-east-2.aws", user="some.user").run(SHOW)
-    told = claims(server.sent[0])
-    assert told["iss"] == f"XY12345.SOME.USER.{pair().fingerprint}"
-    assert told["sub"] == "XY12345.SOME.USER"
-    assert told["iat"] == int(clock.now)
-    assert 0 < told["exp"] - told["iat"] <= 3600
+    result = claims(server.sent[0])
+    assert result["iss"] == f"XY12345.SOME.USER.{pair().fingerprint}"
+    assert result["sub"] == "XY12345.SOME.USER"
+    assert result["iat"] == int(clock.now)
+    assert 0 < result["exp"] - result["iat"] <= 3600
 
 
 def test_a_token_is_used_for_half_a_minute_at_most(server):
@@ -100,7 +100,7 @@ def test_a_long_statement_is_polled_with_growing_waits(server):
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
-def test_a_polled_statement_that_fails_is_told_with_its_code(server):
+def test_a_polled_statement_that_fails_is_reported_with_its_code(server):
     server.answers[POST] = RUNNING
     server.answers[POLL] = [RUNNING, failure("002003", "gone")]
     with pytest.raises(NotFound, match=r"SHOW ROLES: HTTP 422, 002003 gone \(query id 01b2-failed\)"):
@@ -206,7 +206,7 @@ def test_each_refusal_has_its_meaning(server, status, code, kind, row):
     assert code in refused.value.what
 
 
-def test_a_drop_of_what_is_in_use_is_told_as_that(server):
+def test_a_drop_of_what_is_in_use_is_reported_as_that(server):
     server.answers[POST] = failure("009999", "Cannot drop V because it is used by 1 table(s).")
     with pytest.raises(Conflict) as refused:
         vendor(server).run(sql.statement("DROP EXTERNAL VOLUME IF EXISTS V"))
@@ -254,10 +254,10 @@ class Door:
         now = self.clock.time() + self.ahead
         headers = {"Date": formatdate(now, usegmt=True)} if self.date else {"Date": "no date"}
         try:
-            told = claims(sent, self.key)
+            result = claims(sent, self.key)
         except Exception:
             return (401, {"code": "394304", "message": "fingerprint mismatch"}, headers)
-        if not now - 60 <= told["iat"] <= now + 60:
+        if not now - 60 <= result["iat"] <= now + 60:
             return (401, {"code": "390144", "message": "JWT token is invalid."}, headers)
         return (*DONE, headers)
 

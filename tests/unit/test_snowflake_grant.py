@@ -174,7 +174,7 @@ def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected_message"),
     [
         ({"on": "WAREHOUSE", "name": "W", "privilege": "SELECT", "to_role": "R"}, "SELECT can't be granted on WAREHOUSE"),
         ({"on": "SCHEMA", "name": "S", "to_role": "R"}, "does not have 2 parts"),
@@ -186,8 +186,8 @@ def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
         ({"on": "WAREHOUSE", "name": "W", "privilege": "OWNERSHIP", "to_role": "R"}, "is none of"),
     ],
 )
-def test_grants_that_make_no_sense_are_refused(given, told):
-    with pytest.raises(BadProperties, match=told):
+def test_grants_that_make_no_sense_are_refused(given, expected_message):
+    with pytest.raises(BadProperties, match=expected_message):
         spec(grant, **given)
 
 

@@ -96,7 +96,7 @@ def test_a_key_with_a_passphrase_is_read_with_it_only(key):
 @pytest.mark.parametrize(
     "text", ["", "no key", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AAAA", "ü", "{}", "-----BEGIN X-----\nAAAA"]
 )
-def test_what_is_no_private_key_is_told_in_words_without_it(text):
+def test_what_is_no_private_key_is_reported_in_words_without_it(text):
     with pytest.raises(UnusableKey) as unusable:
         keypair.load(Secret(text))
     assert not text or text not in str(unusable.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
 from snowflake_context import DONE, IAM_USER, POST, READS, ROLE_ARN, failure, result, script, sent, value, vendor, written
 
 from lambdas.shared.errors import Refused, TimedOut
@@ -104,7 +104,7 @@ def test_a_new_name_is_a_new_role_and_the_old_one_goes(roles, invocations):
     assert list(roles.comments) == ["TWO"]
 
 
-def test_one_that_is_there_and_can_t_be_seen_is_told_in_the_end(server, invocations):
+def test_one_that_is_there_and_can_t_be_seen_is_reported_in_the_end(server, invocations):
     script(server, CREATE=failure("002002", "Object 'X' already exists."))
     with pytest.raises(TimedOut, match="SNF-EXISTS"):
         role(invocations).create()
@@ -145,8 +145,8 @@ def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(server,
         rows = [{"name": name, "comment": "lakeferry " + name.lower().replace("_", "-")} for name in there]
         return result(*rows, columns=("name", "comment"))
 
-    told = {"property": "STORAGE_LOCATION_1", "property_value": PLACE % IAM_USER}
-    script(server, **{"SHOW EXTERNAL": living, "SHOW ICEBERG": result(columns=("name",)), "DESC": result(told)})
+    answer = {"property": "STORAGE_LOCATION_1", "property_value": PLACE % IAM_USER}
+    script(server, **{"SHOW EXTERNAL": living, "SHOW ICEBERG": result(columns=("name",)), "DESC": result(answer)})
     given = {"base_url": "s3://bucket-1/", "role_arn": ROLE_ARN}
     ours, other = (Resource(invocations, "snowflake_external_volume", "Volume", stack=one, **given) for one in ("lake", "other"))
     ours.create()

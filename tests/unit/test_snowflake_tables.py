@@ -60,7 +60,7 @@ def test_a_frozen_table_is_set_to_follow(server, status):
     assert written(server) == [f"ALTER ICEBERG TABLE {PATH} SET AUTO_REFRESH=TRUE"]
 
 
-def test_a_table_that_stopped_is_refreshed_by_hand_and_set_going_every_two_minutes(server):
+def test_a_table_that_stopped_is_refreshed_manually_and_set_going_every_two_minutes(server):
     table(server, **{"SELECT SYSTEM$": value({"executionState": "STOPPED", "lastErrorMessage": "no access"})})
     held = context(server, left=900)
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_a_table_that_recovers_by_itself_is_only_waited_for(server):
 
 
 @pytest.mark.parametrize("column", ["external_volume_name", "catalog_name", "catalog_table_name", "catalog_namespace"])
-def test_a_view_of_something_else_is_made_anew(server, column):
+def test_a_view_of_something_else_is_created_again(server, column):
     table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, column: "ANOTHER"})})
     with pytest.raises(ReplacementRequired, match=column):
         iceberg_table.update(context(server), spec(iceberg_table, **TABLE, namespace="lkc-1"), FULL)
@@ -107,7 +107,7 @@ def test_a_view_of_something_else_is_made_anew(server, column):
         (failure("001003", "syntax error"), Refused, "SNF-INVALID"),
     ],
 )
-def test_what_keeps_a_table_from_being_made_is_told_by_its_cause(server, answer, kind, code):
+def test_what_keeps_a_table_from_being_made_is_reported_by_its_cause(server, answer, kind, code):
     script(server, CREATE=answer)
     with pytest.raises(Refused) as refused:
         iceberg_table.create(context(server), spec(iceberg_table, **TABLE))
@@ -170,10 +170,12 @@ def config(**given):
     return value({**every, **given})
 
 
-def answers(server, status=None, told=None):
+def answers(server, status=None, described=None):
     state = status or value({"executionState": "RUNNING", "failureDetails": []})
     schemas = result({"name": "INFORMATION_SCHEMA"}, {"name": "lkc-1"})
-    return script(server, **{"SHOW DATABASES": result(row()), "SHOW SCHEMAS": schemas, LINK: state, CONFIG: told or config()})
+    return script(
+        server, **{"SHOW DATABASES": result(row()), "SHOW SCHEMAS": schemas, LINK: state, CONFIG: described or config()}
+    )
 
 
 def test_a_linked_database_can_t_write_and_shows_only_what_is_named(server):
@@ -201,7 +203,7 @@ def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
 
 
 @pytest.mark.parametrize(
-    ("told", "changes"),
+    ("described", "changes"),
     [
         (config(allowed_namespaces=[]), ["ADD ('lkc-1') TO ALLOWED_NAMESPACES"]),
         (config(allowed_namespaces=["lkc-1", "old", "older"]), ["REMOVE ('old', 'older') FROM ALLOWED_NAMESPACES"]),
@@ -211,19 +213,19 @@ def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
         (value({}), []),
     ],
 )
-def test_a_linked_database_is_altered_where_it_differs(server, told, changes):
-    linked_database.update(context(answers(server, told=told)), spec(linked_database, **LINKED), OWN)
+def test_a_linked_database_is_altered_where_it_differs(server, described, changes):
+    linked_database.update(context(answers(server, described=described)), spec(linked_database, **LINKED), OWN)
     assert written(server) == [f'ALTER DATABASE "{OWN}" UPDATE LINKED_CATALOG {change}' for change in changes]
 
 
 @pytest.mark.parametrize("changed", [{"catalog_integration": "D"}, {"external_volume": "W"}])
-def test_a_linked_database_on_another_catalog_is_made_anew(server, changed):
+def test_a_linked_database_on_another_catalog_is_created_again(server, changed):
     with pytest.raises(ReplacementRequired):
-        linked_database.update(context(answers(server, told=config(**changed))), spec(linked_database, **LINKED), OWN)
+        linked_database.update(context(answers(server, described=config(**changed))), spec(linked_database, **LINKED), OWN)
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "expected_message"),
     [
         (value({"executionState": "FAILED", "failureDetails": [{"error": "no access"}]}), "FAILED: .*no access"),
         (value({"executionState": "RUNNING", "failureDetails": [{"error": "one table"}]}), "one table"),
@@ -232,8 +234,8 @@ def test_a_linked_database_on_another_catalog_is_made_anew(server, changed):
         (failure("099999", "no link"), "no link"),
     ],
 )
-def test_a_linked_database_that_doesn_t_follow_is_told_and_waited_for(server, status, told):
-    with pytest.raises(ResourceFailed, match=told) as faulty:
+def test_a_linked_database_that_doesn_t_follow_is_reported_and_waited_for(server, status, expected_message):
+    with pytest.raises(ResourceFailed, match=expected_message) as faulty:
         linked_database.is_ready(context(answers(server, status=status)), spec(linked_database, **LINKED), OWN)
     assert faulty.value.patience == 900
 
@@ -247,7 +249,9 @@ def test_a_linked_database_is_dropped_and_found_by_its_name(server):
         linked_database.is_ready(context(script(server)), spec(linked_database, **LINKED), OWN)
 
 
-@pytest.mark.parametrize(("given", "told"), [({"namespaces": []}, "at least one"), ({"sync_seconds": "29"}, "30 to 86400")])
-def test_a_linked_database_of_everything_is_refused(given, told):
-    with pytest.raises(BadProperties, match=told):
+@pytest.mark.parametrize(
+    ("given", "expected_message"), [({"namespaces": []}, "at least one"), ({"sync_seconds": "29"}, "30 to 86400")]
+)
+def test_a_linked_database_of_everything_is_refused(given, expected_message):
+    with pytest.raises(BadProperties, match=expected_message):
         spec(linked_database, **{**LINKED, **given})

@@ -122,7 +122,7 @@ def test_either_of_the_vendor_s_names_is_read(server, prefix):
     assert catalog_integration.is_ready(held, spec(catalog_integration, **INTEGRATION), OWN) == WANTED
 
 
-def test_an_external_id_that_isn_t_told_is_still_ours(server):
+def test_an_external_id_that_isn_t_reported_is_still_ours(server):
     held = context(there(server, **{"DESC CATALOG INTEGRATION": integration_rows(API_AWS_EXTERNAL_ID="")}))
     assert catalog_integration.is_ready(held, spec(catalog_integration, **INTEGRATION), OWN) == WANTED
     catalog_integration.update(held, spec(catalog_integration, **INTEGRATION), OWN)
@@ -158,7 +158,7 @@ def test_a_hundred_updates_neither_make_nor_change_anything(server):
 @pytest.mark.parametrize(
     "changed", [{"STORAGE_BASE_URL": "s3://other/"}, {"STORAGE_AWS_ROLE_ARN": "arn:x"}, {"STORAGE_AWS_EXTERNAL_ID": "x"}]
 )
-def test_a_volume_that_leads_elsewhere_is_made_anew_not_replaced_in_place(server, changed):
+def test_a_volume_that_leads_elsewhere_is_created_again_not_replaced_in_place(server, changed):
     there(server, **{"DESC EXTERNAL VOLUME": volume_rows(location(**changed))})
     with pytest.raises(ReplacementRequired):
         external_volume.update(context(server), spec(external_volume, **VOLUME), OWN)
@@ -174,7 +174,7 @@ def test_a_volume_that_somebody_opened_for_writing_is_closed(server):
     assert written(server) == [f'ALTER EXTERNAL VOLUME "{OWN}" SET ALLOW_WRITES=FALSE']
 
 
-def test_an_integration_s_interval_is_altered_and_the_rest_made_anew(server):
+def test_an_integration_s_interval_is_altered_and_the_rest_created_again(server):
     catalog_integration.update(context(there(server)), spec(catalog_integration, **INTEGRATION, refresh_seconds="30"), OWN)
     assert written(server) == [f'ALTER CATALOG INTEGRATION "{OWN}" SET REFRESH_INTERVAL_SECONDS=30']
     for changed in ({"API_AWS_EXTERNAL_ID": "another"}, {"CATALOG_NAMESPACE": "another"}):
@@ -209,7 +209,7 @@ def test_a_place_that_snowflake_can_t_read_is_refused(url):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected_message"),
     [
         ({"source": "glue"}, "accepts no chosen external id"),
         ({"source": "tableflow"}, "API key in the statement"),
@@ -220,8 +220,8 @@ def test_a_place_that_snowflake_can_t_read_is_refused(url):
         ({"role_arn": "arn:aws:iam::1:role/x"}, "not the ARN of an IAM role"),
     ],
 )
-def test_another_way_to_the_catalog_is_refused_with_the_reason(given, told):
-    with pytest.raises(BadProperties, match=told):
+def test_another_way_to_the_catalog_is_refused_with_the_reason(given, expected_message):
+    with pytest.raises(BadProperties, match=expected_message):
         spec(catalog_integration, **{**INTEGRATION, **given})
 
 
@@ -263,20 +263,20 @@ def test_the_proof_makes_nothing_and_leaves_nothing(server):
     assert sent(server) == []
 
 
-def test_a_check_of_a_read_only_volume_that_could_not_read_is_well(server):
-    told = {
+def test_a_check_of_a_read_only_volume_that_could_not_read_passes(server):
+    result = {
         "success": True,
         "awsRoleArnValidationResult": "PASSED",
         "readResult": "UNVERIFIED",
         "writeResult": "SKIPPED",
         "storageAccount": None,
     }
-    there(server, **{"SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME": value(told)})
+    there(server, **{"SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME": value(result)})
     assert trust.is_ready(context(server), proof(), "V/C")
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "told"),
+    ("given", "code", "expected_message"),
     [
         ({"volume_principal": OTHER_USER}, "SNF-TRUST-PRINCIPAL", [OTHER_USER, IAM_USER, "external volume V"]),
         ({"volume_external_id": "old-id"}, "SNF-TRUST-EXTERNAL-ID", ["old-id", EXTERNAL_ID, "external volume V"]),
@@ -284,12 +284,12 @@ def test_a_check_of_a_read_only_volume_that_could_not_read_is_well(server):
         ({"integration_external_id": "old-id"}, "SNF-TRUST-EXTERNAL-ID", ["old-id", EXTERNAL_ID, "catalog integration C"]),
     ],
 )
-def test_a_role_that_trusts_other_values_is_told_at_once_with_both(server, given, code, told):
+def test_a_role_that_trusts_other_values_is_reported_at_once_with_both(server, given, code, expected_message):
     with pytest.raises(Refused) as refused:
         trust.is_ready(context(there(server)), proof(**{**TRUSTED, **given}), "V/C")
     assert refused.value.row.code == code
     assert refused.value.patience == 0
-    assert all(one in refused.value.what for one in told)
+    assert all(one in refused.value.what for one in expected_message)
 
 
 VERIFY_VOLUME = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME"

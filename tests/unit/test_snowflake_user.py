@@ -6,7 +6,7 @@ import base64
 import json
 
 import pytest
-from resource_world import MemorySecrets
+from resource_environment import MemorySecrets
 from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
@@ -103,7 +103,7 @@ def test_without_its_secret_no_user_is_made(server):
     assert sent(server) == []
 
 
-def test_a_key_that_can_t_be_used_is_told_without_it(server):
+def test_a_key_that_can_t_be_used_is_reported_without_it(server):
     held_context = context(script(server), reader=held(privateKey="canary-of-a-broken-key"))
     with pytest.raises(NotFound) as broken:
         user.create(held_context, spec(user, **GIVEN))
@@ -223,7 +223,7 @@ def test_a_namespace_is_a_database_or_a_schema(namespace):
         spec(user, secret="reader", namespace=namespace)
 
 
-def test_a_pair_that_is_missing_is_told(server):
+def test_a_pair_that_is_missing_is_reported(server):
     store = SecretStore(MemorySecrets(empty="{}"))
     for secret in ("empty", "nowhere"):
         with pytest.raises(NotFound) as missing:

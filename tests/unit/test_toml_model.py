@@ -74,7 +74,7 @@ def test_what_is_not_said_has_its_default_and_no_two_files_share_a_list():
     assert second.tags == []
 
 
-def test_all_mistakes_are_told_at_once_by_key_and_line():
+def test_all_mistakes_are_reported_at_once_by_key_and_line():
     text = """# a bike
 name = "BLITZ"
 kind = "raze"
@@ -182,7 +182,7 @@ def test_a_rule_that_is_wrong_itself_is_not_hidden():
         read(Bike, WHOLE, [broken], name="bike.toml")
 
 
-def test_a_finding_without_a_line_of_its_own_is_told_at_the_table_around_it():
+def test_a_finding_without_a_line_of_its_own_is_reported_at_the_table_around_it():
     def about_what_is_not_there(bike: Bike):
         yield "wheel[1].rim.colour", "none"
         yield "frame.bell", "none"

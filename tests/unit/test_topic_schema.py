@@ -158,7 +158,7 @@ def test_what_a_value_carries():
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "expected_message"),
     [
         ("[]", "is not an Avro record"),
         ('"string"', "is not an Avro record"),
@@ -172,15 +172,15 @@ def test_what_a_value_carries():
         ("{", "cannot be read as an Avro schema in JSON"),
     ],
 )
-def test_a_schema_that_is_none_says_why(tmp_path, document, told):
+def test_a_schema_that_is_none_says_why(tmp_path, document, expected_message):
     file = tmp_path / "topic.avsc"
     file.write_text(document)
     with pytest.raises(BadSchema) as bad:
         load(file, "topic")
-    assert told in str(bad.value)
+    assert expected_message in str(bad.value)
 
 
-def test_a_record_that_contains_itself_further_down_is_told_by_its_field():
+def test_a_record_that_contains_itself_further_down_is_reported_by_its_field():
     inner = record(field("again", ["null", "ns.Outer"]), name="Inner")
     outer = record(field("inner", {"type": "array", "items": inner}), name="Outer", namespace="ns")
     with pytest.raises(BadSchema, match=r"field top\.inner\[\]\.again: record ns\.Outer contains itself"):

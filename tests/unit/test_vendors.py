@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_world import MemorySecrets, TurnedClock
+from resource_environment import MemorySecrets, TurnedClock
 from snowflake_context import pair
 from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 
@@ -48,7 +48,7 @@ def test_confluents_addresses_can_be_set():
     assert moved.catalog_url("eu-west-1", "env-1").startswith("http://127.0.0.1:8091/iceberg/")
 
 
-def test_what_a_vendor_lacks_is_told_when_it_is_asked_for():
+def test_what_a_vendor_lacks_is_reported_when_it_is_asked_for():
     made = connections({})
     for vendor, needed in ((registry.CONFLUENT, CONFLUENT), (registry.SNOWFLAKE, SNOWFLAKE)):
         with pytest.raises(LakeferryError) as missing:
@@ -78,7 +78,7 @@ def test_snowflake_s_client_is_what_the_settings_say():
     assert connections(local, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]().url == "http://127.0.0.1:9"
 
 
-def test_a_key_that_is_missing_is_told():
+def test_a_key_that_is_missing_is_reported():
     with pytest.raises(NotFound) as missing:
         connections(SNOWFLAKE)[registry.SNOWFLAKE]()
     assert missing.value.row.code == "AWS-SECRET-MISSING"

@@ -254,14 +254,14 @@ def test_bytes_that_are_not_those_that_were_written_are_found(compressed):
 def test_a_file_that_is_not_what_the_contract_says():
     of = contract(("a", "integer"), ("b", "text"))
 
-    def told(data: bytes) -> str:
+    def result(data: bytes) -> str:
         return refused(of, data, parts_of(data, 100))
 
-    assert told(b"a,c\r\n1,x\r\n") == "EXP-HEADER the file does not begin with its header"
-    assert told(b"") == "EXP-HEADER the file does not begin with its header"
-    assert told(b"a,b\r\n1,x") == "EXP-RECORDS the file ends in the middle of a record"
-    assert told(b'a,b\r\n1,"x\r\n') == "EXP-RECORDS the file ends in the middle of a record"
-    assert told(b"a,b\r\n1,x,secret-value\r\n").startswith("EXP-RECORDS the file is not what the contract says")
-    assert told(b"a,b\r\nsecret-value,x\r\n").startswith("EXP-RECORDS the file is not what the contract says")
-    assert "secret-value" not in told(b"a,b\r\n1,x,secret-value\r\n") + told(b"a,b\r\nsecret-value,x\r\n")
-    assert told(b"a,b\r\n1,\xff\r\n").startswith("EXP-RECORDS the file is not what the contract says")
+    assert result(b"a,c\r\n1,x\r\n") == "EXP-HEADER the file does not begin with its header"
+    assert result(b"") == "EXP-HEADER the file does not begin with its header"
+    assert result(b"a,b\r\n1,x") == "EXP-RECORDS the file ends in the middle of a record"
+    assert result(b'a,b\r\n1,"x\r\n') == "EXP-RECORDS the file ends in the middle of a record"
+    assert result(b"a,b\r\n1,x,secret-value\r\n").startswith("EXP-RECORDS the file is not what the contract says")
+    assert result(b"a,b\r\nsecret-value,x\r\n").startswith("EXP-RECORDS the file is not what the contract says")
+    assert "secret-value" not in result(b"a,b\r\n1,x,secret-value\r\n") + result(b"a,b\r\nsecret-value,x\r\n")
+    assert result(b"a,b\r\n1,\xff\r\n").startswith("EXP-RECORDS the file is not what the contract says")

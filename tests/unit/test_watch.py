@@ -122,10 +122,10 @@ def test_a_result_of_another_export_is_none_of_this_one(bucket):
     assert late(bucket, 8) == 2
 
 
-def test_an_export_whose_contract_is_not_there_is_told(bucket):
-    with pytest.raises(LakeferryError) as told:
+def test_an_export_whose_contract_is_not_there_is_reported(bucket):
+    with pytest.raises(LakeferryError) as raised:
         late(bucket, 8, MonitoredExport("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
-    assert told.value.row is monitoring_errors.CONTRACT
+    assert raised.value.row is monitoring_errors.CONTRACT
 
 
 def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
@@ -145,9 +145,9 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     made = datetime.now(UTC).timestamp()
     assert measurements.SecretKeys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
-    with pytest.raises(LakeferryError) as told:
+    with pytest.raises(LakeferryError) as raised:
         measurements.SecretKeys(secrets, lambda: made).age_days(empty)
-    assert told.value.row is monitoring_errors.NO_VALUE
+    assert raised.value.row is monitoring_errors.NO_VALUE
 
 
 @pytest.mark.parametrize(

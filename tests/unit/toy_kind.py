@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from typing import ClassVar, NamedTuple
 
-from resource_world import Invocations, Resource
+from resource_environment import Invocations, Resource
 
 from lambdas.custom_resources.registry import ResourceType
 from lambdas.shared import errors

@@ -42,11 +42,11 @@ class Checked:
         if mark in self.seen:
             return
         self.seen.add(mark)
-        told = dict(scope["headers"]).get(b"content-type", b"").decode()
+        result = dict(scope["headers"]).get(b"content-type", b"").decode()
         answered = dict(start["headers"]).get(b"content-type", b"").decode()
         try:
             if start["status"] < 400:
-                confluent_contract.check_request(method, path, query, told, json.loads(asked) if asked else None)
+                confluent_contract.check_request(method, path, query, result, json.loads(asked) if asked else None)
             document = json.loads(said) if said and "json" in answered else said.decode() or None
             confluent_contract.check(method, path, query, start["status"], answered, document)
         except confluent_contract.ContractBroken as broken:

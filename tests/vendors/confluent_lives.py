@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_world import ROLE, SCHEMA, WIDER
+from confluent_environment import ROLE, SCHEMA, WIDER
 from lives import Life
 
 from simulators.confluent_cloud.simulation import REGION

@@ -10,9 +10,9 @@ import confluent_lives
 import confluent_views
 import snowflake_lives
 import snowflake_views
-from confluent_world import Organization
-from lakeside_world import Lakeside
-from snowflake_world import Account
+from confluent_environment import Organization
+from lake_environment import Lakeside
+from snowflake_environment import Account
 from wire import Killed
 
 from lambdas.custom_resources import registry

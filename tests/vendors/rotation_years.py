@@ -11,7 +11,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from rotation_world import SERVICES, USER, RotationWorld, _load
+from rotation_environment import SERVICES, USER, RotationWorld, _load
 
 from lambdas.rotation.versions import DAY
 from lambdas.shared.redaction import Secret
@@ -38,8 +38,8 @@ class Told(NamedTuple):
 
 
 class Reader:
-    def __init__(self, world, name, age):
-        self.world, self.name, self.age = world, name, age
+    def __init__(self, env, name, age):
+        self.world, self.name, self.age = env, name, age
         self.value, self.read_at = None, float("-inf")
 
     def use(self):
@@ -60,19 +60,19 @@ class Years:
         self.oldest = 0.0
 
     def live(self, months):
-        began, world = time.perf_counter(), self.world
+        began, env = time.perf_counter(), self.world
         for _ in range(months):
-            end = world.clock.now + MONTH
+            end = env.clock.now + MONTH
             for number, name in enumerate(NAMES):
                 self.pass_time(end - (len(NAMES) - number) * 4 * DAY)
                 self.rotate(name)
             self.pass_time(end)
-        told = Told(
-            self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most, world.steps.count,
+        result = Told(
+            self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most, env.steps.count,
             time.perf_counter() - began,
         )  # fmt: skip
-        world.__exit__(None, None, None)
-        return told
+        env.__exit__(None, None, None)
+        return result
 
     def pass_time(self, until):
         while self.world.clock.now + self.every < until:
@@ -118,8 +118,8 @@ def main():
     parser.add_argument("--every-hours", type=float, default=2.5)
     parser.add_argument("--revoke-early", action="store_true", help="the planted defect")
     given = parser.parse_args()
-    told = Years(given.readers, given.every_hours, given.revoke_early).live(round(given.years * 365 / 30))
-    sys.stdout.write(json.dumps(told._asdict()))
+    result = Years(given.readers, given.every_hours, given.revoke_early).live(round(given.years * 365 / 30))
+    sys.stdout.write(json.dumps(result._asdict()))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from lakeside_world import NAMESPACE
+from lake_environment import NAMESPACE
 from lives import Life
-from snowflake_world import deployer_key
+from snowflake_environment import deployer_key
 
 from lambdas.snowflake import secret_fields
 from lambdas.snowflake.secret_fields import Connection

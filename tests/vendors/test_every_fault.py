@@ -39,8 +39,8 @@ def test_every_kind_has_a_life():
 def test_any_fault_at_any_call_leads_to_the_same_end(kind):
     outcome = everyday(kind)
     assert outcome.pairs
-    told = [f"{pair.fault}, call {pair.call}: {wrong}" for pair, wrong in outcome.wrong.items()]
-    assert not told, f"{len(told)} of {len(outcome.pairs)}:\n" + "\n".join(told[:10])
+    result = [f"{pair.fault}, call {pair.call}: {wrong}" for pair, wrong in outcome.wrong.items()]
+    assert not result, f"{len(result)} of {len(outcome.pairs)}:\n" + "\n".join(result[:10])
 
 
 @pytest.mark.parametrize("kind", CONFLUENT)

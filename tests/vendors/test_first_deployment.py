@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from confluent_environment import Organization
 from confluent_lives import environment
-from confluent_world import Organization
 
 from deployments import check
 from lambdas.shared.errors import LakeferryError

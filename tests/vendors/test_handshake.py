@@ -4,7 +4,7 @@ that can be wrong with it has a message of its own, which says whose side it is 
 from __future__ import annotations
 
 import pytest
-from lakeside_world import NAMESPACE, Lakeside
+from lake_environment import NAMESPACE, Lakeside
 
 from lambdas.shared.errors import LakeferryError
 
@@ -43,7 +43,7 @@ def test_the_external_ids_are_ours_and_differ(account):
         assert circle[f"{what}_external_id"].startswith("lakeferry-")
 
 
-def told(account, circle, **more):
+def handshake(account, circle, **more):
     """The error of a trust that waits in vain."""
     trust = account.resource("snowflake_trust", "Trust", **{**circle, "namespace": NAMESPACE, **more})
     with pytest.raises(LakeferryError) as failed:
@@ -53,7 +53,7 @@ def told(account, circle, **more):
 
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_external_id(account, what):
-    error = told(account, account.circle(**{f"{what}_external_id": "of-another-stack"}))
+    error = handshake(account, account.circle(**{f"{what}_external_id": "of-another-stack"}))
     assert error.row.code == "SNF-TRUST-EXTERNAL-ID"
     assert what in str(error)
     assert "of-another-stack" in str(error)
@@ -62,7 +62,7 @@ def test_a_wrong_external_id(account, what):
 
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_principal(account, what):
-    error = told(account, account.circle(**{f"{what}_principal": FOREIGN}))
+    error = handshake(account, account.circle(**{f"{what}_principal": FOREIGN}))
     assert error.row.code == "SNF-TRUST-PRINCIPAL"
     assert what in str(error)
     assert FOREIGN in str(error)
@@ -73,7 +73,7 @@ def test_a_role_whose_trust_somebody_changed(account, what):
     """The stack's own values are right, and IAM's are not: what Snowflake presents is told, to compare."""
     circle = account.circle(**{f"{what}_external_id": "changed-by-hand"})
     right = account.made["Volume" if what == "volume" else "Catalog"]
-    error = told(account, {**circle, f"{what}_external_id": right["external_id"]})
+    error = handshake(account, {**circle, f"{what}_external_id": right["external_id"]})
     assert error.row.code == "SNF-TRUST-ROLE"
     assert right["external_id"] in str(error)
     assert right["iam_user_arn"] in str(error)
@@ -82,7 +82,7 @@ def test_a_role_whose_trust_somebody_changed(account, what):
 def test_a_role_that_is_missing(account):
     circle = account.circle()
     account.remove_roles()
-    error = told(account, circle)
+    error = handshake(account, circle)
     assert error.row.code == "SNF-TRUST-ROLE"
     assert account.arn("volume") in str(error)
 
@@ -96,19 +96,19 @@ def test_a_role_that_is_missing(account):
     ],
 )
 def test_a_permission_that_is_missing(account, action, code):
-    error = told(account, account.circle(without=[action]))
+    error = handshake(account, account.circle(without=[action]))
     assert error.row.code == code
     assert action.partition(":")[2].lower() in str(error).lower()
 
 
 def test_a_wrong_region(account):
-    error = told(account, account.circle(place={"region": "us-west-2"}))
+    error = handshake(account, account.circle(place={"region": "us-west-2"}))
     assert error.row.code in ("SNF-TRUST-REGION", "SNF-TRUST-CATALOG")
     assert "us-west-2" in str(error)
 
 
 def test_a_wrong_namespace(account):
-    error = told(account, account.circle(), namespace="lkc-another")
+    error = handshake(account, account.circle(), namespace="lkc-another")
     assert error.row.code == "SNF-TRUST-NAMESPACE"
     assert NAMESPACE in str(error)
 

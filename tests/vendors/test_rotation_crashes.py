@@ -7,7 +7,7 @@ and there are never more keys than may be.
 from __future__ import annotations
 
 import pytest
-from rotation_world import RotationWorld, aws_error
+from rotation_environment import RotationWorld, aws_error
 from staged_secrets import CURRENT
 from wire import Killed
 
@@ -20,22 +20,22 @@ MONTH = 31 * DAY
 class Watch:
     """Looks after every call. `grace_of` are credentials that must work until a moment."""
 
-    def __init__(self, world, name):
-        self.world, self.name, self.looked = world, name, 0
+    def __init__(self, env, name):
+        self.world, self.name, self.looked = env, name, 0
         self.grace_of = []
-        self.current = world.fields(name)
-        world.steps.look = self.look
+        self.current = env.fields(name)
+        env.steps.look = self.look
 
     def look(self):
-        world, fields = self.world, self.world.fields(self.name)
+        env, fields = self.world, self.world.fields(self.name)
         self.looked += 1
         if fields != self.current:
-            self.grace_of.append((self.current, world.clock.now + world.policy.grace))
+            self.grace_of.append((self.current, env.clock.now + env.policy.grace))
             self.current = fields
-        assert world.exists(fields), "the current key is gone"
+        assert env.exists(fields), "the current key is gone"
         for replaced, until in self.grace_of:
-            assert world.clock.now > until or world.exists(replaced), "a replaced key is gone within its grace"
-        assert len(world.ours(self.name)) <= world.policy.keep + 1, "too many keys"
+            assert env.clock.now > until or env.exists(replaced), "a replaced key is gone within its grace"
+        assert len(env.ours(self.name)) <= env.policy.keep + 1, "too many keys"
 
 
 def die():
@@ -49,59 +49,59 @@ def fail():
 @pytest.fixture(scope="module", params=NAMES)
 def walked(request):
     """A world in its second rotation's place, and how many calls an undisturbed one makes."""
-    with RotationWorld() as world:
-        world.rotate(request.param)
-        world.clock.sleep(MONTH)
-        before = world.steps.count
-        world.rotate(request.param)
-        yield world, request.param, world.steps.count - before
+    with RotationWorld() as env:
+        env.rotate(request.param)
+        env.clock.sleep(MONTH)
+        before = env.steps.count
+        env.rotate(request.param)
+        yield env, request.param, env.steps.count - before
 
 
-def survive(world, name, disturb):
+def survive(env, name, disturb):
     """One rotation that is disturbed, and then tried again as Secrets Manager would."""
-    world.clock.sleep(MONTH)
-    watch = Watch(world, name)
-    before = world.secrets.all[name].labelled(CURRENT)
+    env.clock.sleep(MONTH)
+    watch = Watch(env, name)
+    before = env.secrets.all[name].labelled(CURRENT)
     disturb()
-    error = world.try_rotating(name, tries=4)
-    world.steps.look, world.steps.plan = lambda: None, {}
-    world.disturb()
+    error = env.try_rotating(name, tries=4)
+    env.steps.look, env.steps.plan = lambda: None, {}
+    env.disturb()
     assert error is None
-    assert world.secrets.all[name].labelled(CURRENT) != before
-    assert world.accepts(world.fields(name))
-    assert world.ours(name) == world.held(name), "a key that nobody knows"
+    assert env.secrets.all[name].labelled(CURRENT) != before
+    assert env.accepts(env.fields(name))
+    assert env.ours(name) == env.held(name), "a key that nobody knows"
     return watch.looked
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
 def test_r1_killed_at_every_call_a_rotation_converges(walked, moment):
-    world, name, calls = walked
+    env, name, calls = walked
     looked = 0
     for number in range(1, calls + 1):
-        looked += survive(world, name, lambda number=number: world.steps.plan.update({world.steps.count + number: (moment, die)}))
+        looked += survive(env, name, lambda number=number: env.steps.plan.update({env.steps.count + number: (moment, die)}))
     assert calls >= 20
     assert looked > calls * calls
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
 def test_r1_with_aws_failing_at_every_call_a_rotation_converges(walked, moment):
-    world, name, calls = walked
+    env, name, calls = walked
     failed = 0
     for number in range(1, calls + 1):
 
         def disturb(number=number):
             nonlocal failed
-            at = world.steps.count + number
+            at = env.steps.count + number
 
             def perhaps():
                 nonlocal failed
-                if world.steps.log[-1][0].isupper() and " " not in world.steps.log[-1]:
+                if env.steps.log[-1][0].isupper() and " " not in env.steps.log[-1]:
                     failed += 1
                     fail()
 
-            world.steps.plan[at] = (moment, perhaps)
+            env.steps.plan[at] = (moment, perhaps)
 
-        survive(world, name, disturb)
+        survive(env, name, disturb)
     assert failed >= 12
 
 
@@ -118,8 +118,8 @@ EVERY_DAY = ("502 after the effect",)
 
 @pytest.mark.parametrize("fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS])
 def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(walked, fault):
-    world, name, calls = walked
-    of_vendor = sum(" " in what for what in world.steps.log[-calls:])
+    env, name, calls = walked
+    of_vendor = sum(" " in what for what in env.steps.log[-calls:])
     for number in range(1, of_vendor + 1):
-        survive(world, name, lambda number=number: world.disturb(**FAULTS[fault], nth=number))
+        survive(env, name, lambda number=number: env.disturb(**FAULTS[fault], nth=number))
     assert of_vendor >= 7

@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from rotation_world import USER, RotationWorld, aws_error, pair_of, pool
+from rotation_environment import USER, RotationWorld, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 from wire import Killed
 
@@ -33,8 +33,8 @@ HOURS = (0.1, 5, 26, 24 * 8, 24 * 31)
 class Reader:
     """Keeps a value for as long as it may, and reads it again once where it isn't accepted."""
 
-    def __init__(self, world, name, age):
-        self.world, self.name, self.age = world, name, age
+    def __init__(self, env, name, age):
+        self.world, self.name, self.age = env, name, age
         self.read()
 
     def read(self):
@@ -77,7 +77,7 @@ class Machine(RuleBasedStateMachine):
             assert self.world.accepts(self.world.fields(name))
 
     def arrange(self, name, fault, at):
-        steps, world = self.world.steps, self.world
+        steps, env = self.world.steps, self.world
         rules = {
             "vendor before": {"fault": "error", "status": 503},
             "vendor after": {"fault": "effect_then_error", "status": 502},
@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
             "401": {"fault": "error", "status": 401, "times": 2},
         }
         if fault in rules:
-            world.disturb(**rules[fault], nth=1 + at % 15)
+            env.disturb(**rules[fault], nth=1 + at % 15)
         elif fault == "kill":
             steps.plan[steps.count + at] = ("after", self.die)
         elif fault.startswith("aws"):
@@ -201,17 +201,17 @@ class Machine(RuleBasedStateMachine):
     def look(self):
         """After every call, whoever made it."""
         self.looked += 1
-        world = self.world
+        env = self.world
         for name in NAMES:
-            fields = world.fields(name)
-            if world.id_of(fields) != world.id_of(self.current[name]):
-                self.graces.append((name, self.current[name], world.clock.now + GRACE))
+            fields = env.fields(name)
+            if env.id_of(fields) != env.id_of(self.current[name]):
+                self.graces.append((name, self.current[name], env.clock.now + GRACE))
                 self.current[name] = fields
-            assert world.exists(fields), f"{name}: the current key is gone"
-            assert len(world.ours(name)) <= world.policy.keep + 1, f"{name}: too many keys"
+            assert env.exists(fields), f"{name}: the current key is gone"
+            assert len(env.ours(name)) <= env.policy.keep + 1, f"{name}: too many keys"
         for name, replaced, until in self.graces:
-            within = world.clock.now <= until and world.id_of(replaced) not in self.touched[name]
-            assert not within or world.exists(replaced), f"{name}: a replaced key is gone within its grace"
+            within = env.clock.now <= until and env.id_of(replaced) not in self.touched[name]
+            assert not within or env.exists(replaced), f"{name}: a replaced key is gone within its grace"
 
     @invariant()
     def no_secret_is_written(self):

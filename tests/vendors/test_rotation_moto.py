@@ -11,7 +11,7 @@ from __future__ import annotations
 import boto3
 import pytest
 from moto import mock_aws
-from rotation_world import RotationWorld
+from rotation_environment import RotationWorld
 from staged_secrets import CURRENT, PENDING, PREVIOUS, StagedSecrets
 
 
@@ -59,30 +59,30 @@ class Mirrored(StagedSecrets):
 
 
 @pytest.fixture
-def world(monkeypatch):
+def env(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with RotationWorld() as world, mock_aws():
-        world.secrets.__class__ = Mirrored
-        world.secrets.begin(boto3.client("secretsmanager", region_name="eu-west-1"))
-        yield world
+    with RotationWorld() as env, mock_aws():
+        env.secrets.__class__ = Mirrored
+        env.secrets.begin(boto3.client("secretsmanager", region_name="eu-west-1"))
+        yield env
 
 
 @pytest.mark.parametrize("name", ["kafka", "snowflake"])
-def test_four_rotations_move_the_labels_in_moto_too(world, name):
-    before = world.secrets.all[name].labelled(CURRENT)
+def test_four_rotations_move_the_labels_in_moto_too(env, name):
+    before = env.secrets.all[name].labelled(CURRENT)
     for _ in range(4):
-        version = world.rotate(name)
-        assert world.secrets.labels(name) == {version: [CURRENT], before: [PREVIOUS]}
+        version = env.rotate(name)
+        assert env.secrets.labels(name) == {version: [CURRENT], before: [PREVIOUS]}
         before = version
-        world.clock.sleep(40 * 86400)
-    assert world.secrets.seen > 12
+        env.clock.sleep(40 * 86400)
+    assert env.secrets.seen > 12
 
 
-def test_a_label_that_is_on_another_version_would_be_seen(world):
-    world.rotate("kafka")
-    version = world.secrets.all["kafka"].labelled(CURRENT)
-    world.secrets.all["kafka"].versions[version][1].discard(CURRENT)
+def test_a_label_that_is_on_another_version_would_be_seen(env):
+    env.rotate("kafka")
+    version = env.secrets.all["kafka"].labelled(CURRENT)
+    env.secrets.all["kafka"].versions[version][1].discard(CURRENT)
     with pytest.raises(AssertionError):
-        world.secrets.compare(world.secrets.all["kafka"])
+        env.secrets.compare(env.secrets.all["kafka"])

@@ -8,7 +8,7 @@ import json
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from rotation_world import ROTATION_ROLE, USER, RotationWorld, pair_of, pool
+from rotation_environment import ROTATION_ROLE, USER, RotationWorld, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 
 from lambdas.rotation.versions import DAY
@@ -21,123 +21,123 @@ FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
 
 
 @pytest.fixture
-def world():
-    with RotationWorld(services=()) as world:
-        yield world
+def env():
+    with RotationWorld(services=()) as env:
+        yield env
 
 
-def set_by_hand(world, slot, pair=None):
+def set_by_hand(env, slot, pair=None):
     """A key that the secret knows nothing of."""
     pair = pair or pair_of(pool()[-1])
-    world.run_sql(f"ALTER USER {USER} SET {slot}='{pair.public}'")
+    env.run_sql(f"ALTER USER {USER} SET {slot}='{pair.public}'")
     return pair.fingerprint
 
 
-def refused(world, code):
-    before = world.slots(), world.fields("snowflake")
-    with pytest.raises(LakeferryError) as told:
-        world.rotate("snowflake")
-    assert told.value.row.code == code
-    assert (world.slots(), world.fields("snowflake")) == before
-    return str(told.value)
+def refused(env, code):
+    before = env.slots(), env.fields("snowflake")
+    with pytest.raises(LakeferryError) as raised:
+        env.rotate("snowflake")
+    assert raised.value.row.code == code
+    assert (env.slots(), env.fields("snowflake")) == before
+    return str(raised.value)
 
 
-def test_the_slots_take_turns_and_the_replaced_key_keeps_working(world):
+def test_the_slots_take_turns_and_the_replaced_key_keeps_working(env):
     for _ in range(4):
-        before, slots = world.fields("snowflake"), world.slots()
-        world.rotate("snowflake")
-        changed = [slot for slot, found in world.slots().items() if slots.get(slot) != found]
+        before, slots = env.fields("snowflake"), env.slots()
+        env.rotate("snowflake")
+        changed = [slot for slot, found in env.slots().items() if slots.get(slot) != found]
         assert len(changed) == 1
-        assert world.fields("snowflake", PREVIOUS) == before
-        assert world.accepts(before)
-        assert world.accepts(world.fields("snowflake"))
-        world.clock.sleep(31 * DAY)
+        assert env.fields("snowflake", PREVIOUS) == before
+        assert env.accepts(before)
+        assert env.accepts(env.fields("snowflake"))
+        env.clock.sleep(31 * DAY)
 
 
-def test_r5_a_full_pair_of_slots_is_written_where_the_current_key_is_not(world):
-    world.rotate("snowflake")
-    world.clock.sleep(31 * DAY)
-    current = world.id_of(world.fields("snowflake"))
-    world.rotate("snowflake")
-    assert current in world.slots().values()
+def test_r5_a_full_pair_of_slots_is_written_where_the_current_key_is_not(env):
+    env.rotate("snowflake")
+    env.clock.sleep(31 * DAY)
+    current = env.id_of(env.fields("snowflake"))
+    env.rotate("snowflake")
+    assert current in env.slots().values()
 
 
-def test_r5_within_the_grace_the_replaced_key_is_not_overwritten(world):
-    world.rotate("snowflake")
-    world.clock.sleep(6 * DAY)
-    refused(world, "ROT-IN-GRACE")
-    world.clock.sleep(DAY + 3600)
-    world.rotate("snowflake")
+def test_r5_within_the_grace_the_replaced_key_is_not_overwritten(env):
+    env.rotate("snowflake")
+    env.clock.sleep(6 * DAY)
+    refused(env, "ROT-IN-GRACE")
+    env.clock.sleep(DAY + 3600)
+    env.rotate("snowflake")
 
 
-def test_r6_foreign_keys_in_both_slots_are_left_alone(world):
+def test_r6_foreign_keys_in_both_slots_are_left_alone(env):
     for slot in (FIRST, SECOND):
-        set_by_hand(world, slot, pair_of(pool()[-1 if slot == FIRST else -2]))
-    refused(world, "ROT-LOCKED-OUT")
+        set_by_hand(env, slot, pair_of(pool()[-1 if slot == FIRST else -2]))
+    refused(env, "ROT-LOCKED-OUT")
 
 
-def test_r6_a_foreign_key_beside_the_current_one_is_left_alone(world):
-    foreign = set_by_hand(world, SECOND)
-    told = refused(world, "ROT-FOREIGN-KEY")
-    assert SECOND in told
-    assert foreign in told
-    world.run_sql(f"ALTER USER {USER} UNSET {SECOND}")
-    world.rotate("snowflake")
+def test_r6_a_foreign_key_beside_the_current_one_is_left_alone(env):
+    foreign = set_by_hand(env, SECOND)
+    result = refused(env, "ROT-FOREIGN-KEY")
+    assert SECOND in result
+    assert foreign in result
+    env.run_sql(f"ALTER USER {USER} UNSET {SECOND}")
+    env.rotate("snowflake")
 
 
-def test_r6_a_foreign_key_in_place_of_the_current_one_is_left_alone(world):
-    world.rotate("snowflake")
-    world.clock.sleep(31 * DAY)
-    current = world.id_of(world.fields("snowflake"))
-    slot = {1: FIRST, 2: SECOND}[next(number for number, found in world.slots().items() if found == current)]
-    set_by_hand(world, slot)
-    refused(world, "ROT-FOREIGN-KEY")
+def test_r6_a_foreign_key_in_place_of_the_current_one_is_left_alone(env):
+    env.rotate("snowflake")
+    env.clock.sleep(31 * DAY)
+    current = env.id_of(env.fields("snowflake"))
+    slot = {1: FIRST, 2: SECOND}[next(number for number, found in env.slots().items() if found == current)]
+    set_by_hand(env, slot)
+    refused(env, "ROT-FOREIGN-KEY")
 
 
-def test_a_slot_that_was_emptied_by_hand_is_filled(world):
-    world.rotate("snowflake")
-    current = world.id_of(world.fields("snowflake"))
-    world.run_sql(f"ALTER USER {USER} UNSET {SECOND}")
-    assert current not in world.slots().values()
-    world.clock.sleep(DAY)
-    world.rotate("snowflake")
-    assert world.accepts(world.fields("snowflake"))
+def test_a_slot_that_was_emptied_manually_is_filled(env):
+    env.rotate("snowflake")
+    current = env.id_of(env.fields("snowflake"))
+    env.run_sql(f"ALTER USER {USER} UNSET {SECOND}")
+    assert current not in env.slots().values()
+    env.clock.sleep(DAY)
+    env.rotate("snowflake")
+    assert env.accepts(env.fields("snowflake"))
 
 
 @pytest.mark.parametrize("said", ["0", "1", "2", "nonsense"])
-def test_r7_a_counter_in_the_secret_is_not_believed(world, said):
-    held = world.secrets.all["snowflake"]
-    value = json.dumps({**world.fields("snowflake"), "active_key_number": said})
+def test_r7_a_counter_in_the_secret_is_not_believed(env, said):
+    held = env.secrets.all["snowflake"]
+    value = json.dumps({**env.fields("snowflake"), "active_key_number": said})
     held.versions[held.labelled(CURRENT)][0] = value
     for _ in range(3):
-        world.rotate("snowflake")
-        assert world.accepts(world.fields("snowflake"))
-        assert world.accepts(world.fields("snowflake", PREVIOUS))
-        world.clock.sleep(31 * DAY)
+        env.rotate("snowflake")
+        assert env.accepts(env.fields("snowflake"))
+        assert env.accepts(env.fields("snowflake", PREVIOUS))
+        env.clock.sleep(31 * DAY)
 
 
 @pytest.mark.parametrize("skew", [-7200, -3600, -600, -61, -1, 0, 1, 59, 61, 600, 3600, 7200])
-def test_r12_clocks_that_differ_are_measured_and_corrected(world, skew):
-    world.snowflake.account.clock.advance(skew + 7200)
-    world.clock.now += 7200
-    world.rotate("snowflake")
-    assert world.accepts(world.fields("snowflake"))
+def test_r12_clocks_that_differ_are_measured_and_corrected(env, skew):
+    env.snowflake.account.clock.advance(skew + 7200)
+    env.clock.now += 7200
+    env.rotate("snowflake")
+    assert env.accepts(env.fields("snowflake"))
 
 
-def test_r12_an_error_tells_how_far_the_clocks_are_apart(world):
-    set_by_hand(world, FIRST)
-    world.snowflake.account.clock.advance(5000)
-    assert "Snowflake's clock is +5000 s from the function's" in refused(world, "ROT-LOCKED-OUT")
+def test_r12_an_error_tells_how_far_the_clocks_are_apart(env):
+    set_by_hand(env, FIRST)
+    env.snowflake.account.clock.advance(5000)
+    assert "Snowflake's clock is +5000 s from the function's" in refused(env, "ROT-LOCKED-OUT")
 
 
 @pytest.mark.parametrize("form", ["lower", "dotted", "regioned"])
-def test_r13_accounts_and_users_are_named_as_tokens_want_them(world, form):
-    identifier, name = world.snowflake.account.identifier, world.snowflake.account.name
+def test_r13_accounts_and_users_are_named_as_tokens_want_them(env, form):
+    identifier, name = env.snowflake.account.identifier, env.snowflake.account.name
     account = {"lower": identifier.lower(), "dotted": identifier.replace("-", "."), "regioned": f"{name}.eu-west-1.aws"}[form]
-    held = world.secrets.all["snowflake"]
-    held.versions[held.labelled(CURRENT)][0] = json.dumps({**world.fields("snowflake"), "account": account})
-    world.rotate("snowflake")
-    assert world.fields("snowflake")["account"] == account
+    held = env.secrets.all["snowflake"]
+    held.versions[held.labelled(CURRENT)][0] = json.dumps({**env.fields("snowflake"), "account": account})
+    env.rotate("snowflake")
+    assert env.fields("snowflake")["account"] == account
 
 
 def pem(key, form, passphrase=b""):
@@ -150,7 +150,7 @@ PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
 
 
 @pytest.mark.parametrize("shape", ["pem", "crlf", "one line", "bare", "base64 of pem", "encrypted"])
-def test_r19_a_key_is_read_in_every_form_of_pkcs8(world, shape):
+def test_r19_a_key_is_read_in_every_form_of_pkcs8(env, shape):
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     text, passphrase = pem(key, PKCS8), ""
     if shape == "crlf":
@@ -165,21 +165,21 @@ def test_r19_a_key_is_read_in_every_form_of_pkcs8(world, shape):
         passphrase = "canary-of-a-passphrase"
         text = pem(key, PKCS8, passphrase.encode())
     public = keypair.load(Secret(text), Secret(passphrase) if passphrase else None).public
-    world.run_sql(f"ALTER USER {USER} SET {FIRST}='{public}'")
-    held = world.secrets.all["snowflake"]
-    filled = {**world.fields("snowflake"), "privateKey": text, **({"passphrase": passphrase} if passphrase else {})}
+    env.run_sql(f"ALTER USER {USER} SET {FIRST}='{public}'")
+    held = env.secrets.all["snowflake"]
+    filled = {**env.fields("snowflake"), "privateKey": text, **({"passphrase": passphrase} if passphrase else {})}
     held.versions[held.labelled(CURRENT)][0] = json.dumps(filled)
-    world.rotate("snowflake")
-    assert "passphrase" not in world.fields("snowflake")
-    assert world.fields("snowflake")["privateKey"].startswith("-----BEGIN PRIVATE KEY-----\n")
+    env.rotate("snowflake")
+    assert "passphrase" not in env.fields("snowflake")
+    assert env.fields("snowflake")["privateKey"].startswith("-----BEGIN PRIVATE KEY-----\n")
 
 
 @pytest.mark.parametrize("bad", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"])
-def test_r19_a_key_that_can_not_be_read_is_told_without_it(world, bad):
-    held = world.secrets.all["snowflake"]
-    held.versions[held.labelled(CURRENT)][0] = json.dumps({**world.fields("snowflake"), "privateKey": bad or "canary" * 9})
-    told = refused(world, "ROT-BAD-KEY")
-    assert "canary" not in told
+def test_r19_a_key_that_can_not_be_read_is_reported_without_it(env, bad):
+    held = env.secrets.all["snowflake"]
+    held.versions[held.labelled(CURRENT)][0] = json.dumps({**env.fields("snowflake"), "privateKey": bad or "canary" * 9})
+    result = refused(env, "ROT-BAD-KEY")
+    assert "canary" not in result
 
 
 def test_r19_a_pair_that_does_not_fit_itself_is_never_stored():
@@ -189,11 +189,11 @@ def test_r19_a_pair_that_does_not_fit_itself_is_never_stored():
         keypair.verify_key_pair(KeyPair(good.private_pem, other._key))
 
 
-def test_r19_a_rotation_with_such_a_pair_changes_nothing(world):
+def test_r19_a_rotation_with_such_a_pair_changes_nothing(env):
     good, other = map(pair_of, pool()[:2])
-    world._pairs = iter([KeyPair(good.private_pem, other._key)])
-    refused(world, "ROT-BAD-KEY")
-    assert world.fields("snowflake", PENDING) is None
+    env._pairs = iter([KeyPair(good.private_pem, other._key)])
+    refused(env, "ROT-BAD-KEY")
+    assert env.fields("snowflake", PENDING) is None
 
 
 def test_r20_new_keys_are_strong_and_what_is_sent_to_snowflake_is_public():
@@ -204,25 +204,25 @@ def test_r20_new_keys_are_strong_and_what_is_sent_to_snowflake_is_public():
     assert "PRIVATE" not in repr(pair)
 
 
-def test_r20_the_private_key_goes_to_secrets_manager_and_nowhere_else(world):
+def test_r20_the_private_key_goes_to_secrets_manager_and_nowhere_else(env):
     sent = []
-    send = world.wire.send
+    send = env.wire.send
 
     def noted(request, **options):
         sent.append(f"{request.url} {request.headers} {request.body}")
         return send(request, **options)
 
-    world.wire.send = noted
-    world.rotate("snowflake")
-    lines = world.fields("snowflake")["privateKey"].splitlines()[1:-1]
-    assert any(world.fields("snowflake")["publicKey"].splitlines()[1] in each for each in sent)
+    env.wire.send = noted
+    env.rotate("snowflake")
+    lines = env.fields("snowflake")["privateKey"].splitlines()[1:-1]
+    assert any(env.fields("snowflake")["publicKey"].splitlines()[1] in each for each in sent)
     assert not [each for each in sent if any(line in each for line in lines)]
 
 
-def test_the_secret_names_the_new_key_in_all_of_its_fields(world):
-    before = world.fields("snowflake")
-    world.rotate("snowflake")
-    after = world.fields("snowflake")
+def test_the_secret_names_the_new_key_in_all_of_its_fields(env):
+    before = env.fields("snowflake")
+    env.rotate("snowflake")
+    after = env.fields("snowflake")
     assert before.keys() == after.keys()
     of_the_kickstarter = {"snowflake_rsa_public_key_1_pem", "snowflake_rsa_private_key_1_pem"}
     changed = {name for name in before if before[name] != after[name]}
@@ -230,75 +230,75 @@ def test_the_secret_names_the_new_key_in_all_of_its_fields(world):
     assert base64.b64decode(after["snowflake_rsa_private_key_1_pem"]).decode() == after["privateKey"]
 
 
-def test_a_role_without_the_privilege_is_told_and_nothing_changes(world):
-    world.run_sql(f"REVOKE MODIFY PROGRAMMATIC AUTHENTICATION METHODS ON USER {USER} FROM ROLE {ROTATION_ROLE}")
-    version = world.secrets.start("snowflake")
-    world.step("snowflake", "createSecret", version)
-    before = world.slots()
-    with pytest.raises(LakeferryError) as told:
-        world.step("snowflake", "setSecret", version)
-    assert told.value.row.code in ("SNF-PRIVILEGE", "SNF-MISSING")
-    assert world.slots() == before
+def test_a_role_without_the_privilege_is_reported_and_nothing_changes(env):
+    env.run_sql(f"REVOKE MODIFY PROGRAMMATIC AUTHENTICATION METHODS ON USER {USER} FROM ROLE {ROTATION_ROLE}")
+    version = env.secrets.start("snowflake")
+    env.step("snowflake", "createSecret", version)
+    before = env.slots()
+    with pytest.raises(LakeferryError) as raised:
+        env.step("snowflake", "setSecret", version)
+    assert raised.value.row.code in ("SNF-PRIVILEGE", "SNF-MISSING")
+    assert env.slots() == before
 
 
-def test_the_role_that_rotates_may_set_keys_and_nothing_else(world):
-    world.rotate("snowflake")
-    granted = [(each.privilege, each.on.name) for each in world.snowflake.account.grants if each.to == ROTATION_ROLE]
+def test_the_role_that_rotates_may_set_keys_and_nothing_else(env):
+    env.rotate("snowflake")
+    granted = [(each.privilege, each.on.name) for each in env.snowflake.account.grants if each.to == ROTATION_ROLE]
     assert granted == [("MODIFY PROGRAMMATIC AUTHENTICATION METHODS", (USER,))]
 
 
-def test_r21_with_the_current_key_gone_the_replaced_one_logs_in(world):
-    world.rotate("snowflake")
-    current = world.id_of(world.fields("snowflake"))
-    slot = {1: FIRST, 2: SECOND}[next(number for number, found in world.slots().items() if found == current)]
-    world.run_sql(f"ALTER USER {USER} UNSET {slot}")
-    world.rotate("snowflake")
-    assert world.accepts(world.fields("snowflake"))
+def test_r21_with_the_current_key_gone_the_replaced_one_logs_in(env):
+    env.rotate("snowflake")
+    current = env.id_of(env.fields("snowflake"))
+    slot = {1: FIRST, 2: SECOND}[next(number for number, found in env.slots().items() if found == current)]
+    env.run_sql(f"ALTER USER {USER} UNSET {slot}")
+    env.rotate("snowflake")
+    assert env.accepts(env.fields("snowflake"))
 
 
-def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(world):
-    first = world.id_of(world.fields("snowflake"))
-    world.rotate("snowflake")
-    current = world.id_of(world.fields("snowflake"))
-    told = world.ask(operation="revoke", secret="snowflake")
-    assert told == {"secret": "snowflake", "revoked": [first], "unmanaged": [], "kept": current}
-    foreign = set_by_hand(world, FIRST)
-    assert world.ask(operation="revoke", secret="snowflake") == {**told, "revoked": [], "unmanaged": [foreign]}
-    assert set(world.slots().values()) == {current, foreign}
+def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(env):
+    first = env.id_of(env.fields("snowflake"))
+    env.rotate("snowflake")
+    current = env.id_of(env.fields("snowflake"))
+    result = env.ask(operation="revoke", secret="snowflake")
+    assert result == {"secret": "snowflake", "revoked": [first], "unmanaged": [], "kept": current}
+    foreign = set_by_hand(env, FIRST)
+    assert env.ask(operation="revoke", secret="snowflake") == {**result, "revoked": [], "unmanaged": [foreign]}
+    assert set(env.slots().values()) == {current, foreign}
 
 
-def test_after_revoking_the_next_rotation_needs_no_grace(world):
-    world.rotate("snowflake")
-    leaked = world.fields("snowflake")
-    world.ask(operation="revoke", secret="snowflake")
-    world.rotate("snowflake")
-    world.ask(operation="revoke", secret="snowflake")
-    assert not world.accepts(leaked)
-    assert world.accepts(world.fields("snowflake"))
+def test_after_revoking_the_next_rotation_needs_no_grace(env):
+    env.rotate("snowflake")
+    leaked = env.fields("snowflake")
+    env.ask(operation="revoke", secret="snowflake")
+    env.rotate("snowflake")
+    env.ask(operation="revoke", secret="snowflake")
+    assert not env.accepts(leaked)
+    assert env.accepts(env.fields("snowflake"))
 
 
-def test_a_deployment_that_renames_the_warehouse_during_a_rotation_is_not_undone_by_it(world):
-    version = world.secrets.start("snowflake")
+def test_a_deployment_that_renames_the_warehouse_during_a_rotation_is_not_undone_by_it(env):
+    version = env.secrets.start("snowflake")
     for step in STEPS[:3]:
-        world.step("snowflake", step, version)
-    held = world.secrets.all["snowflake"]
-    value = {**world.fields("snowflake"), "warehouse": "RENAMED"}
+        env.step("snowflake", step, version)
+    held = env.secrets.all["snowflake"]
+    value = {**env.fields("snowflake"), "warehouse": "RENAMED"}
     held.versions[held.labelled(CURRENT)][0] = json.dumps(value)
     with pytest.raises(Refused, match="ROT-DISCARDED"):
-        world.step("snowflake", "finishSecret", version)
-    assert world.fields("snowflake") == value
-    assert world.accepts(value)
-    world.rotate("snowflake")
-    assert world.fields("snowflake")["warehouse"] == "RENAMED"
+        env.step("snowflake", "finishSecret", version)
+    assert env.fields("snowflake") == value
+    assert env.accepts(value)
+    env.rotate("snowflake")
+    assert env.fields("snowflake")["warehouse"] == "RENAMED"
 
 
-def test_a_pending_key_that_can_not_be_read_is_given_up(world):
-    version = world.secrets.start("snowflake")
+def test_a_pending_key_that_can_not_be_read_is_given_up(env):
+    version = env.secrets.start("snowflake")
     for step in STEPS[:2]:
-        world.step("snowflake", step, version)
-    held = world.secrets.all["snowflake"]
-    held.versions[version][0] = json.dumps({**world.fields("snowflake", PENDING), "privateKey": "unreadable-by-now"})
-    with pytest.raises(Refused) as told:
-        world.step("snowflake", "createSecret", version)
-    assert told.value.row.code == "ROT-DISCARDED"
+        env.step("snowflake", step, version)
+    held = env.secrets.all["snowflake"]
+    held.versions[version][0] = json.dumps({**env.fields("snowflake", PENDING), "privateKey": "unreadable-by-now"})
+    with pytest.raises(Refused) as raised:
+        env.step("snowflake", "createSecret", version)
+    assert raised.value.row.code == "ROT-DISCARDED"
     assert held.labelled(PENDING) is None

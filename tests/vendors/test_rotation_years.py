@@ -6,15 +6,15 @@ from rotation_years import NAMES, Years
 
 
 def test_no_reader_that_keeps_to_its_age_is_ever_refused():
-    told = Years(readers=30, every_hours=12).live(months=4)
-    assert told.rotations == 4 * len(NAMES)
-    assert told.logins > 8_000
-    assert told.signed > 20
-    assert told.oldest > 6.5
-    assert told.most == 2
-    assert told.failures == 0
+    result = Years(readers=30, every_hours=12).live(months=4)
+    assert result.rotations == 4 * len(NAMES)
+    assert result.logins > 8_000
+    assert result.signed > 20
+    assert result.oldest > 6.5
+    assert result.most == 2
+    assert result.failures == 0
 
 
 def test_a_key_that_is_revoked_too_early_is_noticed():
-    told = Years(readers=30, every_hours=12, revoke_early=True).live(months=2)
-    assert told.failures > 0
+    result = Years(readers=30, every_hours=12, revoke_early=True).live(months=2)
+    assert result.failures > 0

@@ -7,11 +7,11 @@ import functools
 from contextlib import contextmanager
 
 import hypothesis.strategies as st
+from confluent_environment import Organization
 from confluent_lives import kafka
-from confluent_world import Organization
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from resource_world import ACCOUNT, Resource
+from resource_environment import ACCOUNT, Resource
 
 from lambdas.shared.errors import LakeferryError
 
@@ -48,7 +48,7 @@ class Scheduler(RuleBasedStateMachine):
         self.org, self.where, frozen = shared()
         self.org.thaw(frozen)
         self.base = self.org.objects()
-        self.org.invocations.stacks = self.told = Told()
+        self.org.invocations.stacks = self.result = Told()
         self.live = {}  # (stack, logical id) of what shall be there: its Resource
         self.ids = {}
         self.history = []
@@ -172,18 +172,18 @@ class Scheduler(RuleBasedStateMachine):
         assert not self.org.leaks()
 
     def found(self, new):
-        world = self.org.simulation.world
-        (cluster,) = world.clusters.values()
+        env = self.org.simulation.world
+        (cluster,) = env.clusters.values()
         for kind, each in new:
             if kind == "topics":
                 topic = cluster.topics[each.partition("/")[2]]
                 yield "Topic", topic.name, topic.settings["retention.ms"]
             elif kind == "service_accounts":
-                yield "Account", world.service_accounts[each].description
+                yield "Account", env.service_accounts[each].description
             elif kind == "provider_integrations":
-                yield "Link", world.provider_integrations[each].role_arn
+                yield "Link", env.provider_integrations[each].role_arn
             elif kind == "compute_pools":
-                yield "Pool", str(world.compute_pools[each].max_cfu)
+                yield "Pool", str(env.compute_pools[each].max_cfu)
             else:
                 yield kind, each
 
@@ -200,11 +200,11 @@ class Scheduler(RuleBasedStateMachine):
     @contextmanager
     def waited_for(self, one):
         """CloudFormation shows the resource as being created or updated."""
-        self.told.creating.add((one.stack_id, one.logical_id))
+        self.result.creating.add((one.stack_id, one.logical_id))
         try:
             yield
         finally:
-            self.told.creating.discard((one.stack_id, one.logical_id))
+            self.result.creating.discard((one.stack_id, one.logical_id))
 
     def fresh(self, stack, name, value):
         if (stack, name) in self.live:
@@ -244,11 +244,11 @@ class Scheduler(RuleBasedStateMachine):
         return answer["PhysicalResourceId"]
 
     def roll_back(self, one, known, old, new):
-        self.told.back.add(one.stack_id)
+        self.result.back.add(one.stack_id)
         one.properties = old
         with self.waited_for(one):
             one.physical_id = self.run(one, self.asked(one, one.event("Update", new, PhysicalResourceId=known)))
-        self.told.back.discard(one.stack_id)
+        self.result.back.discard(one.stack_id)
 
     def clean_up(self, one, before, properties):
         """CloudFormation deletes what was replaced, and what a rollback made superfluous."""

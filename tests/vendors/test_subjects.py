@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from confluent_environment import SCHEMA, WIDER, Organization
 from confluent_lives import cluster, registry_key
-from confluent_world import SCHEMA, WIDER, Organization
 
 from lambdas.shared.errors import Refused
 from simulators.confluent_cloud.schemas import Schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_world import Organization
+from confluent_environment import Organization
 
 RESOURCES = 200
 EVERY = 5

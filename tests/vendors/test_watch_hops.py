@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import confluent_lives
 import pytest
 import snowflake_lives
-from confluent_world import Organization
-from lakeside_world import NAMESPACE, Lakeside
+from confluent_environment import Organization
+from lake_environment import NAMESPACE, Lakeside
 from pyiceberg.catalog import load_catalog
-from snowflake_world import deployer_key
-from world import STEADY
+from snowflake_environment import deployer_key
+from vendor_environment import STEADY
 
 from lambdas import contract
 from lambdas.confluent import telemetry
@@ -105,13 +105,13 @@ def test_glue_that_stays_behind_is_seen_though_the_lake_is_fresh(side):
     assert watch.iceberg_age("others") < watch.glue_age("others")
 
 
-def test_a_table_that_glue_does_not_have_is_told(side):
-    with pytest.raises(LakeferryError) as told:
+def test_a_table_that_glue_does_not_have_is_reported(side):
+    with pytest.raises(LakeferryError) as raised:
         lake(side).glue_age("nothing")
-    assert told.value.row is monitoring_errors.NO_TABLE
-    with pytest.raises(LakeferryError) as told:
+    assert raised.value.row is monitoring_errors.NO_TABLE
+    with pytest.raises(LakeferryError) as raised:
         lake(side, database="nowhere").glue_age("things")
-    assert told.value.row is monitoring_errors.NO_TABLE
+    assert raised.value.row is monitoring_errors.NO_TABLE
 
 
 def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_without_a_warehouse(side):
@@ -119,13 +119,13 @@ def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_witho
     assert watch.age("LAKE.RAW.THINGS") == pytest.approx(7, abs=0.2)
 
 
-def test_a_table_that_snowflake_no_longer_follows_is_told_with_its_reason(side):
+def test_a_table_that_snowflake_no_longer_follows_is_reported_with_its_reason(side):
     table = side.account.find(Domain.ICEBERG_TABLE, ("LAKE", "RAW", "THINGS"))
     table.fault = "091301 Access Denied"
     try:
-        with pytest.raises(LakeferryError, match="STALLED: 091301") as told:
+        with pytest.raises(LakeferryError, match="STALLED: 091301") as raised:
             SnowflakeTables(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
-        assert told.value.row is monitoring_errors.NOT_REFRESHING
+        assert raised.value.row is monitoring_errors.NOT_REFRESHING
     finally:
         table.fault = ""
 
@@ -198,10 +198,10 @@ def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
         plane.delete(f"{ROUTE}/orders", **{"environment": environment, "spec.kafka_cluster": cluster})
 
 
-def test_a_table_that_is_not_there_or_may_not_be_seen_is_told(org):
-    with pytest.raises(LakeferryError) as told:
+def test_a_table_that_is_not_there_or_may_not_be_seen_is_reported(org):
+    with pytest.raises(LakeferryError) as raised:
         tables(org).stopped("silent")
-    assert told.value.row is monitoring_errors.NO_TABLEFLOW
+    assert raised.value.row is monitoring_errors.NO_TABLEFLOW
     with pytest.raises(LakeferryError):
         tables(org, "Nobody-tables").stopped("orders")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from confluent_world import STEADY, Organization
+from confluent_environment import STEADY, Organization
 from matrix import FAULTS, LISTS
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError

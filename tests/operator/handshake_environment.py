@@ -13,8 +13,8 @@ import boto3
 import pytest
 from aws_clients import policy
 from leftovers import LEDGER
-from operator_worlds import Planter, Stacks, Worlds
-from resource_world import START, Invocations, Resource
+from resource_environment import START, Invocations, Resource
+from stand_ins import Planter, Stacks, StandIns
 
 from lakeferry.health import confluent_to_aws, snowflake_to_aws
 from lakeferry.health.model import Result
@@ -46,11 +46,11 @@ def opened():
             for name, value in aws.environment().items():
                 patch.setenv(name, value)
             boto3.client("iam").create_user(UserName="somebody", Path="/vendor/")
-            yield Worlds(aws, cloud, snow)
+            yield StandIns(aws, cloud, snow)
 
 
 def looked(deployed):
-    return [*confluent_to_aws.look(deployed.here), *snowflake_to_aws.look(deployed.here)]
+    return [*confluent_to_aws.look(deployed.ctx), *snowflake_to_aws.look(deployed.ctx)]
 
 
 def troubles_of(deployed):
@@ -72,25 +72,25 @@ def prove_named(deployed, broken, place, words):
 class Deployed:
     """`made` and `given` hold outputs and properties of each object, by its logical id."""
 
-    worlds: Worlds
-    here: object
+    stand_ins: StandIns
+    ctx: object
     made: dict = attrs.Factory(dict)
     given: dict = attrs.Factory(dict)
     stack_ids: dict = attrs.Factory(dict)
 
     @property
     def bucket(self):
-        return f"{self.here.deployment.prefix}-tables"
+        return f"{self.ctx.deployment.prefix}-tables"
 
     @property
-    def world(self):
+    def system(self):
         """What Confluent holds, to be looked at and spoiled."""
-        return self.worlds.cloud._simulation.world
+        return self.stand_ins.cloud._simulation.world
 
     @property
     def account(self):
         """The same of Snowflake."""
-        return self.worlds.snow._simulation.account
+        return self.stand_ins.snow._simulation.account
 
     @property
     def cluster(self):
@@ -102,7 +102,7 @@ class Deployed:
 
     @property
     def aws_nemesis(self):
-        return NemesisClient(self.worlds.aws.url)
+        return NemesisClient(self.stand_ins.aws.url)
 
     def found(self, logical_id):
         """The object in Snowflake."""
@@ -110,22 +110,22 @@ class Deployed:
         return self.account.find(domain, (self.made[logical_id]["name"],))
 
     def role(self, vendor):
-        return f"{self.here.deployment.regional_prefix}-{vendor}"
+        return f"{self.ctx.deployment.regional_prefix}-{vendor}"
 
     def arn(self, vendor):
-        return f"arn:aws:iam::{self.here.account}:role/{self.role(vendor)}"
+        return f"arn:aws:iam::{self.ctx.account}:role/{self.role(vendor)}"
 
     def make(self, kind, logical_id, **properties):
         """The object's outputs, once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
-        vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
+        vendor = self.ctx.confluent() if registered.vendor == registry.CONFLUENT else self.ctx.snowflake()
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
         spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
-            name=Planter(self.here).name(kind, logical_id, **properties),
-            secrets=self.here.secrets,
-            clock=self.here.clock,
+            name=Planter(self.ctx).name(kind, logical_id, **properties),
+            secrets=self.ctx.secrets,
+            clock=self.ctx.clock,
             notes={},
             resource_uid=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
@@ -137,18 +137,18 @@ class Deployed:
         return outputs
 
     def pass_time(self):
-        self.here.clock.sleep(_SECONDS)
+        self.ctx.clock.sleep(_SECONDS)
 
     def resume(self):
         """What stopped goes on: Tableflow where somebody says so, all else by itself."""
-        plane = self.here.confluent().tableflow(self.here.secrets.read_key(self._secret("tableflow")))
+        plane = self.ctx.confluent().tableflow(self.ctx.secrets.read_key(self._secret("tableflow")))
         place = {"environment": {"id": self.place["environment_id"]}, "kafka_cluster": {"id": self.cluster}}
         for path in (f"tableflow-topics/{TOPIC}", f"catalog-integrations/{self.made['CatalogIntegration']['id']}"):
             plane.patch(f"/tableflow/v1/{path}", {"spec": {**place, "suspended": False}})
-        self.here.clock.sleep(_COMMIT_SECONDS)
+        self.ctx.clock.sleep(_COMMIT_SECONDS)
 
     def deploy(self):
-        place = {"LocationConstraint": self.here.region}
+        place = {"LocationConstraint": self.ctx.region}
         boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=place)
         self._stack("data", {"Ledger": LEDGER}, {"TableflowBucketName": self.bucket})
         self._streams()
@@ -161,7 +161,7 @@ class Deployed:
 
     def _stack(self, part, resources, outputs, objects=()):
         known = [str(self._identity(*each)) for each in objects]
-        name = Stacks(self.here).make(part, resources, known=known, outputs=outputs)
+        name = Stacks(self.ctx).make(part, resources, known=known, outputs=outputs)
         self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackId"]
 
     def _identity(self, kind, logical_id, properties):
@@ -171,7 +171,7 @@ class Deployed:
     def _streams(self):
         """A topic with a schema, and the keys of who manages it."""
         environment = self.make("environment", "Environment")["id"]
-        self.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=self.here.region)
+        self.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=self.ctx.region)
         manager = self.make("service_account", "AppManagerAccount")["id"]
         registry_id = self.made["KafkaCluster"]["schema_registry_id"]
         subjects = {"environment_id": environment, "schema_registry_id": registry_id, "name": "*"}
@@ -183,7 +183,7 @@ class Deployed:
             self.make("role_binding", f"{role}{scope}", service_account_id=manager, role=role, scope=scope, **where)
         for service, where in (("kafka", self.place), ("schema_registry", {"environment_id": environment})):
             self._key(service, manager, **where)
-        self._key("tableflow", manager, **self.place, region=self.here.region)
+        self._key("tableflow", manager, **self.place, region=self.ctx.region)
         self.make("topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.place)
         self.make(
             "schema", "Schema", subject=f"{TOPIC}-value", schema=SCHEMA, environment_id=environment,
@@ -191,7 +191,7 @@ class Deployed:
         )  # fmt: skip
 
     def _secret(self, service):
-        return f"{self.here.deployment.prefix}/confluent/{service}"
+        return f"{self.ctx.deployment.prefix}/confluent/{service}"
 
     def _key(self, service, owner, **where):
         boto3.client("secretsmanager").create_secret(Name=self._secret(service))
@@ -212,7 +212,7 @@ class Deployed:
     def _into_snowflake(self):
         volume = {"base_url": f"s3://{self.bucket}/", "role_arn": self.arn("snowflake")}
         catalog = {
-            "role_arn": self.arn("snowflake"), "region": self.here.region, "account_id": self.here.account,
+            "role_arn": self.arn("snowflake"), "region": self.ctx.region, "account_id": self.ctx.account,
             "namespace": self.cluster, "refresh_seconds": 60,
         }  # fmt: skip
         objects = [("snowflake_external_volume", "Volume", volume), ("snowflake_catalog_integration", "Catalog", catalog)]
@@ -228,14 +228,14 @@ class Deployed:
 
     def resource(self, kind, logical_id):
         """As CloudFormation and the provider framework have it."""
-        invocations = Invocations(lambda *_: self.here.confluent(), clock=self.here.clock, secrets=boto3.client("secretsmanager"))
+        invocations = Invocations(lambda *_: self.ctx.confluent(), clock=self.ctx.clock, secrets=boto3.client("secretsmanager"))
         return Resource(invocations, kind, logical_id, **self.given[logical_id])
 
     def trust(self, vendor, **instead):
         """The statements of a role's trust, as the stacks write them; `instead` are principals and external ids."""
         if vendor == "tableflow":
-            told = self.made["ProviderIntegration"]
-            comers = [(told["confluent_role_arn"], told["external_id"])]
+            result = self.made["ProviderIntegration"]
+            comers = [(result["confluent_role_arn"], result["external_id"])]
         else:
             comers = [(self.made[name]["iam_user_arn"], self.made[name]["external_id"]) for name in ("Volume", "Catalog")]
         statements = [
@@ -261,7 +261,7 @@ class Deployed:
     def permit(self, vendor, *, without=(), more=()):
         """What the stacks let the role do, without some actions and with statements more."""
         needs = {"tableflow": contract.TABLEFLOW_NEEDS, "snowflake": contract.SNOWFLAKE_NEEDS}[vendor]
-        bucket, glue = f"arn:aws:s3:::{self.bucket}", f"arn:aws:glue:{self.here.region}:{self.here.account}"
+        bucket, glue = f"arn:aws:s3:::{self.bucket}", f"arn:aws:glue:{self.ctx.region}:{self.ctx.account}"
         places = {
             "bucket": [bucket],
             "objects": [f"{bucket}/*"],

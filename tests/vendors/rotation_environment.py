@@ -14,7 +14,7 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric import rsa
-from resource_world import START, TurnedClock
+from resource_environment import START, TurnedClock
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
 from wire import InProcessWire, Killed
 
@@ -111,7 +111,7 @@ class RotationWorld:
 
     def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):
         self.clock = TurnedClock(self._pass)
-        self.steps, self.said, self.told = Steps(), io.StringIO(), []
+        self.steps, self.said, self.result = Steps(), io.StringIO(), []
         self.under_way = {}
         self.policy = Policy(keep, grace_days * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
@@ -237,7 +237,7 @@ class RotationWorld:
         try:
             return rotation.answer(self.engine(), event)
         except LakeferryError as error:
-            self.told.append(str(error))
+            self.result.append(str(error))
             raise
 
     def step(self, name, step, version):
@@ -309,7 +309,7 @@ class RotationWorld:
 
     def leaks(self):
         """Secrets that stand in what was written: each by its first letters, and where."""
-        written = {"the log": self.said.getvalue(), "errors": "\n".join(self.told), "addresses": "\n".join(self.steps.log)}
+        written = {"the log": self.said.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
         known = {key.secret for key in self.confluent.world.api_keys.values()}
         for value in self.secrets.ever:
             fields = json.loads(value) if value.startswith("{") else {}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from resource_world import START
-from world import STEADY, World
+from resource_environment import START
+from vendor_environment import STEADY, VendorEnvironment
 
 from lakeferry.deployment import snowflake_admin
 from lambdas.custom_resources.registry import RESOURCE_TYPES
@@ -30,7 +30,7 @@ def deployer_key():
     return keypair.load(Secret(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()))
 
 
-class Account(World):
+class Account(VendorEnvironment):
     """One that is new. `lake` is the embedded AWS, where tables are to be read."""
 
     url = "http://127.0.0.1:7011"
@@ -49,9 +49,9 @@ class Account(World):
 
     def _prepare(self):
         """What docs/how-to/prepare-snowflake.md has an admin do."""
-        told = self.simulation.credentials
-        key = keypair.load(Secret(Path(told["private_key_file"]).read_text()))
-        login = Login(told["account"], told["user"], told["role"])
+        result = self.simulation.credentials
+        key = keypair.load(Secret(Path(result["private_key_file"]).read_text()))
+        login = Login(result["account"], result["user"], result["role"])
         lifecycle = self.invocations.lifecycle()
         admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, adapter=self.wire), self.clock, login, key, self.url)
         for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, deployer_key().public).splitlines():

@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
@@ -123,7 +123,7 @@ class MemoryGlue:
         return {"JobRun": self.runs[asked["RunId"]]}
 
 
-class World:
+class NotificationEnvironment:
     def __init__(self, exports=(SALES,)):
         self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()

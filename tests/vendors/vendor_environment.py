@@ -7,7 +7,7 @@ import io
 import json
 
 import requests
-from resource_world import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
 from wire import InProcessWire
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
@@ -20,7 +20,7 @@ STEADY = RetryPolicy(spread=lambda: 0.5)
 LONG = 900.0
 
 
-class World:
+class VendorEnvironment:
     """What both vendors' worlds have. A vendor's own tells `url`, `connect`, `objects`, `state` and `take`."""
 
     checked = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import boto3
-from resource_world import TurnedClock
+from resource_environment import TurnedClock
 from waiting import PATIENCE, until
 
 from deployments import check
@@ -53,7 +53,7 @@ _PAIR = []
 
 
 @attrs.define
-class Worlds:
+class StandIns:
     """`cloud` and `snow` are the simulators; their clocks go along with the operator's."""
 
     aws: object
@@ -73,17 +73,17 @@ class Worlds:
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
-        here = DeploymentContext(
+        ctx = DeploymentContext(
             check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock
         )
         if prepared:
-            self.prepare(here)
-        return here
+            self.prepare(ctx)
+        return ctx
 
-    def prepare(self, here):
+    def prepare(self, ctx):
         key = self.cloud.credentials
-        _secret(here.deployment.confluent.cloud_key_secret, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
-        wanted = here.deployment.snowflake
+        _secret(ctx.deployment.confluent.cloud_key_secret, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
+        wanted = ctx.deployment.snowflake
         pair = self._deployer()
         _secret(wanted.key_secret, account=wanted.account, user=wanted.user, privateKey=pair.private_pem.reveal())
 
@@ -98,9 +98,9 @@ class Worlds:
         return _PAIR[0]
 
     def admin(self):
-        told = self.snow.credentials
-        key = keypair.load(Secret(Path(told["private_key_file"]).read_text()))
-        login = Login(told["account"], told["user"], told["role"])
+        result = self.snow.credentials
+        key = keypair.load(Secret(Path(result["private_key_file"]).read_text()))
+        login = Login(result["account"], result["user"], result["role"])
         deadline = Deadline(self.clock, self.clock.time() + 10**9)
         return Snowflake(Session(deadline), self.clock, login, key, self.snow.url)
 
@@ -113,18 +113,18 @@ def _secret(name, **fields):
 class Planter:
     """Makes a deployment's objects at the vendors as its functions do: the same verbs, the same names."""
 
-    here: DeploymentContext
+    ctx: DeploymentContext
 
     def name(self, kind, logical_id, **properties):
-        told = self.here.deployment.identity
+        result = self.ctx.deployment.identity
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
         module = registry.RESOURCE_TYPES[kind].handler
         return contract.object_name(
-            project=told.name,
-            stage=told.stage,
-            region=self.here.region,
-            account=self.here.account,
-            stack=f"{self.here.deployment.prefix}-{part}",
+            project=result.name,
+            stage=result.stage,
+            region=self.ctx.region,
+            account=self.ctx.account,
+            stack=f"{self.ctx.deployment.prefix}-{part}",
             logical_id=logical_id,
             generation=request.generation_of(module, module.PROPERTIES(**properties)),
         )
@@ -132,18 +132,18 @@ class Planter:
     def make(self, kind, logical_id, name="", **properties):
         """The object's id, once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
-        vendor = self.here.confluent() if registered.vendor == registry.CONFLUENT else self.here.snowflake()
+        vendor = self.ctx.confluent() if registered.vendor == registry.CONFLUENT else self.ctx.snowflake()
         spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
             name=name or self.name(kind, logical_id, **properties),
-            secrets=self.here.secrets,
-            clock=self.here.clock,
+            secrets=self.ctx.secrets,
+            clock=self.ctx.clock,
             notes={},
             resource_uid="planted",
         )
         made = registered.handler.create(context, spec)
-        self.here.clock.sleep(900)
+        self.ctx.clock.sleep(900)
         return made
 
 
@@ -169,7 +169,7 @@ _TRUST = {
 class Stacks:
     """Stacks of a deployment's names, with what a test puts into them."""
 
-    here: DeploymentContext
+    ctx: DeploymentContext
 
     @property
     def client(self):
@@ -179,7 +179,7 @@ class Stacks:
         self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None, type="Custom::Lakeferry", **more
     ):
         """`known` are physical ids of custom resources; those of `refuses` won't be deleted. The name, once it stands."""
-        name = f"{self.here.deployment.prefix}-{part}"
+        name = f"{self.ctx.deployment.prefix}-{part}"
         function = {
             "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
             "Answers": {
@@ -211,7 +211,7 @@ class Stacks:
             TemplateBody=json.dumps(template),
             Capabilities=["CAPABILITY_IAM"],
             EnableTerminationProtection=protected,
-            Tags=[{"Key": "project", "Value": self.here.deployment.identity.name}, {"Key": "stage", "Value": "test"}],
+            Tags=[{"Key": "project", "Value": self.ctx.deployment.identity.name}, {"Key": "stage", "Value": "test"}],
         )
         self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
         return name

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from checked import Checked
-from resource_world import ACCOUNT, START
-from world import STEADY, World
+from resource_environment import ACCOUNT, START
+from vendor_environment import STEADY, VendorEnvironment
 
 from lambdas.confluent.client import Confluent
 from lambdas.custom_resources.registry import RESOURCE_TYPES
@@ -23,7 +23,7 @@ SCHEMA = f'{{"type": "record", "name": "Order", "fields": [{_FIELD}]}}'
 WIDER = f'{{"type": "record", "name": "Order", "fields": [{_FIELD}, {_NEW_FIELD}]}}'
 
 
-class Organization(World):
+class Organization(VendorEnvironment):
     """One that is new."""
 
     url = ADDRESSES[Plane.CLOUD]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_clients import Clients, policy
 from pyiceberg.catalog import load_catalog
-from snowflake_world import Account
+from snowflake_environment import Account
 from tableflow_kit import numbered, topic_of
 
 from simulators.aws import settings
@@ -56,12 +56,12 @@ class Lakeside(Account):
         `place` changes where the integration looks, `without` leaves actions out of the roles' policies, and `trusted` are
         values that the roles are made with in place of the right ones, by the names of the trust's properties.
         """
-        told = {"volume": self._volume(), "integration": self._integration(place or {})}
-        right = {f"{what}_{ours}": each[theirs] for what, each in told.items() for ours, theirs in _VALUES}
+        result = {"volume": self._volume(), "integration": self._integration(place or {})}
+        right = {f"{what}_{ours}": each[theirs] for what, each in result.items() for ours, theirs in _VALUES}
         written = {**right, **trusted}
         for what, (actions, resources) in self._needs().items():
             self._role(what, written[f"{what}_principal"], written[f"{what}_external_id"], set(actions) - set(without), resources)
-        return {**{what: each["name"] for what, each in told.items()}, **written}
+        return {**{what: each["name"] for what, each in result.items()}, **written}
 
     def _volume(self):
         return self.make("snowflake_external_volume", "Volume", base_url=self.base, role_arn=self.arn("volume"))
