@@ -227,4 +227,4 @@ def test_on_a_terminal_the_difference_is_shown_and_asked_about(place, answer, ow
     code, shown = terminal.talk(["init", "--owner", "sales team"], environment(place), typed[1:], place.root)
     assert code == 0, shown
     assert '+owner = "sales team"' in shown
-    assert plan_of(place, "dev").deployment.owner == owner
+    assert plan_of(place, "dev").identity.owner == owner

@@ -122,7 +122,7 @@ def test_what_becomes_of_data_is_what_was_deployed_whatever_the_file_says_now(st
         destroyed(ctx)
     assert (refused.value.exit_code, refused.value.code) == (KEPT_BACK, "DESTROY-DIFFERS")
     assert (
-        f'the file says on_destroy = "{file}", and what is deployed would {deployed}: bucket {bucket.name}'
+        f'the file says on_destroy = "{file}", and the deployed stacks would {deployed}: bucket {bucket.name}'
         in refused.value.message
     )
     assert boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
