@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
-#: Each partition may hand the driver up to 10 MiB (see `sinks`); together that stays below spark.driver.maxResultSize, 1 GiB.
+#: Each partition may hand the driver up to 10 MiB (see `multipart`); together that stays below spark.driver.maxResultSize, 1 GiB.
 MOST_PARTITIONS = 100
 
 

@@ -62,12 +62,12 @@ class Output:
             self.err.print(text, markup=False)
 
     def debug(self, text: str) -> None:
-        """Told with --verbose only."""
+        """Print with --verbose only."""
         if self.verbose:
             self.err.print(text, markup=False, style="dim")
 
     def print(self, text: str, *, alarm: bool = False) -> None:
-        """What the user asked for. The words of an alarm have to say it too: red is not seen everywhere."""
+        """Print a result. The text of an alarm must not depend on its colour, which not every terminal shows."""
         if self.as_json:
             return
         shown = Text(text, style="bold red" if alarm else "")
@@ -76,12 +76,12 @@ class Output:
         (self.err if self._spins and self.out.is_terminal else self.out).print(shown)
 
     def warn(self, text: str) -> None:
-        """Also when quiet or with --json: what the user should know beside the result."""
+        """Print what the user should know beside the result, also with --quiet and --json."""
         self.err.print(text, markup=False, style="bold red")
 
     @property
     def width(self) -> int | None:
-        """Of the terminal that shows results; None where they go into a file, which is never too narrow."""
+        """Return the width of the terminal that shows results, or None if they go into a file."""
         return self.out.width if self.out.is_terminal else None
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
@@ -89,7 +89,7 @@ class Output:
             self.print(line)
 
     def ask(self, question: str, default: str = "") -> str:
-        """What somebody types; `default` where that is nothing. Only where `may_ask`."""
+        """Return what the user types, or `default` for an empty line. Call it only if `can_prompt`."""
         shown = f" [{default}]" if default else ""
         self.err.print(f"{question}{shown}: ", markup=False, end="")
         return sys.stdin.readline().strip() or default

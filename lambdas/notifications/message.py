@@ -119,7 +119,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 _FIRST: Final = {
     states.COMPLETE: "The file is ready.",
     states.EMPTY: "There were no rows in this window.",
-    states.INCOMPLETE: "Not final yet: the source does not reach to the end of this window.",
+    states.INCOMPLETE: "Not final yet: the table does not have all data of this window.",
     states.BLOCKED: "There is no new file: it did not pass its checks, so it was not published.",
     states.FAILED: "The file is delayed. The team that runs the export has been notified.",
 }
@@ -170,7 +170,7 @@ def _why_blocked(news: RunOutcome) -> str:
     """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
         return f"Why: {quoted(news.reason)}"
-    return "Why: it contains what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else "Why: a rule of the export."
+    return "Why: it contains what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else f"Why: the export's rules don't allow it ({one_line(news.code)})."
 
 
 def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
@@ -304,4 +304,5 @@ def _again(news: RunOutcome, export: ExportSettings) -> Iterator[str]:
         yield "Nothing has to be done."
         return
     yield f"Code explained: docs/reference/errors.md#{one_line(news.code).lower()}"
-    yield f"Run again: aws glue start-job-run --job-name {one_line(export.job)}"
+    arguments = r'"{\"--as-of\": \"$(date -u +%FT%TZ)\"}"'
+    yield f"Run again: aws glue start-job-run --job-name {one_line(export.job)} --arguments {arguments}"

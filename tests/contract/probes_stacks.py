@@ -22,8 +22,8 @@ def handler(event, context):
     kept.write_text(" ".join(asked))
     deletes = event["RequestType"] == "Delete"
     done = (not STUBBORN or asked.count("Delete") > 1) if deletes else MAKES
-    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    told |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
+    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    result |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
     call = urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT")
     urllib.request.urlopen(call, timeout=10)
 """
@@ -33,8 +33,8 @@ _LINGERING = """
 import boto3, json, os, time, urllib.request
 
 def handler(event, context):
-    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    told |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
+    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    result |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
     urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
     s3, bucket, until = boto3.client("s3"), os.environ["BUCKET"], time.monotonic() + 6
     while not s3.list_objects_v2(Bucket=bucket, Prefix="go")["KeyCount"]:
@@ -54,8 +54,8 @@ def handler(event, context):
         seen = boto3.client("cloudformation").describe_stack_resource(**asked)["StackResourceDetail"]["ResourceStatus"]
     except ClientError as error:
         seen = "nothing"
-    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    told |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
+    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    result |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
     urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
 """
 
