@@ -31,7 +31,7 @@ class LoadedDeployment:
 def load_stage(stage: str, folder: Path = FOLDER) -> LoadedDeployment:
     """Load `deployments/<stage>.toml`. Raises BadFile."""
     if not validation.is_stage(stage):
-        raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: small letters and digits, 2 to 12")])
+        raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")])
     file = folder / f"{stage}.toml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in folder.glob("*.toml")))

@@ -21,7 +21,7 @@ _CLASSES: Final = (r"[a-z]", r"[A-Z]", r"[0-9]")
 def find_secrets(text: str, *, names_only: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line, description) of everything in `text` that looks like a secret.
 
-    In a file that holds `names_only`, a long word of small letters, capitals and digits is reported too.
+    In a file that holds `names_only`, a long word of lower-case letters, upper-case letters and digits is reported too.
     """
     for number, line in enumerate(text.splitlines(), 1):
         descriptions = [description for description, pattern in _SECRETS.items() if pattern.search(line)]

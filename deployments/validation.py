@@ -56,9 +56,9 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def topic_name(name: str) -> str | None:
     if any(sign.isupper() for sign in name):
-        return f"{name!r} has capitals, and names in Glue and Athena are lower case: two topics could become one table"
+        return f"{name!r} has upper-case letters, and names in Glue and Athena are lower case: two topics could become one table"
     if not _TOPIC.fullmatch(name):
-        return f"{name!r} is not a valid name of a topic: small letters, digits, dots, hyphens and underscores, at most 249"
+        return f"{name!r} is not a valid name of a topic: lower-case letters, digits, dots, hyphens and underscores, at most 249"
     return None
 
 
@@ -66,7 +66,9 @@ def bucket_name(name: str) -> str | None:
     if "." in name:
         return f"{name!r} has a dot, and neither Snowflake nor TLS by host name supports such a bucket"
     if not _BUCKET.fullmatch(name) or name.startswith("xn--") or name.endswith("-s3alias"):
-        return f"{name!r} is not a valid name of a bucket: 3 to 63 small letters, digits and hyphens, none of them at the ends"
+        return (
+            f"{name!r} is not a valid name of a bucket: 3 to 63 lower-case letters, digits and hyphens, none of them at the ends"
+        )
     return None
 
 

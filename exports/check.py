@@ -135,7 +135,7 @@ def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:
         yield f"not a Spark SQL expression{column}"
         return
     if isinstance(tree, exp.Block) or tree.find(exp.Placeholder, exp.Parameter):
-        yield "not one Spark SQL expression whose values all stand in it"
+        yield "must be one complete Spark SQL expression, without parameters"
         return
     if tree.find(exp.Query, exp.Subquery):
         yield "a subquery is not allowed: an export reads one table"
@@ -220,7 +220,7 @@ def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Ite
             yield (
                 key,
                 (
-                    f"{column.name} carries personal data ({', '.join(carried)}) and says nothing about it. "
+                    f"{column.name} contains personal data ({', '.join(carried)}) and has no `personal` entry. "
                     'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason'
                 ),
             )

@@ -187,7 +187,7 @@ class Aggregate:
         "A group of fewer people is left out, and a second one where only one would be.", default=10, minimum=2
     )
     no_persons_because: str | None = setting("Where no person stands behind the rows: why, instead of `person_id`.", default=None)
-    keep_as_table: bool = setting("Whether the aggregate is also kept as an Iceberg table of ours.", default=False)
+    keep_as_table: bool = setting("Whether the aggregate is also kept as an Iceberg table of Lakeferry's own.", default=False)
 
 
 @attrs.frozen

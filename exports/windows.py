@@ -1,6 +1,6 @@
 """Windows of time: days, ISO weeks, months and quarters between local midnights, half open, so each instant is in exactly one.
 
-What depends on the kind of window is asked by `match`, so that mypy names each place that a new kind needs.
+Code that depends on the kind of window uses `match`, so mypy reports each function that a new kind must extend.
 """
 
 from __future__ import annotations

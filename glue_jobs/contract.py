@@ -68,7 +68,7 @@ ARGUMENTS: Final = {
     "database": "Glue database of the Tableflow tables: the Kafka cluster's id, lkc-…",
     "bucket": "bucket that receives the files",
     "prefix": "where in the bucket, without a slash at the end",
-    "warehouse": "s3://… for tables of our own",
+    "warehouse": "s3://… for Lakeferry's own tables",
     "aggregates-database": "Glue database for aggregates that are kept as tables",
     "pseudonym-secret": "name or ARN of the secret with the pseudonymisation key",
     "time-limit-minutes": "how long this run may take; after that it counts as dead",
@@ -136,7 +136,7 @@ SPARK_SETTINGS: Final = {
 
 
 def spark_settings(warehouse: str) -> dict[str, str]:
-    """Return the settings of a session. `warehouse` (s3://…) is where new tables of ours go."""
+    """Return the settings of a session. `warehouse` (s3://…) is where Lakeferry's own tables go."""
     return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
 
 

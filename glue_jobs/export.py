@@ -33,7 +33,7 @@ from glue_jobs.store import Bucket, connect
 from glue_jobs.window import RunContext, export_window
 
 _LOG = logging.getLogger("lakeferry.export")
-#: Trouble of one window; the next one is tried nevertheless.
+#: Errors that affect one window only; the run goes on with the next one.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
 _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; nothing is left half done")
 
@@ -58,7 +58,7 @@ def run(
 ) -> RunRecord:
     """Run an export, in `spark` where a session already runs.
 
-    Raises ExportError where nothing could be begun; trouble of a window is in the record.
+    Raises ExportError if the run can't start; errors of single windows are in the record.
     """
     try:
         contract = contracts.load(args.export)
@@ -108,7 +108,7 @@ class Plan:
     """`windows` in the order in which to work on them; `left` is how many missing ones this run does not try."""
 
     windows: list[Window]
-    left: int
+    remaining: int
 
 
 def plan(
@@ -117,11 +117,11 @@ def plan(
     """Return windows in the order in which the run takes them.
 
     The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
-    published ones that late events may still change; and missing ones that an earlier run tried in vain.
+    published ones that late events may still change; and missing ones that failed in an earlier run.
 
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
     id of the last run that tried a window. `max_backfill` limits missing windows that are new, and separately those that were
-    tried before, least recently tried first: a window that fails in each run takes no other window's turn.
+    tried before, least recently tried first: a window that fails in each run doesn't delay others.
     """
     closed = list(closed_windows(rule, as_of))
     last, earlier = closed[-1:], closed[:-1]
@@ -143,7 +143,7 @@ def _export_windows(run: RunContext, args: Arguments) -> None:
     published, skipped = (_labels(run.bucket, f"{contract.name}/{folder}/") for folder in ("manifests", "skipped"))
     rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
     planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
-    record.windows_left = planned.left
+    record.windows_left = planned.remaining
     if planned.windows:
         require_same_fields(require_allowed(run.spark(), contract), contract, run.table)
     for window in planned.windows:

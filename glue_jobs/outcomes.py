@@ -1,4 +1,4 @@
-"""What becomes of each event and each line, as columns that every row of a run carries to its end, where they are summed.
+"""The outcome of each event and each line, as columns of every row. The executors that write the file sum them.
 
 An event is counted on exactly one row: the one whose `$outcome` is not null. A line is delivered, filtered or none. Rows of
 lines stand for one event and one line each and leave out the columns that would say so; rows of groups have them all.

@@ -1,6 +1,6 @@
 """From the pinned table to rows that are ready to be written: deduplicate, explode, filter, treat and order.
 
-No row is dropped on the way: each event learns what becomes of it (see `outcomes`), and whoever writes the rows counts that.
+No row is dropped on the way: each event gets an outcome (see `outcomes`), and the executors that write the file count them.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import PinnedTable
 from glue_jobs.store import Bucket, aws_errors
 
-#: What the run's record repeats of the manifest.
-_REPEATED = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
+#: Keys of the manifest that the run's record contains too.
+_MANIFEST_KEYS_IN_RECORD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
 
-#: A commit of Tableflow may hold the news of some Kafka partitions only, and the next one comes within minutes. When the table
-#: takes new data this long after the window's end, a partition without newer events is idle.
+#: A commit of Tableflow may contain new records of only some Kafka partitions, and the next one comes within minutes. When the
+#: table takes new data this long after the window's end, a partition without newer events is idle.
 _IDLE_AFTER = timedelta(hours=1)
 
 
@@ -99,7 +99,7 @@ def export_window(run: RunContext, window: Window, previous: Manifest | None) ->
 
 
 def _up_to_date(run: RunContext, location: WindowLocation) -> Manifest | None:
-    """Return what is visible, where nothing that it depends on has changed and all of it is still there."""
+    """Return the published manifest if it is still valid: inputs unchanged, files and aggregate present. None otherwise."""
     current, _ = location.current() or (None, None)
     if current is None or not manifest.is_up_to_date(current, run.contract, run.table, run.key_version):
         return None
@@ -156,7 +156,7 @@ def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
         if empty and run.contract.window.on_empty == "fail":
-            raise DataProblem("EXP-EMPTY", f"window {window.label} has no rows, and the contract wants some", "Check the source")
+            raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source")
         if run.dry_run:
             cleanup.discard_files(location, run.record.id)
             return _document(window, "dry_run", _manifest(run, result))
@@ -176,7 +176,7 @@ def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest
 
 
 def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
-    """Upload the rows. Text beyond ASCII that must be hashed is met first, and only then sent through Python."""
+    """Compute and upload the rows. If a hashed value is not ASCII, compute again with a Python function that normalises it."""
     folder = run.location(window).run_folder(run.record.id)
     ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
     key = f"{folder}{run.contract.name}_{window.label}{ending}"
@@ -259,8 +259,7 @@ def _require_all_events(window: Window, current: Manifest, result: WindowResult)
     if current["content_sha256"] != result.stats.content_sha256 and manifest.lost_events(current, result):
         raise Blocked(
             "EXP-EVENTS-LOST",
-            f"window {window.label}: events that generation {current['generation']} was made of are no longer in the table, so a "
-            "new generation would lack them",
+            f"window {window.label}: the table no longer has some events of published generation {current['generation']}",
             "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
             "together. To publish without these events, run once with --accept-fewer-events true",
         )
@@ -303,4 +302,4 @@ def _manifest(run: RunContext, result: WindowResult) -> Manifest:
 
 
 def _document(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
-    return {"window": window.label, "state": state, "reason": None} | {part: visible[part] for part in _REPEATED}
+    return {"window": window.label, "state": state, "reason": None} | {part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD}

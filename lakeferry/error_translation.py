@@ -1,4 +1,4 @@
-"""What any exception is to the user of a command: an error of ours, one of AWS's, or something that nobody foresaw."""
+"""Turns exceptions into messages for the user of a command: Lakeferry's own, those of AWS, and unexpected ones."""
 
 from __future__ import annotations
 
@@ -65,14 +65,18 @@ def _unexpected(error: Exception) -> CommandFailed:
         kept = True
     except OSError:
         pass  # a folder that may not be written must not hide what happened
-    place = str(TRACE.relative_to(ROOT)) if kept else ""
-    hint = f"Report it with {place}, which holds no secret" if kept else "Run it again with --verbose and report what it shows"
+    trace_file = str(TRACE.relative_to(ROOT)) if kept else ""
+    hint = (
+        f"Report it with {trace_file}, which contains no secret"
+        if kept
+        else "Run it again with --verbose and report what it shows"
+    )
     message = f"unexpected error: {type(error).__name__}{_where(error)}"
-    return CommandFailed("UNEXPECTED", message, hint, details={"trace": place}, trace=trace)
+    return CommandFailed("UNEXPECTED", message, hint, details={"trace": trace_file}, trace=trace)
 
 
 def _where(error: Exception) -> str:
-    """The last place of ours that it came through."""
+    """Return the last line of this repository in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
     return f" in {Path(ours[-1].filename).relative_to(ROOT)}, line {ours[-1].lineno}" if ours else ""

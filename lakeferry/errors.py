@@ -119,7 +119,7 @@ def rows() -> list[ErrorRow]:
 
 
 def read(message: str) -> Reported | None:
-    """Read an error out of what a function reported. None where it isn't one of ours."""
+    """Read an error out of what a function reported. Return None if it isn't one of the catalogue."""
     found = _REPORTED.search(redact(message))
     if found is None or (known := catalogue().get(found["code"])) is None:
         return None

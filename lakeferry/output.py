@@ -114,11 +114,11 @@ class Output:
 
 
 def program_name() -> str:
-    """Return how the user calls us from here: by name, or by path where the virtual environment isn't on PATH."""
+    """Return how the user calls the command: by name, or by path if the virtual environment isn't on PATH."""
     if shutil.which("lakeferry"):
         return "lakeferry"
-    place = Path(sys.executable).with_name("lakeferry")
-    return min(str(place), os.path.relpath(place), key=len)
+    executable = Path(sys.executable).with_name("lakeferry")
+    return min(str(executable), os.path.relpath(executable), key=len)
 
 
 def format_duration(seconds: float) -> str:

@@ -118,7 +118,7 @@ def _variables(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mappin
         contract.CONFLUENT_URL: confluent["url"],
         contract.CATALOG_URL: confluent["iceberg_catalog_url"],
         contract.SNOWFLAKE_URL: snowflake["url"],
-        FUNCTIONS: "here",
+        FUNCTIONS: "local",
     }
 
 

@@ -33,7 +33,7 @@ class SynthOptions:
         repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")
         return cls(
             **given,
-            functions_local=scope.node.try_get_context("functions") == "here",
+            functions_local=scope.node.try_get_context("functions") == "local",
             repair=repair,
             repairs=frozenset(filter(None, listed.split(","))),
         )

@@ -25,8 +25,8 @@ LONGEST_TEXT: Final = 32_767
 #: Arrow writes smaller numbers than this scale with an exponent, so Spark makes text of them.
 PLAIN_SCALE: Final = 6
 
-#: What makes a spreadsheet run a cell, and what it looks past before: blanks, quotation marks, control characters that
-#: don't separate cells.
+#: Characters that start a formula, and those that a spreadsheet skips in front of one: blanks, quotation marks, control
+#: characters that don't separate cells.
 _FORMULA: Final = "[=+\\-@＝＋－＠]"
 _SKIPPED: Final = " '\"\u00a0\u3000"
 #: The beginning of a text that is guarded: also each control character, which spreadsheets drop.
@@ -74,7 +74,7 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
 
 
 def unguarded(cell: str) -> str:
-    """Return the text that was guarded: what a reader who wants the exact value does."""
+    """Remove the guard and return the original text."""
     if cell.startswith("'") and re.search(GUARDED, cell[1:]):
         cell = cell[1:]
     return re.sub(_UNGUARD_INSIDE, r"\1\2", cell)
@@ -137,7 +137,7 @@ def _text(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArr
 
 
 def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return bytes that are no UTF-8 become the replacement character; Spark passes on whatever a file holds."""
+    """Replace invalid UTF-8 by U+FFFD and count it; Spark passes bytes on unchecked."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:

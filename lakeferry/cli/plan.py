@@ -17,12 +17,12 @@ PLANNED: Final = {
     "account": "The AWS account.",
     "region": "The AWS region.",
     "changes": "Each resource to change: stack, system (AWS, Confluent, Snowflake), type, logical_id, name, action (create, "
-    "update, replace, recreate, delete, retain), why (property is a path; before, after, does, follows, perhaps), and loses: "
-    "what the old object takes along.",
+    "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), and "
+    "data_loss: what is deleted with the old object.",
     "losses": "Those of the changes that delete data.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
-    "unwanted": "Deployed stacks that the deployment file no longer has; they are kept.",
+    "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",
     "phases": "Each stack's expected duration: minutes from low to high, and seconds of the last time.",
     "cost": "Estimated cost a month: currency, low, high.",
 }

@@ -49,7 +49,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     stored = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role'})")
     if owner.is_person:
-        output.print("The owner is a person: the key ends with that account. A service account's key doesn't.")
+        output.print("The owner is a person: Confluent deletes the key with the person's account. Use a service account's key.")
     output.print(stored.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")

@@ -124,7 +124,7 @@ def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[
 
 
 def refused(secret: RotatingSecret, message: str) -> CommandFailed:
-    """Return the function's error as one of ours. The current key stays current."""
+    """Return the function's error as a CommandFailed. The current key stays current."""
     reported = errors.read(message)
     if reported is None:
         hint = "Read `lakeferry logs rotation`, then run the command again"

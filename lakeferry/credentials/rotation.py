@@ -131,7 +131,7 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
     live = next((key["id"] for key in age.keys if key["label"] == age.label), "")
     others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
-    hints = ["not asked ?"] if age.trouble else ["created by hand"] if age.by_hand else []
+    hints = ["not checked"] if age.trouble else ["created manually"] if age.by_hand else []
     remarks = "; ".join([*troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
     return [age.secret, days, due, live, age.label, others, remarks]

@@ -29,7 +29,7 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: Where the deployed functions run, in a rehearsal: "here" bundles them for this machine.
+#: Where the deployed functions run, in a rehearsal: "local" bundles them for this machine.
 FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
 #: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
@@ -38,7 +38,7 @@ _AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "stand
 
 @attrs.frozen
 class Addresses:
-    """URLs of the vendors' APIs, "" for the vendor's own. `functions` is "here" where the functions run on this machine."""
+    """URLs of the vendors' APIs, "" for the vendor's own. `functions` is "local" if the functions run on this machine."""
 
     confluent: str = ""
     catalog: str = ""
@@ -56,7 +56,7 @@ class Addresses:
             "confluent_url": self.confluent,
             "catalog_url": self.catalog,
             "snowflake_url": self.snowflake,
-            "functions": "here" if self.functions == "here" else "",
+            "functions": "local" if self.functions == "local" else "",
         }
         return [word for name, value in given.items() if value for word in ("-c", f"{name}={value}")]
 

@@ -102,16 +102,16 @@ def invalid_file(failure: CommandFailed) -> list[Check]:
 
 
 def field_names(plan: LoadedDeployment) -> Check:
-    """Topics have no capitals; a schema's fields may, and Glue shows them in lower case."""
+    """Topics have no upper-case letters; a schema's fields may, and Glue shows them in lower case."""
     fields = [
         f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
     ]
     if not fields:
-        return FILE.ok("names in small letters", "all topics, and all fields of the schemas in topics/")
+        return FILE.ok("lower-case names", "all topics, and all fields of the schemas in topics/")
     shown = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
-    fix = "Write them in the schema with small letters and underscores"
-    effect = f"fields with capitals: {shown}; Glue shows them in small letters, and Snowflake finds them only as Glue does"
-    return FILE.warn("names in small letters", effect, fix)
+    fix = "Write them in the schema in lower case with underscores"
+    effect = f"fields with upper-case letters: {shown}; Glue shows them in lower case, and Snowflake finds them only as Glue does"
+    return FILE.warn("lower-case names", effect, fix)
 
 
 def _fields(plan: LoadedDeployment, topic: Topic) -> list[str]:

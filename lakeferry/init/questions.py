@@ -69,7 +69,7 @@ def _all(text: str, check: Callable[[str], str | None]) -> str | None:
     return next((problem for name in split_names(text) if (problem := check(name))), None)
 
 
-_NAME: Final = "2 to 20 small letters, digits and hyphens, a letter first"
+_NAME: Final = "2 to 20 lower-case letters, digits and hyphens, a letter first"
 _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
     Question("name", "What is the deployment called?", _matches(validation.NAME, _NAME), "lakeferry"),

@@ -54,7 +54,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.plan),
         deployed=list(deployed),
-        unwanted=[name for name in deployed if name not in ctx.stacks],
+        removed_from_file=[name for name in deployed if name not in ctx.stacks],
     )
 
 

@@ -40,7 +40,7 @@ class Action(StrEnum):
     RETAIN = "retain"
 
     @property
-    def loses(self) -> bool:
+    def deletes(self) -> bool:
         return self in (Action.REPLACE, Action.RECREATE, Action.DELETE)
 
 
@@ -50,33 +50,33 @@ GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN,
 
 @attrs.frozen
 class Why:
-    """A changed property, and what its change does to the object: Action.UPDATE, REPLACE or RECREATE.
+    """A changed property, and the effect of the change on the object: Action.UPDATE, REPLACE or RECREATE.
 
-    `follows` names the resource that is replaced, where that is all that changes the value. `perhaps`: AWS decides.
+    `caused_by` names the replaced resource, if only its replacement changes the value. `conditional`: AWS decides.
     """
 
     property: str
     before: str
     after: str
-    does: Action
-    follows: str = ""
-    perhaps: bool = False
+    effect: Action
+    caused_by: str = ""
+    conditional: bool = False
 
     def __str__(self) -> str:
-        if self.follows:
-            return f"{self.property} follows {self.follows}"
+        if self.caused_by:
+            return f"{self.property} changes because {self.caused_by} is replaced"
         change = f"{self.property}: {self.before} → {self.after}"
-        return f"{change} (AWS may replace it for that)" if self.perhaps else change
+        return f"{change} (AWS may replace it for that)" if self.conditional else change
 
 
 @attrs.frozen
 class Change:
-    """`loses` is what is deleted with the old object, "" for nothing."""
+    """`data_loss` is what is deleted with the old object, "" for nothing."""
 
     resource: TemplateResource
     action: Action
     why: tuple[Why, ...] = ()
-    loses: str = ""
+    data_loss: str = ""
 
 
 @attrs.frozen
@@ -109,7 +109,7 @@ class Comparison:
         for logical_id, resource in before.items():
             if logical_id not in after:
                 kept = resource.stays_when_removed
-                yield Change(resource, Action.RETAIN if kept else Action.DELETE, loses="" if kept else self._lost(resource))
+                yield Change(resource, Action.RETAIN if kept else Action.DELETE, data_loss="" if kept else self._lost(resource))
 
     def _old(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
@@ -126,7 +126,7 @@ class Comparison:
         """Return the resources that get another id. A replaced resource may replace others: repeat until none is added."""
         pairs, replaced = list(self._pairs()), set[ResourceId]()
         while True:
-            more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.loses}
+            more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.deletes}
             if more <= replaced:
                 return replaced
             replaced |= more
@@ -135,9 +135,9 @@ class Comparison:
         why = tuple(_Difference(pair, replaced, self._exports).whys())
         if not why:
             return None
-        action = min((one.does for one in why), key=GRAVEST.index)
+        action = min((one.effect for one in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
-        return Change(pair.after, action, why, self._lost(pair.before) if action.loses and not stays else "")
+        return Change(pair.after, action, why, self._lost(pair.before) if action.deletes and not stays else "")
 
     def _lost(self, resource: TemplateResource) -> str:
         """Name also the tables of a topic that a statement's undo drops: nothing in the template changes them."""
@@ -183,20 +183,20 @@ class _Difference:
     def _of_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.default(self.pair.after, name)
         before, after = (one.properties.get(name, fallback) for one in (self.pair.before, self.pair.after))
-        follows = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
+        caused_by = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
         is_same = replacement.is_same(self.pair.after, name, before, after)
-        if is_same and not follows:
+        if is_same and not caused_by:
             return
         rule = replacement.rule_of(self.pair.after)
-        does, perhaps = self._effect(name, before, after, rule)
+        effect, conditional = self._effect(name, before, after, rule)
         if is_same:
-            yield attrs.evolve(self._why(name, before, after, does), perhaps=perhaps, follows=f"{follows}, which is replaced")
+            yield attrs.evolve(self._why(name, before, after, effect), conditional=conditional, caused_by=caused_by)
             return
         for path, old, new in _differing(name, before, after):
-            yield attrs.evolve(self._why(path, old, new, does), perhaps=perhaps)
+            yield attrs.evolve(self._why(path, old, new, effect), conditional=conditional)
 
     def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
-        """Return what the change of a property does, and whether AWS may replace the resource for it."""
+        """Return the effect of the change of a property, and whether AWS may replace the resource for it."""
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
@@ -207,14 +207,14 @@ class _Difference:
             return Action.REPLACE, False
         if touched(rule.recreated):
             return Action.RECREATE, False
-        return Action.UPDATE, touched(rule.perhaps)
+        return Action.UPDATE, touched(rule.conditional)
 
     def _referenced(self, value: Any) -> Iterator[ResourceId]:
         return references.of(self.pair.after.stack, value, self.given)
 
-    def _why(self, path: str, before: Any, after: Any, does: Action) -> Why:
+    def _why(self, path: str, before: Any, after: Any, effect: Action) -> Why:
         old, new = references.both(before, after, self.given)
-        return Why(path, redact(old), redact(new), does)
+        return Why(path, redact(old), redact(new), effect)
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:

@@ -34,7 +34,7 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """`deployed` are all existing stacks, `unwanted` those of them that the deployment file no longer has."""
+    """`deployed` are all existing stacks, `removed_from_file` those of them that the deployment file no longer has."""
 
     prefix: str
     account: str
@@ -44,7 +44,7 @@ class Plan:
     phases: list[Phase]
     cost: Estimate
     deployed: list[str]
-    unwanted: list[str]
+    removed_from_file: list[str]
     permissions: list[PermissionChange] = attrs.field(factory=list)
 
     @property
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def losses(self) -> list[Change]:
-        return _graver([change for change in self.changes if change.loses])
+        return _graver([change for change in self.changes if change.data_loss])
 
     @property
     def broadened(self) -> list[PermissionChange]:
@@ -74,7 +74,7 @@ def show(output: Output, plan: Plan) -> None:
     _permissions(output, plan)
     for one in plan.settings:
         output.print(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
-    for name in plan.unwanted:
+    for name in plan.removed_from_file:
         output.print(f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes no stack")
     if plan.phases and not plan.is_empty:
         low, high = (sum(getattr(phase, name) for phase in plan.phases) for name in ("low", "high"))
@@ -104,7 +104,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
         "permissions": [attrs.asdict(one) for one in plan.permissions],
-        "unwanted": plan.unwanted,
+        "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],
         "cost": {"currency": "USD", "low": round(plan.cost.low, 2), "high": round(plan.cost.high, 2)},
     }
@@ -118,7 +118,7 @@ def a_day(cost: Estimate) -> str:
 def show_losses(output: Output, plan: Plan) -> None:
     for change in plan.losses:
         where = f"{change.resource.system} {change.resource.what} {change.resource.name}"
-        output.print(f"  {change.action} {where}, which deletes {change.loses}", alarm=True)
+        output.print(f"  {change.action} {where}, which deletes {change.data_loss}", alarm=True)
         for why in change.why:
             output.print(f"      because {why}")
         if not change.why:
@@ -168,7 +168,7 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
     for (action, what, why), names in groups.items():
         shown = names if verbose or action is not Action.CREATE else names[:_NAMED]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-        yield [action.upper() if action.loses else str(action), what, ", ".join(shown) + more, why]
+        yield [action.upper() if action.deletes else str(action), what, ", ".join(shown) + more, why]
 
 
 def _graver(changes: Iterable[Change]) -> list[Change]:
@@ -184,6 +184,6 @@ def _as_document(change: Change) -> dict[str, Any]:
         "logical_id": resource.logical_id,
         "name": resource.name,
         "action": str(change.action),
-        "why": [attrs.asdict(why) | {"does": str(why.does)} for why in change.why],
-        "loses": change.loses,
+        "why": [attrs.asdict(why) | {"effect": str(why.effect)} for why in change.why],
+        "data_loss": change.data_loss,
     }

@@ -46,8 +46,8 @@ _LOST: Final = {
     "AWS::Glue::Database": "its tables",
     "AWS::DynamoDB::Table": "its rows",
 }
-_UNDO: Final = "what it writes: its undo runs ({undo})"
-_KEY: Final = "the pseudonymisation key: files before and after can no longer be joined"
+_UNDO: Final = "its output topic: undo.sql runs ({undo})"
+_KEY: Final = "the pseudonymisation key: pseudonyms in new files no longer match those in older ones"
 _KEY_TYPES: Final = ("AWS::SecretsManager::Secret", "AWS::KMS::Key")
 #: In the folder of the CDK command line.
 _SERVICE_SPEC: Final = "db.json.gz"
@@ -58,10 +58,10 @@ Path = tuple[str, ...]
 
 @attrs.frozen
 class Rule:
-    """Paths of properties: a change of `replaced` makes another object, of `perhaps` may do so, of `recreated` deletes first."""
+    """Paths of properties. A change of `replaced` creates another object, of `conditional` may; `recreated` deletes first."""
 
     replaced: tuple[Path, ...] = ()
-    perhaps: tuple[Path, ...] = ()
+    conditional: tuple[Path, ...] = ()
     recreated: tuple[Path, ...] = ()
 
 

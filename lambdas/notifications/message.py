@@ -170,7 +170,9 @@ def _why_blocked(news: RunOutcome) -> str:
     """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
         return f"Why: {quoted(news.reason)}"
-    return "Why: it contains what looks like personal data." if news.code == "EXP-PERSONAL-DATA" else f"Why: the export's rules don't allow it ({one_line(news.code)})."
+    if news.code == "EXP-PERSONAL-DATA":
+        return "Why: it contains what looks like personal data."
+    return f"Why: the export's rules don't allow it ({one_line(news.code)})."
 
 
 def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:

@@ -41,7 +41,7 @@ def require_account(account: str) -> str:
 
 
 def account_claim(account: str) -> str:
-    """Return the account as tokens name it: in capitals, without region and cloud, without dots.
+    """Return the account as tokens name it: in upper case, without region and cloud, without dots.
 
     A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`): an account's own name can't have one.
     Otherwise the dot separates organization and account (`myorg.acct`), where tokens have a hyphen.

@@ -1,6 +1,6 @@
 """How resource types name and find their objects, and treat one that is missing or that somebody else created.
 
-Snowflake gives no ids, so names are identities: deterministic, in plain capitals, and unique by the hash in `context.name`. The
+Snowflake gives no ids, so names are identities: deterministic, in plain upper case, and unique by the hash in `context.name`. The
 comment contains the same name. An object without it is unmanaged: it is neither changed nor dropped, whoever chose the name.
 External ids are derived from `context.resource_uid`, which stays when a resource is replaced: a new volume presents the id that
 the role's trust policy already has.

@@ -108,7 +108,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def named(text: str) -> str:
-    """Return the exact name that `text` means in SQL: capitals, unless it is in quotes or needs them."""
+    """Return the exact name that `text` means in SQL: upper case, unless it is in quotes or needs them."""
     if _UNQUOTED.fullmatch(text):
         return text.upper()
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -131,7 +131,7 @@ def name_problem(name: str) -> str:
 
 
 _CHOSEN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in capitals"
+CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in upper case"
 
 
 def plain_name(name: str) -> str:

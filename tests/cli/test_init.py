@@ -94,7 +94,7 @@ def test_each_answer_gets_into_a_new_file_and_into_one_that_exists(place, case, 
 WRONG = {
     "a region": (("--region", "nowhere"), "--region"),
     "a mail address": (("--engineers", "somebody"), "'somebody' is not a mail address"),
-    "a topic": (("--topics", "Sales"), "capitals"),
+    "a topic": (("--topics", "Sales"), "upper-case"),
     "a schedule": (("--schedule", "25:00"), "--schedule"),
     "a zone": (("--zone", "Berlin"), "Berlin"),
     "an environment without its name": (("--environment", "env-1"), "--environment-name"),

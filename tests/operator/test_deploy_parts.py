@@ -78,7 +78,7 @@ def test_a_stack_that_the_file_no_longer_wants_stays_and_is_reported(ctx, stacks
     name = stacks.make("snowflake", {"Queue": QUEUE})
     without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
     found = plan(attrs.evolve(ctx, plan=without), assembly())
-    assert found.unwanted == [name]
+    assert found.removed_from_file == [name]
     assert found.changes == []
 
 

@@ -27,10 +27,10 @@ def test_a_stage_without_a_file_is_reported():
 
 def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
     monkeypatch.setenv("LAKEFERRY_CONFLUENT_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "here")
+    monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "local")
     with context.open_context("dev") as ctx:
-        assert ctx.addresses == Addresses("http://127.0.0.1:1", "", "", "here")
-        assert ctx.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=here"]
+        assert ctx.addresses == Addresses("http://127.0.0.1:1", "", "", "local")
+        assert ctx.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=local"]
 
 
 def test_without_addresses_cdk_is_reported_the_stage_only():

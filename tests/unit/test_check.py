@@ -195,10 +195,10 @@ def test_what_spark_takes_is_taken(where):
         ("drop table sales", "not a Spark SQL expression"),
         ("amount as x", "not a Spark SQL expression"),
         ("amount > 1; drop table sales", "not a Spark SQL expression"),
-        ("amount > 1; id = 'x'", "not one Spark SQL expression"),
-        ("amount > ?", "not one Spark SQL expression"),
-        ("amount > :limit", "not one Spark SQL expression"),
-        ("amount > @limit", "not one Spark SQL expression"),
+        ("amount > 1; id = 'x'", "must be one complete Spark SQL expression"),
+        ("amount > ?", "must be one complete Spark SQL expression"),
+        ("amount > :limit", "must be one complete Spark SQL expression"),
+        ("amount > @limit", "must be one complete Spark SQL expression"),
         ("amuont > 1", "amuont is neither a field of sales nor another name known here"),
         ("Amount > 1", "Amount is neither a field of sales"),
         ("customer.city = 'x'", "customer.city is neither a field of sales"),
@@ -292,7 +292,7 @@ def test_checks_see_columns_of_the_file_and_its_totals():
 def test_personal_data_is_found_in_whatever_it_is_put(expression, carried):
     (key, message), *more = of_column(expression)
     assert key == "column[1]"
-    assert f"c carries personal data ({carried}) and says nothing about it" in message
+    assert f"c contains personal data ({carried}) and has no `personal` entry" in message
     assert more == of_column(expression, 'personal = { treatment = "hash", kind = "text" }') == of_no_text(expression)
 
 

@@ -75,7 +75,7 @@ def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
     (only,) = changed(templates, slower).values()
-    assert (only.action, only.loses) == (Action.UPDATE, "")
+    assert (only.action, only.data_loss) == (Action.UPDATE, "")
     assert [str(why) for why in only.why] == ["max_interval_ms: 500 → 250"]
 
 
@@ -85,10 +85,10 @@ def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_ever
 
     found = changed(templates, two_zones)
     assert found["KafkaCluster"].action is Action.REPLACE
-    assert "topics with their records" in found["KafkaCluster"].loses
+    assert "topics with their records" in found["KafkaCluster"].data_loss
     assert found["StockTradesTopic"].action is Action.REPLACE
-    assert found["StockTradesTopic"].loses == "its records"
-    assert "cluster_id follows KafkaCluster, which is replaced" in map(str, found["StockTradesTopic"].why)
+    assert found["StockTradesTopic"].data_loss == "its records"
+    assert "cluster_id changes because KafkaCluster is replaced" in map(str, found["StockTradesTopic"].why)
     # Snowflake's catalog integration names the Glue database, which is called like the cluster, in another stack.
     assert found["Catalog"].action is Action.REPLACE
     assert found["Catalog"].resource.system == "Snowflake"
@@ -105,9 +105,9 @@ def test_another_text_of_a_statement_drops_what_it_writes(templates):
 
     only = changed(templates, other)["StockTradesWithTotalsStatement"]
     assert only.action is Action.RECREATE
-    assert "DROP TABLE" in only.loses
-    assert "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable" in only.loses
-    assert "iceberg table" in only.loses
+    assert "DROP TABLE" in only.data_loss
+    assert "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable" in only.data_loss
+    assert "iceberg table" in only.data_loss
 
 
 def test_of_a_long_value_the_part_that_differs_is_shown(templates):
@@ -225,7 +225,7 @@ def test_a_missing_object_that_is_created_again_is_a_change_and_no_loss_and_late
         resources["confluent"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
 
     (only,) = changed(templates, repaired).values()
-    assert (only.action, only.loses) == (Action.UPDATE, "")
+    assert (only.action, only.data_loss) == (Action.UPDATE, "")
     assert [str(why) for why in only.why] == ["object: missing → created again"]
     after = copy.deepcopy(templates)
     after["lakeferry-dev-confluent"]["Resources"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
@@ -246,7 +246,7 @@ def test_a_table_in_another_bucket_is_created_again(templates):
 
     (only,) = changed(templates, elsewhere).values()
     assert only.action is Action.RECREATE
-    assert only.loses.startswith("the table")
+    assert only.data_loss.startswith("the table")
 
 
 def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
@@ -255,7 +255,7 @@ def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
         resources["exports"][job_of(resources["exports"])]["Properties"]["NumberOfWorkers"] = 5
 
     found = changed(templates, renamed)
-    assert (found["TableflowBucketA0B5D15A"].action, found["TableflowBucketA0B5D15A"].loses) == (
+    assert (found["TableflowBucketA0B5D15A"].action, found["TableflowBucketA0B5D15A"].data_loss) == (
         Action.REPLACE, "everything in it",
     )  # fmt: skip
     assert found[job_of(resources_of(templates, "exports"))].action is Action.UPDATE
@@ -282,8 +282,8 @@ def test_what_goes_is_deleted_unless_its_stack_lets_it_stay(templates):
 
     templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = "Retain"
     found = changed(templates, less)
-    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].loses) == (Action.DELETE, "its records")
-    assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].loses) == (Action.RETAIN, "")
+    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].data_loss) == (Action.DELETE, "its records")
+    assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].data_loss) == (Action.RETAIN, "")
 
 
 def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templates):
@@ -291,7 +291,7 @@ def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templ
         resources["data"]["LakeBucket9CD7BBD2"]["Properties"]["BucketName"] = "mine"
 
     templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["UpdateReplacePolicy"] = "Retain"
-    assert changed(templates, renamed)["LakeBucket9CD7BBD2"].loses == ""
+    assert changed(templates, renamed)["LakeBucket9CD7BBD2"].data_loss == ""
 
 
 def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
@@ -300,7 +300,7 @@ def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
         del resources["data"][name]
 
     (only,) = changed(templates, less).values()
-    assert "pseudonymisation" in only.loses
+    assert "pseudonymisation" in only.data_loss
 
 
 def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
@@ -388,7 +388,7 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 def plan_of(changes, **more):
     plan = check.load_stage("dev")
-    result = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "unwanted": []}
+    result = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "removed_from_file": []}
     return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more})
 
 

@@ -21,7 +21,7 @@ def rule(**changes) -> WindowRule:
 
 def planned(rule, as_of, published=(), skipped=(), tried=None):
     found = plan(rule, as_of, published=set(published), skipped=set(skipped), tried=tried or {})
-    return [int(window.label[-2:]) for window in found.windows], found.left
+    return [int(window.label[-2:]) for window in found.windows], found.remaining
 
 
 def days(*numbers):

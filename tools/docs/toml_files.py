@@ -27,8 +27,8 @@ _PATTERNS = {
     contract.NAME: "a name: lower case, digits and underscores",
     contract.PATH: "a field, inside records with dots",
     contract.TYPE: "see meaning",
-    validation.NAME: "2 to 20 small letters, digits and hyphens",
-    validation.STAGE: "2 to 12 small letters and digits",
+    validation.NAME: "2 to 20 lower-case letters, digits and hyphens",
+    validation.STAGE: "2 to 12 lower-case letters and digits",
     validation.SECRET_NAME: "a secret's name",
     validation.SNOWFLAKE_NAME: "a name in Snowflake",
 }
