@@ -172,7 +172,7 @@ def _why_blocked(news: RunOutcome) -> str:
         return f"Why: {quoted(news.reason)}"
     if news.code == "EXP-PERSONAL-DATA":
         return "Why: it contains what looks like personal data."
-    return f"Why: the export's rules don't allow it ({one_line(news.code)})."
+    return "Why: the export's rules don't allow it."
 
 
 def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:

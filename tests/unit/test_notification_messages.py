@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+from datetime import UTC, datetime
+from itertools import chain
 
 import pytest
 from notification_environment import ANALYSTS, ENGINEERS, NotificationEnvironment, blocked, failed, incomplete, published, record
 
+from glue_jobs import arguments
 from lambdas.notifications.message import Links
 from tools.docs import samples
 
@@ -14,7 +19,7 @@ KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales
 
 
 def notified(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
-    """The world after one run; `before` is a run that was told of earlier."""
+    """The environment after one run; `before` is a run that was reported earlier."""
     env = NotificationEnvironment()
     for each in manifests:
         env.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
@@ -101,6 +106,18 @@ def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
     assert f"What to do: {window['remedy']}" in engineers
     assert "s3://lake-bucket/exports/weekly_sales/runs/20261116T060009Z-5a0c9e12.json" in engineers
     assert "#/job/lakeferry-dev-weekly_sales/run/jr_1" in engineers
+
+
+def test_the_command_to_run_again_has_every_argument_that_the_job_lacks():
+    body = one(notified(blocked()).topics.bodies(ENGINEERS))
+    (command,) = re.findall(r"^Run again: aws (glue start-job-run .*)$", body, re.MULTILINE)
+    shown = subprocess.run(["sh", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True, timeout=30)
+    *words, given = shown.stdout.splitlines()
+    assert words == ["glue", "start-job-run", "--job-name", "lakeferry-dev-weekly_sales", "--arguments"]
+    assert json.loads(given).keys() == {"--as-of"}
+    of_job = ["--export", "weekly_sales", "--database", "lkc", "--bucket", "lake"]
+    parsed = arguments.parse([*of_job, *chain(*json.loads(given).items())], now=datetime.now(UTC))
+    assert parsed.as_of.isoformat() == json.loads(given)["--as-of"].replace("Z", "+00:00")
 
 
 def test_blocked_for_personal_data_does_not_say_where_it_was_found():
