@@ -41,7 +41,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":
-            skipped = GROUP.skip_all(rest, "not checked: the key may do too little")
+            skipped = GROUP.skip_all(rest, "not checked: the key lacks permissions")
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
         return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work")]

@@ -122,29 +122,29 @@ def a_cloud_key(d):
 
 
 def integration(d, **values):
-    return poked(d.world.provider_integrations[d.made["ProviderIntegration"]["id"]], **values)
+    return poked(d.organization.provider_integrations[d.made["ProviderIntegration"]["id"]], **values)
 
 
 def catalog(d, **values):
-    return poked(d.world.catalog_integrations[d.made["CatalogIntegration"]["id"]], **values)
+    return poked(d.organization.catalog_integrations[d.made["CatalogIntegration"]["id"]], **values)
 
 
 @contextmanager
 def catalog_gone(d):
-    held = d.world.catalog_integrations.pop(d.made["CatalogIntegration"]["id"])
+    held = d.organization.catalog_integrations.pop(d.made["CatalogIntegration"]["id"])
     yield
-    d.world.catalog_integrations[held.id] = held
+    d.organization.catalog_integrations[held.id] = held
 
 
 def topic(d, **values):
-    return poked(d.world.tableflow_topics[d.cluster, TOPIC], **values)
+    return poked(d.organization.tableflow_topics[d.cluster, TOPIC], **values)
 
 
 @contextmanager
 def topic_off(d):
-    held = d.world.tableflow_topics.pop((d.cluster, TOPIC))
+    held = d.organization.tableflow_topics.pop((d.cluster, TOPIC))
     yield
-    d.world.tableflow_topics[held.key] = held
+    d.organization.tableflow_topics[held.key] = held
 
 
 @contextmanager

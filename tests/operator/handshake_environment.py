@@ -83,7 +83,7 @@ class Deployed:
         return f"{self.ctx.deployment.prefix}-tables"
 
     @property
-    def system(self):
+    def organization(self):
         """What Confluent holds, to be looked at and spoiled."""
         return self.stand_ins.cloud._simulation.world
 

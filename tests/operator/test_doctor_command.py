@@ -236,8 +236,8 @@ def test_a_key_whose_owner_may_too_little_is_reported_with_what_it_lacks(ctx, or
     checks = of(confluent.look(ctx))
     assert checks[confluent.KEY][0] is Result.OK
     result, found, fix = checks[confluent.SCOPE]
-    assert (result, "too little" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
-    assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not checked: the key may do too little")
+    assert (result, "lacks permissions" in found, "OrganizationAdmin" in fix) == (Result.FAIL, True, True)
+    assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not checked: the key lacks permissions")
 
 
 def test_a_tableflow_key_in_the_cloud_keys_place_is_reported(ctx, organization):

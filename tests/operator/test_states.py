@@ -135,7 +135,7 @@ def watched_tables(looking):
 def skipping(looking, stands):
     """Tableflow skips what can't be written, and forgets it afterwards."""
     place = {"environment": {"id": stands.place["environment_id"]}, "kafka_cluster": {"id": stands.cluster}}
-    ((_, table),) = stands.world.tableflow_topics.items()
+    ((_, table),) = stands.organization.tableflow_topics.items()
 
     def handle(mode):
         spec = {**place, "config": {"error_handling": {"mode": mode}}}
@@ -150,8 +150,8 @@ def skipping(looking, stands):
 
 def without_bad_records(stands):
     """Deletes the records that are no Avro from the topic. Offsets count per partition, so they say nothing about the list."""
-    ((_, table),) = stands.world.tableflow_topics.items()
-    messages = stands.world.clusters[stands.cluster].topics[TOPIC].messages
+    ((_, table),) = stands.organization.tableflow_topics.items()
+    messages = stands.organization.clusters[stands.cluster].topics[TOPIC].messages
     messages[:] = [message for message in messages if message.value != b"not avro"]
     table.taken = len(messages)
 

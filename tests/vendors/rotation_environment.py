@@ -106,7 +106,7 @@ class SteppingWire(InProcessWire):
         return self._steps.take(what, lambda: super(SteppingWire, self).send(request, **options))
 
 
-class RotationWorld:
+class RotationEnvironment:
     """Secrets: each of SERVICES by its name, and `snowflake`."""
 
     def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):

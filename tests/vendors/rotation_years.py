@@ -11,7 +11,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from rotation_environment import SERVICES, USER, RotationWorld, _load
+from rotation_environment import SERVICES, USER, RotationEnvironment, _load
 
 from lambdas.rotation.versions import DAY
 from lambdas.shared.redaction import Secret
@@ -52,7 +52,7 @@ class Reader:
 
 class Years:
     def __init__(self, readers, every_hours, revoke_early=False):
-        self.world = RotationWorld(services=SERVICES, delay=150.0)
+        self.world = RotationEnvironment(services=SERVICES, delay=150.0)
         self.every, self.revoke_early = every_hours * HOUR, revoke_early
         ages = [self.world.policy.grace * number / max(1, readers - 1) for number in range(readers)]
         self.readers = [Reader(self.world, NAMES[number % len(NAMES)], age) for number, age in enumerate(ages)]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from rotation_environment import NAME, USER, RotationWorld
+from rotation_environment import NAME, USER, RotationEnvironment
 from staged_secrets import STEPS
 
 from lambdas.rotation.versions import DAY
@@ -16,7 +16,7 @@ from lambdas.shared.errors import LakeferryError
 
 @pytest.fixture
 def env():
-    with RotationWorld() as env:
+    with RotationEnvironment() as env:
         yield env
 
 

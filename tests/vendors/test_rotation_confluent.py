@@ -8,7 +8,7 @@ from contextlib import suppress
 import attrs
 import pytest
 from resource_environment import START
-from rotation_environment import NAME, SERVICES, RotationWorld, aws_error
+from rotation_environment import NAME, SERVICES, RotationEnvironment, aws_error
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 from wire import Killed
 
@@ -19,7 +19,7 @@ from simulators.confluent_cloud.world import Quotas
 
 @pytest.fixture
 def env():
-    with RotationWorld(snowflake=False) as env:
+    with RotationEnvironment(snowflake=False) as env:
         yield env
 
 
@@ -29,7 +29,7 @@ def die():
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_key_of_each_service_is_replaced_and_both_live(service):
-    with RotationWorld(services=SERVICES, snowflake=False) as env:
+    with RotationEnvironment(services=SERVICES, snowflake=False) as env:
         before = env.fields(service)
         env.rotate(service)
         after = env.fields(service)
@@ -43,7 +43,7 @@ def test_a_key_of_each_service_is_replaced_and_both_live(service):
 
 
 def test_all_of_a_clients_fields_change_with_the_key_and_the_others_stay():
-    with RotationWorld(services=SERVICES, snowflake=False) as env:
+    with RotationEnvironment(services=SERVICES, snowflake=False) as env:
         for service in SERVICES:
             held = env.secrets.all[service]
             value = {**env.fields(service), "added by hand": "stays"}
@@ -89,7 +89,7 @@ def test_r4_a_key_whose_secret_got_lost_is_deleted_and_created_again(env):
 
 def walk(env):
     """What the first step calls, one after the other."""
-    with RotationWorld(snowflake=False) as other:
+    with RotationEnvironment(snowflake=False) as other:
         other.step("kafka", "createSecret", other.secrets.start("kafka"))
         return list(other.steps.log)
 
@@ -122,7 +122,7 @@ def test_a_key_that_could_not_be_stored_for_the_moment_is_reclaimed_by_the_next_
 
 @pytest.mark.parametrize("keep", [2, 3, 5])
 def test_as_many_keys_live_as_shall_and_one_more_while_one_is_made(keep):
-    with RotationWorld(keep=keep, snowflake=False) as env:
+    with RotationEnvironment(keep=keep, snowflake=False) as env:
         most = 0
 
         def count():
@@ -200,14 +200,14 @@ def test_a_service_that_asks_to_be_left_alone_is(env):
 
 
 def test_a_key_that_takes_longer_than_an_invocation_is_proven_by_a_later_try():
-    with RotationWorld(snowflake=False, delay=3000.0) as env:
+    with RotationEnvironment(snowflake=False, delay=3000.0) as env:
         assert env.try_rotating("kafka", tries=1).row.code == "ROT-NOT-PROVEN"
         assert env.try_rotating("kafka", tries=6, wait=60) is None
         assert env.accepts(env.fields("kafka"))
 
 
 def test_r16_at_the_quota_the_oldest_that_nobody_can_be_using_makes_room():
-    with RotationWorld(keep=5, snowflake=False) as env:
+    with RotationEnvironment(keep=5, snowflake=False) as env:
         for _ in range(3):
             env.rotate("kafka")
             env.clock.sleep(30 * DAY)

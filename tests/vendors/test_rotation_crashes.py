@@ -7,7 +7,7 @@ and there are never more keys than may be.
 from __future__ import annotations
 
 import pytest
-from rotation_environment import RotationWorld, aws_error
+from rotation_environment import RotationEnvironment, aws_error
 from staged_secrets import CURRENT
 from wire import Killed
 
@@ -49,7 +49,7 @@ def fail():
 @pytest.fixture(scope="module", params=NAMES)
 def walked(request):
     """A world in its second rotation's place, and how many calls an undisturbed one makes."""
-    with RotationWorld() as env:
+    with RotationEnvironment() as env:
         env.rotate(request.param)
         env.clock.sleep(MONTH)
         before = env.steps.count

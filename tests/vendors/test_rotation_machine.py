@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from rotation_environment import USER, RotationWorld, aws_error, pair_of, pool
+from rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 from wire import Killed
 
@@ -34,17 +34,17 @@ class Reader:
     """Keeps a value for as long as it may, and reads it again once where it isn't accepted."""
 
     def __init__(self, env, name, age):
-        self.world, self.name, self.age = env, name, age
+        self.env, self.name, self.age = env, name, age
         self.read()
 
     def read(self):
-        self.value, self.read_at = self.world.fields(self.name), self.world.clock.now
+        self.value, self.read_at = self.env.fields(self.name), self.env.clock.now
 
     def use(self):
         """Whether the first try was accepted."""
-        if self.world.clock.now - self.read_at > self.age:
+        if self.env.clock.now - self.read_at > self.age:
             self.read()
-        accepted = self.world.accepts(self.value)
+        accepted = self.env.accepts(self.value)
         if not accepted:
             self.read()
         return accepted
@@ -53,12 +53,12 @@ class Reader:
 class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self):
-        self.world = RotationWorld(delay=2.0)
+        self.env = RotationEnvironment(delay=2.0)
         self.current, self.graces, self.touched = {}, [], {name: set() for name in NAMES}
         for name in NAMES:
-            self.current[name] = self.world.fields(name)
-        self.readers = [Reader(self.world, name, age) for name in NAMES for age in (0, 3600, GRACE)]
-        self.world.steps.look = self.look
+            self.current[name] = self.env.fields(name)
+        self.readers = [Reader(self.env, name, age) for name in NAMES for age in (0, 3600, GRACE)]
+        self.env.steps.look = self.look
         self.looked = 0
 
     # What Secrets Manager does
@@ -67,17 +67,17 @@ class Machine(RuleBasedStateMachine):
     def rotate(self, name, fault, at):
         self.arrange(name, fault, at)
         try:
-            self.world.rotate(name)
+            self.env.rotate(name)
             ended = True
         except (LakeferryError, Killed):
             ended = False
-        self.world.steps.plan = {}
-        self.world.disturb()
+        self.env.steps.plan = {}
+        self.env.disturb()
         if ended and not self.touched[name]:
-            assert self.world.accepts(self.world.fields(name))
+            assert self.env.accepts(self.env.fields(name))
 
     def arrange(self, name, fault, at):
-        steps, env = self.world.steps, self.world
+        steps, env = self.env.steps, self.env
         rules = {
             "vendor before": {"fault": "error", "status": 503},
             "vendor after": {"fault": "effect_then_error", "status": 502},
@@ -100,92 +100,92 @@ class Machine(RuleBasedStateMachine):
         raise Killed
 
     def fail(self):
-        if " " not in self.world.steps.log[-1]:
+        if " " not in self.env.steps.log[-1]:
             raise aws_error("ThrottlingException")
 
     def attempt(self, name):
         """The same rotation once more, while the first one is in the middle of a step."""
-        version = self.world.secrets.all[name].labelled(PENDING)
+        version = self.env.secrets.all[name].labelled(PENDING)
         for step in STEPS if version else ():
             try:
-                self.world.step(name, step, version)
+                self.env.step(name, step, version)
             except LakeferryError:
                 return
 
     @rule(name=names, step=st.sampled_from(STEPS), which=st.integers(0, 50))
     def replay(self, name, step, which):
         """Any step, of any rotation that ever was, out of order."""
-        versions = sorted(self.world.secrets.all[name].versions)
+        versions = sorted(self.env.secrets.all[name].versions)
         with contextlib.suppress(LakeferryError):
-            self.world.step(name, step, versions[which % len(versions)])
+            self.env.step(name, step, versions[which % len(versions)])
 
     @rule()
     def revoke_expired(self):
         """The call by the clock, also in the middle of a rotation."""
         with contextlib.suppress(LakeferryError):
-            self.world.ask(operation="revoke_expired", secrets=list(NAMES))
+            self.env.ask(operation="revoke_expired", secrets=list(NAMES))
 
     # What people do
 
     @rule(name=names, label=st.sampled_from([PREVIOUS, PENDING]))
     def remove_a_key_by_hand(self, name, label):
-        fields = self.world.fields(name, label)
-        if fields is None or self.world.id_of(fields) == self.world.id_of(self.current[name]):
+        fields = self.env.fields(name, label)
+        if fields is None or self.env.id_of(fields) == self.env.id_of(self.current[name]):
             return
-        self.touched[name].add(self.world.id_of(fields))
-        self.remove(name, self.world.id_of(fields))
+        self.touched[name].add(self.env.id_of(fields))
+        self.remove(name, self.env.id_of(fields))
 
     def remove(self, name, key):
         if name == "kafka":
-            self.world.confluent.world.api_keys.pop(key, None)
+            self.env.confluent.world.api_keys.pop(key, None)
             return
-        for number, found in self.world.slots().items():
+        for number, found in self.env.slots().items():
             if found == key:
-                self.world.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY{'_2' if number == 2 else ''}")
+                self.env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY{'_2' if number == 2 else ''}")
 
     @rule(slot=st.sampled_from([1, 2]), which=st.integers(1, 3))
     def set_a_slot_by_hand(self, slot, which):
         """A foreign key, not over the current one; rotation has to leave it alone until it is taken away."""
-        found = self.world.slots().get(slot)
-        if found == self.world.id_of(self.current["snowflake"]):
+        found = self.env.slots().get(slot)
+        if found == self.env.id_of(self.current["snowflake"]):
             return
         pair = pair_of(pool()[-which])
-        if pair.fingerprint in self.world.slots().values() or pair.fingerprint in self.known():
+        if pair.fingerprint in self.env.slots().values() or pair.fingerprint in self.known():
             return
         self.touched["snowflake"].add(found)
-        self.world.run_sql(f"ALTER USER {USER} SET RSA_PUBLIC_KEY{'_2' if slot == 2 else ''}='{pair.public}'")
+        self.env.run_sql(f"ALTER USER {USER} SET RSA_PUBLIC_KEY{'_2' if slot == 2 else ''}='{pair.public}'")
         self.foreign = pair.fingerprint
         self.rotate("snowflake", "", 1)
-        assert self.foreign in self.world.slots().values(), "a foreign key was overwritten"
+        assert self.foreign in self.env.slots().values(), "a foreign key was overwritten"
         self.remove("snowflake", pair.fingerprint)
 
     def known(self):
-        held = self.world.secrets.all["snowflake"].versions
-        return {self.world.id_of(json.loads(value)) for value, _, _ in held.values() if value}
+        held = self.env.secrets.all["snowflake"].versions
+        return {self.env.id_of(json.loads(value)) for value, _, _ in held.values() if value}
 
     @rule(name=names)
     def detach_by_hand(self, name):
-        self.world.secrets.detach(name)
+        self.env.secrets.detach(name)
 
     @rule(name=names)
     def revoke(self, name):
         """An emergency: all but the current key go, in grace or not."""
-        self.touched[name] |= self.world.ours(name) - {self.world.id_of(self.current[name])}
+        self.touched[name] |= self.env.ours(name) - {self.env.id_of(self.current[name])}
         with contextlib.suppress(LakeferryError):
-            self.world.ask(operation="revoke", secret=name)
-        assert self.world.exists(self.current[name])
+            self.env.ask(operation="revoke", secret=name)
+        assert self.env.exists(self.current[name])
 
     @rule(hours=st.sampled_from(HOURS))
     def wait(self, hours):
-        self.world.clock.sleep(hours * 3600)
+        self.env.clock.sleep(hours * 3600)
 
     @rule(seconds=st.integers(-3600, 3600))
     def clocks_part(self, seconds):
         """Ours and AWS's together, away from the vendors'."""
         if seconds > 0:
-            self.world.clock.now += seconds
+            self.env.clock.now += seconds
         else:
-            self.world._pass(-seconds)
+            self.env._pass(-seconds)
 
     # What must hold
 
@@ -193,7 +193,7 @@ class Machine(RuleBasedStateMachine):
     def use(self):
         """Readers that keep to the age they may have never notice; those whose key was touched by hand recover at once."""
         for reader in self.readers:
-            key = self.world.id_of(reader.value)
+            key = self.env.id_of(reader.value)
             if not reader.use():
                 assert key in self.touched[reader.name], f"a reader of {reader.name} was refused"
                 assert reader.use(), f"a reader of {reader.name} did not recover"
@@ -201,7 +201,7 @@ class Machine(RuleBasedStateMachine):
     def look(self):
         """After every call, whoever made it."""
         self.looked += 1
-        env = self.world
+        env = self.env
         for name in NAMES:
             fields = env.fields(name)
             if env.id_of(fields) != env.id_of(self.current[name]):
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def no_secret_is_written(self):
         if hasattr(self, "world"):
-            assert not self.world.leaks()
+            assert not self.env.leaks()
 
     def teardown(self):
         """Left alone, two rotations bring everything in order."""
@@ -224,16 +224,16 @@ class Machine(RuleBasedStateMachine):
             return
         try:
             for _ in range(3):
-                self.world.clock.sleep(32 * DAY)
+                self.env.clock.sleep(32 * DAY)
                 for name in NAMES:
-                    self.world.try_rotating(name)
+                    self.env.try_rotating(name)
             for name in NAMES:
-                assert self.world.accepts(self.world.fields(name))
-                assert self.world.ours(name) == self.world.held(name), f"{name}: a key that nobody knows"
-                assert self.world.secrets.all[name].labelled(CURRENT)
+                assert self.env.accepts(self.env.fields(name))
+                assert self.env.ours(name) == self.env.held(name), f"{name}: a key that nobody knows"
+                assert self.env.secrets.all[name].labelled(CURRENT)
         finally:
-            self.world.steps.look = lambda: None
-            self.world.__exit__(ValueError, None, None)
+            self.env.steps.look = lambda: None
+            self.env.__exit__(ValueError, None, None)
 
 
 def test_the_invariant_holds_whatever_happens():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import boto3
 import pytest
 from moto import mock_aws
-from rotation_environment import RotationWorld
+from rotation_environment import RotationEnvironment
 from staged_secrets import CURRENT, PENDING, PREVIOUS, StagedSecrets
 
 
@@ -63,7 +63,7 @@ def env(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with RotationWorld() as env, mock_aws():
+    with RotationEnvironment() as env, mock_aws():
         env.secrets.__class__ = Mirrored
         env.secrets.begin(boto3.client("secretsmanager", region_name="eu-west-1"))
         yield env

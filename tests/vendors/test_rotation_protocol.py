@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from rotation_environment import USER, RotationWorld, aws_error, pair_of, pool
+from rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 from lambdas.rotation.versions import DAY
@@ -17,7 +17,7 @@ NAMES = ("kafka", "snowflake")
 
 @pytest.fixture
 def env():
-    with RotationWorld() as env:
+    with RotationEnvironment() as env:
         yield env
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from rotation_environment import ROTATION_ROLE, USER, RotationWorld, pair_of, pool
+from rotation_environment import ROTATION_ROLE, USER, RotationEnvironment, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
 
 from lambdas.rotation.versions import DAY
@@ -22,7 +22,7 @@ FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
 
 @pytest.fixture
 def env():
-    with RotationWorld(services=()) as env:
+    with RotationEnvironment(services=()) as env:
         yield env
 
 
