@@ -39,28 +39,28 @@ class Told(NamedTuple):
 
 class Reader:
     def __init__(self, env, name, age):
-        self.world, self.name, self.age = env, name, age
+        self.env, self.name, self.age = env, name, age
         self.value, self.read_at = None, float("-inf")
 
     def use(self):
         """Whether the login was accepted, and how old the value was."""
-        now = self.world.clock.now
+        now = self.env.clock.now
         if now - self.read_at > self.age:
-            self.value, self.read_at = self.world.fields(self.name), now
-        return self.world.accepts(self.value), now - self.read_at
+            self.value, self.read_at = self.env.fields(self.name), now
+        return self.env.accepts(self.value), now - self.read_at
 
 
 class Years:
     def __init__(self, readers, every_hours, revoke_early=False):
-        self.world = RotationEnvironment(services=SERVICES, delay=150.0)
+        self.env = RotationEnvironment(services=SERVICES, delay=150.0)
         self.every, self.revoke_early = every_hours * HOUR, revoke_early
-        ages = [self.world.policy.grace * number / max(1, readers - 1) for number in range(readers)]
-        self.readers = [Reader(self.world, NAMES[number % len(NAMES)], age) for number, age in enumerate(ages)]
+        ages = [self.env.policy.grace * number / max(1, readers - 1) for number in range(readers)]
+        self.readers = [Reader(self.env, NAMES[number % len(NAMES)], age) for number, age in enumerate(ages)]
         self.logins = self.signed = self.failures = self.rotations = self.most = 0
         self.oldest = 0.0
 
     def live(self, months):
-        began, env = time.perf_counter(), self.world
+        began, env = time.perf_counter(), self.env
         for _ in range(months):
             end = env.clock.now + MONTH
             for number, name in enumerate(NAMES):
@@ -75,19 +75,19 @@ class Years:
         return result
 
     def pass_time(self, until):
-        while self.world.clock.now + self.every < until:
-            self.world.clock.sleep(self.every)
+        while self.env.clock.now + self.every < until:
+            self.env.clock.sleep(self.every)
             self.all_use(self.readers)
-        self.world.clock.sleep(max(0.0, until - self.world.clock.now))
+        self.env.clock.sleep(max(0.0, until - self.env.clock.now))
 
     def rotate(self, name):
         """Its readers log in after every single call of the rotation, all others now and then."""
         mine = [reader for reader in self.readers if reader.name == name]
-        self.world.steps.look = lambda: self.all_use(mine)
-        self.world.rotate(name)
+        self.env.steps.look = lambda: self.all_use(mine)
+        self.env.rotate(name)
         if self.revoke_early and name != "admin":
-            self.world.ask(operation="revoke", secret=name)
-        self.world.steps.look = lambda: None
+            self.env.ask(operation="revoke", secret=name)
+        self.env.steps.look = lambda: None
         self.rotations += 1
 
     def all_use(self, readers):
@@ -100,10 +100,10 @@ class Years:
                 self.failures += not self.signed_in(reader.value)
                 self.signed += 1
         for name in {reader.name for reader in readers} - {"admin"}:
-            self.most = max(self.most, len(self.world.ours(name)))
+            self.most = max(self.most, len(self.env.ours(name)))
 
     def signed_in(self, fields):
-        account = self.world.snowflake.account
+        account = self.env.snowflake.account
         token = _load(Secret(fields["privateKey"]), None).token(account.identifier, USER, now=account.clock.now(), seconds=600)
         try:
             return authenticate(account, f"Bearer {token.reveal()}", "KEYPAIR_JWT").label == USER

@@ -21,13 +21,13 @@ class Watch:
     """Looks after every call. `grace_of` are credentials that must work until a moment."""
 
     def __init__(self, env, name):
-        self.world, self.name, self.looked = env, name, 0
+        self.env, self.name, self.looked = env, name, 0
         self.grace_of = []
         self.current = env.fields(name)
         env.steps.look = self.look
 
     def look(self):
-        env, fields = self.world, self.world.fields(self.name)
+        env, fields = self.env, self.env.fields(self.name)
         self.looked += 1
         if fields != self.current:
             self.grace_of.append((self.current, env.clock.now + env.policy.grace))

@@ -250,8 +250,8 @@ def test_a_key_that_is_revoked_too_early_would_be_seen():
     """The planted defect: the function is told of no grace at all, and readers are told of seven days."""
     machine = Machine()
     machine.begin()
-    machine.world.policy = Policy(2, 0.0)
+    machine.env.policy = Policy(2, 0.0)
     machine.rotate("kafka", "", 1)
     with pytest.raises(AssertionError, match="a replaced key is gone within its grace"):
         machine.rotate("kafka", "", 1)
-    machine.world.__exit__(ValueError, None, None)
+    machine.env.__exit__(ValueError, None, None)
