@@ -215,12 +215,12 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def no_secret_is_written(self):
-        if hasattr(self, "world"):
+        if hasattr(self, "env"):
             assert not self.env.leaks()
 
     def teardown(self):
         """Left alone, two rotations bring everything in order."""
-        if not hasattr(self, "world"):
+        if not hasattr(self, "env"):
             return
         try:
             for _ in range(3):
