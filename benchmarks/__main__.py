@@ -84,7 +84,7 @@ def growth(bench: Bench) -> Table:
         lake.ensure(bench.aws, shape)
     for shape in GROWTH:
         cost = _median([bench.cold(shape) for _ in range(max(1, bench.rounds - 1))])
-        rows.append([shape.told, *_cells(cost), f"{cost.wall / shape.rows * 1e6:.1f}"])
+        rows.append([shape.label, *_cells(cost), f"{cost.wall / shape.rows * 1e6:.1f}"])
     return rows
 
 

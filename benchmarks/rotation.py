@@ -24,8 +24,8 @@ def run(*options: str) -> dict[str, Any]:
     command = [sys.executable, str(CAMPAIGN), *options]
     paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests", CAMPAIGN.parent)))
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def page(years: dict[str, Any], planted: dict[str, Any]) -> str:

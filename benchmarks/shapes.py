@@ -18,7 +18,7 @@ class Shape:
         return f"sales_{self.rows // 1000}k_{self.files}f_{self.commits}c"
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         return f"{self.rows / 1e6:g} M rows, {self.files} files, {self.commits} snapshots"
 
 

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 #: Of this package.
 VERSION: Final = "0.1.0"
 
-GLUE_VERSION: Final = "5.1"
 SPARK_VERSION: Final = "3.5.6"
 ICEBERG_VERSION: Final = "1.10.0"
 PYTHON_VERSION: Final = (3, 11)

@@ -65,7 +65,7 @@ class Addresses:
 class DeploymentContext:
     """Nothing is read before it is needed. All members raise CommandFailed."""
 
-    plan: LoadedDeployment
+    loaded: LoadedDeployment
     addresses: Addresses = Addresses()
     clock: Clock = attrs.field(factory=SystemClock)
     _clients: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
@@ -73,7 +73,7 @@ class DeploymentContext:
 
     @property
     def deployment(self) -> Deployment:
-        return self.plan.deployment
+        return self.loaded.deployment
 
     @property
     def stage(self) -> str:

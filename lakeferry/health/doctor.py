@@ -13,7 +13,7 @@ from lakeferry.health.runner import Probe
 
 #: (group, name of the check that fails where the service doesn't answer, the checks)
 _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
-    (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.plan)),
+    (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.loaded)),
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
     (aws.GROUP, "bootstrap", aws.bootstrap),

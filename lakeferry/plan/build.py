@@ -52,7 +52,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         permissions=permissions.compare(wanted, active),
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
-        cost=cost.estimate(ctx.plan),
+        cost=cost.estimate(ctx.loaded),
         deployed=list(deployed),
         removed_from_file=[name for name in deployed if name not in ctx.stacks],
     )

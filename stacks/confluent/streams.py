@@ -51,7 +51,7 @@ class Streams(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._plan, self._provider, self._cluster, self._accounts, self._keys = loaded, provider, cluster, accounts, keys
+        self._loaded, self._provider, self._cluster, self._accounts, self._keys = loaded, provider, cluster, accounts, keys
         topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
         self._acls()
@@ -80,7 +80,7 @@ class Streams(Construct):
                 config=topic.config,
             ),
         ).after(*self._accounts.rights[MANAGER])
-        text = self._plan.sources.schema_text(topic)
+        text = self._loaded.sources.schema_text(topic)
         if topic.datagen or not text:
             return [created]
         schema = self._provider.create(
@@ -91,19 +91,19 @@ class Streams(Construct):
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
                 subject=f"{topic.name}-value",
                 schema=_compact(text),
-                delete_permanently=not self._plan.deployment.keeps_data,
+                delete_permanently=not self._loaded.deployment.keeps_data,
             ),
         ).after(*self._accounts.rights[REGISTRY])
         return [created, schema]
 
     def _acls(self) -> None:
         for acl in contract.ACLS:
-            topics = [] if acl.name else topics_of(acl, self._plan.deployment.topics)
+            topics = [] if acl.name else topics_of(acl, self._loaded.deployment.topics)
             if acl.name or topics:
                 self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)
 
     def _connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
-        schema = json.loads(self._plan.sources.schema_text(topic) or "{}")
+        schema = json.loads(self._loaded.sources.schema_text(topic) or "{}")
         has_own_schema = topic.datagen == "schema"
         return self._provider.create(
             self,
@@ -121,7 +121,7 @@ class Streams(Construct):
         ).after(*self._accounts.rights[CONNECTOR], self._cluster.resource)
 
     def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
-        text, deployment = self._plan.sources.statement(name), self._plan.deployment
+        text, deployment = self._loaded.sources.statement(name), self._loaded.deployment
         return self._provider.create(
             self,
             f"{pascal_case(name)}Statement",

@@ -39,7 +39,7 @@ class ExportJobs(Construct):
 
     def __init__(self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str) -> None:
         super().__init__(scope, id)
-        self._plan, self._deployment = loaded, loaded.deployment
+        self._loaded, self._deployment = loaded, loaded.deployment
         self._lake, self._database = lake, glue_database
         self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))
@@ -87,7 +87,7 @@ class ExportJobs(Construct):
         return job
 
     def _contract(self, export: Export) -> Contract:
-        return self._plan.sources.contract(export.contract, None)
+        return self._loaded.sources.contract(export.contract, None)
 
     def _arguments(self, export: Export, contract: Contract) -> dict[str, str]:
         bucket = self._lake.bucket

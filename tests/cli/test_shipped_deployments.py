@@ -39,7 +39,7 @@ def operator(request, deployable):
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
         target.in_environment(opened.variables),
     ):
-        ctx = DeploymentContext(file.plan, Addresses.read(opened.variables))
+        ctx = DeploymentContext(file.loaded, Addresses.read(opened.variables))
         yield Operator(deployable, opened, ctx)
 
 

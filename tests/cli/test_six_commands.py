@@ -265,7 +265,7 @@ def test_keys_are_rotated_manually_and_revoked(day):
     assert [key["id"] for key in left["keys"]] == [second["kept"]]
 
 
-def test_who_stops_watching_a_rotation_is_not_reported_how_it_ends(day):
+def test_an_interrupted_rotation_claims_no_result(day):
     (known,) = day.document("rotate snowflake")["secrets"]
     name, client = known["secret"], boto3.client("secretsmanager")
 
@@ -322,6 +322,6 @@ def test_the_day_ends_with_nothing_left(day):
     assert day.document("status", code=2)["code"] == "NOT-DEPLOYED"
 
 
-def test_what_varies_is_reported_from_what_does_not():
+def test_what_varies_is_distinguished_from_what_does_not():
     assert steady("made lkc-abc123 in 12.3 s") == "made lkc-… in … s"
     assert steady("2 tables") == "2 tables"

@@ -190,7 +190,7 @@ def test_ctrl_c_while_it_starts_stops_it_and_leaves_nothing(tmp_path):
     os.close(child)
 
 
-def test_started_manually_it_prints_one_line_and_heeds_no_environment():
+def test_started_manually_it_prints_one_line_and_ignores_the_environment():
     hostile = {
         "SERVICES": "sqs",
         "AUTH": "true",

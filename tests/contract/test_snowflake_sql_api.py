@@ -39,7 +39,7 @@ def admin(snowflake):
 # --- who gets in
 
 
-def test_the_printed_user_gets_in_and_is_reported_who_it_is(admin):
+def test_the_printed_user_logs_in_and_sees_its_name(admin):
     row = admin.rows("SELECT CURRENT_USER() AS U, CURRENT_ROLE() AS R, CURRENT_ACCOUNT() AS A, CURRENT_VERSION() AS V")
     assert row == [{"U": "ADMIN", "R": "ACCOUNTADMIN", "A": admin.account.partition("-")[2], "V": row[0]["V"]}]
 

@@ -25,7 +25,7 @@ def start(tmp_path, **context):
     return subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_a_bad_file_is_reported_ends_with_2_and_makes_nothing(tmp_path):
+def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path):
     done = start(tmp_path, stage="nope")
     assert done.returncode == 2
     assert "deployments/nope.toml: 1 mistake" in done.stderr

@@ -324,7 +324,7 @@ def settings_of(assembly, part):
     return json.loads((assembly.folder / f"asset.{url.rpartition('/')[2]}").read_text())
 
 
-def test_what_a_function_is_reported_is_what_it_reads(assembly, tmp_path):
+def test_a_function_reads_the_settings_that_it_gets(assembly, tmp_path):
     """By the function's own reader, from a bucket that is a folder."""
 
     class Folder:
@@ -510,7 +510,7 @@ def test_what_is_wrong_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, 
     assert {name for name, state in deployment.states().items() if state == "ALARM"} == {metric}
 
 
-def test_recipients_are_reported_that_they_must_confirm(assembly):
+def test_users_learn_that_recipients_must_confirm(assembly):
     """N7."""
     assert "confirm" in assembly.templates["exports"]["Outputs"]["Unconfirmed"]["Value"]
     mails = [body["Endpoint"] for body in assembly.resources("AWS::SNS::Subscription").values()]

@@ -20,9 +20,9 @@ _PARTS = {
 
 
 def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
-    here = DeploymentContext(assembly.plan)
-    assert here.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
-    assert {name.removeprefix(f"{assembly.prefix}-") for name in here.stacks} == set(assembly.templates)
+    ctx = DeploymentContext(assembly.plan)
+    assert ctx.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
+    assert {name.removeprefix(f"{assembly.prefix}-") for name in ctx.stacks} == set(assembly.templates)
 
 
 def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):

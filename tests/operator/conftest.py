@@ -68,4 +68,4 @@ def dev(stand_ins):
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", stand_ins.snow.url)
         with context.open_context("dev") as ctx:
             stand_ins.prepare(ctx)
-            yield context.DeploymentContext(ctx.plan, ctx.addresses, clock=stand_ins.clock)
+            yield context.DeploymentContext(ctx.loaded, ctx.addresses, clock=stand_ins.clock)

@@ -76,8 +76,8 @@ def test_what_is_deployed_as_it_is_wanted_is_an_empty_plan(ctx, stacks, assembly
 
 def test_a_stack_that_the_file_no_longer_wants_stays_and_is_reported(ctx, stacks, assembly):
     name = stacks.make("snowflake", {"Queue": QUEUE})
-    without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
-    found = plan(attrs.evolve(ctx, plan=without), assembly())
+    without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    found = plan(attrs.evolve(ctx, loaded=without), assembly())
     assert found.removed_from_file == [name]
     assert found.changes == []
 
@@ -136,7 +136,7 @@ def test_a_secret_without_a_key_or_on_its_way_out_is_not_there(ctx):
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_who_is_not_logged_in_is_reported_that_alone(ctx, monkeypatch):
+def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     fresh = attrs.evolve(ctx)

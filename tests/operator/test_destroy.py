@@ -31,7 +31,7 @@ def destroyed(ctx, **given):
     return destroy_command.run(Output(quiet=True), ctx, **options)
 
 
-def test_where_nothing_is_there_nothing_happens_and_that_passes(ctx):
+def test_without_a_deployment_nothing_happens_and_destroy_succeeds(ctx):
     assert destroyed(ctx)["removed"] == []
     assert destroyed(ctx)["stacks"] == {}
 
@@ -214,9 +214,9 @@ def test_a_cluster_that_was_deployed_protected_is_refused_whatever_the_file_says
 def test_a_cluster_that_the_file_protects_is_refused(ctx, stacks):
     stacks.make("data", {"Queue": QUEUE})
     confluent = attrs.evolve(ctx.deployment.confluent, deletion_protection=True)
-    plan = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, confluent=confluent))
+    plan = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, confluent=confluent))
     with pytest.raises(CommandFailed) as refused:
-        destroyed(attrs.evolve(ctx, plan=plan))
+        destroyed(attrs.evolve(ctx, loaded=plan))
     assert (refused.value.code, "deletion_protection" in refused.value.hint) == ("DESTROY-PROTECTED", True)
 
 
@@ -331,6 +331,6 @@ def plant_tables(plant, environment):
 
 def test_a_stack_that_the_file_no_longer_wants_goes_too(ctx, stacks):
     stack = stacks.make("snowflake", {"Queue": QUEUE})
-    without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
-    assert stack in destroyed(attrs.evolve(ctx, plan=without))["stacks"]
+    without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    assert stack in destroyed(attrs.evolve(ctx, loaded=without))["stacks"]
     assert [item for item in inventory.collect(ctx) if item.system == AWS and item.kind in ("stack", "queue")] == []

@@ -27,17 +27,17 @@ def of(checks):
 
 def with_aws(ctx, **changed):
     result = attrs.evolve(ctx.deployment, aws=attrs.evolve(ctx.deployment.aws, **changed))
-    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
+    return context.DeploymentContext(attrs.evolve(ctx.loaded, deployment=result), ctx.addresses, ctx.clock)
 
 
 def with_confluent(ctx, **changed):
     result = attrs.evolve(ctx.deployment, confluent=attrs.evolve(ctx.deployment.confluent, **changed))
-    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
+    return context.DeploymentContext(attrs.evolve(ctx.loaded, deployment=result), ctx.addresses, ctx.clock)
 
 
 def with_snowflake(ctx, **changed):
     result = attrs.evolve(ctx.deployment, snowflake=attrs.evolve(ctx.deployment.snowflake, **changed))
-    return context.DeploymentContext(attrs.evolve(ctx.plan, deployment=result), ctx.addresses, ctx.clock)
+    return context.DeploymentContext(attrs.evolve(ctx.loaded, deployment=result), ctx.addresses, ctx.clock)
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
@@ -72,10 +72,10 @@ def test_a_system_that_answers_with_errors_hides_no_other(ctx, broken, silent):
         assert not failed & {group for system in groups if system not in (silent, AWS) for group in groups[system]}
 
 
-def test_who_is_not_logged_in_is_reported_in_each_group_that_needs_it(ctx, monkeypatch):
+def test_a_missing_login_is_reported_in_each_group_that_needs_it(ctx, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    fresh = context.DeploymentContext(ctx.plan, ctx.addresses, ctx.clock)
+    fresh = context.DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock)
     checks = of(runner.run(doctor.probes(fresh)))
     for name in ("identity", confluent.KEY, snowflake.KEY):
         result, found, fix = checks[name]
@@ -140,7 +140,7 @@ def test_quotas_of_glue_are_compared_with_what_the_exports_take(ctx, broken, run
 
 def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx, broken):
     exports = ctx.deployment.exports * 3
-    many = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, exports=exports))
+    many = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, exports=exports))
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
@@ -231,7 +231,7 @@ def test_a_key_of_a_person_is_a_warning(ctx):
     assert (result, "is a person" in found, "service account" in fix) == (Result.WARN, True, True)
 
 
-def test_a_key_whose_owner_may_too_little_is_reported_with_what_it_lacks(ctx, organization):
+def test_a_key_without_permissions_is_reported_with_what_it_lacks(ctx, organization):
     organization.store(organization.key(organization.account("MetricsViewer")))
     checks = of(confluent.look(ctx))
     assert checks[confluent.KEY][0] is Result.OK

@@ -33,13 +33,13 @@ def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
         assert ctx.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=local"]
 
 
-def test_without_addresses_cdk_is_reported_the_stage_only():
+def test_without_addresses_cdk_gets_the_stage_only():
     with context.open_context("dev") as ctx:
         assert ctx.context() == ["-c", "stage=dev"]
         assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == []
 
 
-def test_who_is_not_logged_in_is_reported_what_to_do(ctx, monkeypatch):
+def test_a_missing_login_is_reported_with_what_to_do(ctx, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     refused = refusal(lambda: ctx.account)
@@ -49,7 +49,7 @@ def test_who_is_not_logged_in_is_reported_what_to_do(ctx, monkeypatch):
 
 def test_another_account_than_the_files_is_refused(ctx):
     aws = attrs.evolve(ctx.deployment.aws, account="111122223333")
-    other = attrs.evolve(ctx, plan=attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, aws=aws)))
+    other = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, aws=aws)))
     refused = refusal(lambda: other.account)
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "AWS-ACCOUNT")
     assert "111122223333" in refused.message
@@ -94,8 +94,8 @@ def test_the_vendors_answer_to_the_keys_of_the_file(ctx):
 
 
 def test_a_deployment_without_snowflake_has_no_client_of_it(ctx):
-    without = attrs.evolve(ctx.plan, deployment=attrs.evolve(ctx.deployment, snowflake=None))
-    refused = refusal(attrs.evolve(ctx, plan=without).snowflake)
+    without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    refused = refusal(attrs.evolve(ctx, loaded=without).snowflake)
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "NO-SNOWFLAKE")
 
 

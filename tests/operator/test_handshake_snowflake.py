@@ -61,18 +61,18 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_all_passes_in_a_deployment_that_stands(stands):
+def test_every_check_of_a_deployment_passes(stands):
     assert troubles_of(stands) == []
     assert len(hops.look(stands.ctx)) == 10
 
 
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_hop_that_is_broken_is_named_and_mended_all_passes(stands, what):
+def test_the_broken_hop_is_named_and_after_the_repair_all_pass(stands, what):
     broken, name, words = BREAKS[what]
     prove_named(stands, broken, (hops.GROUP.name, name), words)
 
 
-def test_what_snowflake_itself_says_later_is_reported_to_follow(stands):
+def test_what_snowflake_says_later_is_reported_as_a_consequence(stands):
     with lacks("snowflake", "glue:GetTable")(stands):
         stands.pass_time()
         failed = [check for check in looked(stands) if check.result is Result.FAIL]

@@ -354,7 +354,7 @@ def deployer(looking, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, ctx=DeploymentContext(ctx.plan, ctx.addresses, ctx.clock))
+        return attrs.evolve(looking, ctx=DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
@@ -363,7 +363,7 @@ def deployer(looking, monkeypatch):
 
 def shown(places, other):
     """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    ctx, other = places.ctx, DeploymentContext(other.plan, other.addresses, other.clock)
+    ctx, other = places.ctx, DeploymentContext(other.loaded, other.addresses, other.clock)
     probes = [probe for probe in doctor.probes(ctx) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(ctx)}

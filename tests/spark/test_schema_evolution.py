@@ -190,7 +190,7 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
     assert run.manifest()["generation"] == 1
 
 
-def test_no_table_is_reported_apart_from_one_without_a_snapshot_and_from_no_iceberg(lakes):
+def test_a_missing_table_one_without_a_snapshot_and_no_iceberg_differ(lakes):
     missing, waiting, plain = lakes(), lakes(), lakes()
     waiting.commit(THINGS)
     waiting_glue = waiting.flow.catalog.glue

@@ -267,7 +267,7 @@ def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):
     assert [key for key in lake.keys("exports/") if b"canary" in lake.read(key)] == []
 
 
-def test_rows_of_one_column_and_a_gap_are_reported_apart_by_the_null_text(lake):
+def test_the_null_text_distinguishes_a_gap_in_a_single_column(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": None}, {"id": "b", "at": MONDAY, "text": "\\N"})
     run = lake.export(contract(column("text", nullable=True), delivery={"null_text": "-"}))
     assert list(csv.reader(io.StringIO(run.csv().decode(), newline=""))) == [["text"], ["-"], ["\\N"]]

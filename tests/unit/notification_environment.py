@@ -181,6 +181,6 @@ def blocked(window="2026-W46", **changed):
     return copy.deepcopy(_RECORD["windows"][2]) | {"window": window} | changed
 
 
-def failed(window="2026-W46", code="EXP-EMPTY", reason="window 2026-W46 has no rows, and the contract wants some", **changed):
+def failed(window="2026-W46", code="EXP-EMPTY", reason='window 2026-W46 has no rows, and on_empty is "fail"', **changed):
     made = {"window": window, "state": "failed", "code": code, "reason": reason, "remedy": "Check the source"}
     return made | {"exit_code": 1, "stops": False} | changed

@@ -68,7 +68,7 @@ def test_what_ships_is_sound(stage):
     assert plan.deployment.exports
 
 
-def test_data_stays_where_nothing_is_reported():
+def test_data_is_kept_by_default():
     """I20."""
     assert check.parse(changed(('on_destroy = "delete"', "")), name="x").deployment.keeps_data
 

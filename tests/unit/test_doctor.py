@@ -62,7 +62,7 @@ def test_one_that_raises_is_reported_and_stops_no_other():
     assert well.result is Result.OK
 
 
-def test_what_only_shows_an_earlier_trouble_is_reported_to_follow_it():
+def test_a_consequence_of_an_earlier_failure_names_it():
     chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
     checks = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
     assert [check.caused_by for check in checks] == ["", "", "b", "", "d"]
@@ -229,7 +229,7 @@ def test_tags_carry_no_external_id():
         ("a/v1/notes.txt", False),
     ],
 )
-def test_files_of_tables_are_reported_from_others(key, is_ours):
+def test_files_of_tables_are_distinguished_from_others(key, is_ours):
     assert storage.is_of_table(key) is is_ours
 
 

@@ -441,7 +441,7 @@ def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
 
 
 @pytest.mark.parametrize(("seconds", "expected_message"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
-def test_durations_are_reported_as_people_say_them(seconds, expected_message):
+def test_durations_are_written_for_people(seconds, expected_message):
     assert durations.format_duration(seconds) == expected_message
 
 

@@ -113,7 +113,7 @@ def test_labels(label, text):
     assert wording.label(label) == text
 
 
-def test_an_instant_is_reported_in_its_zone():
+def test_an_instant_is_shown_in_its_zone():
     moment = datetime(2026, 11, 15, 22, 10, tzinfo=UTC)
     assert wording.instant(moment, "Europe/Berlin") == "Sunday 15 November 2026, 23:10 (Europe/Berlin)"
 

@@ -254,7 +254,7 @@ def test_r18_a_current_version_that_changed_meanwhile_is_not_replaced(env):
     assert env.try_rotating("kafka") is None
 
 
-def test_a_cross_account_token_is_handed_on_and_reported_nobody(env):
+def test_a_cross_account_token_is_passed_on_and_never_shown(env):
     version = env.secrets.start("snowflake")
     asked = {}
     put = env.secrets.put_secret_value
