@@ -24,10 +24,11 @@ from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import KeyPair
-from simulators import processes, serving
 from simulators.aws import controls, settings
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
-from simulators.processes import NotStarted
+from simulators.core import processes
+from simulators.core import server as serving
+from simulators.core.processes import NotStarted
 
 #: The simulator's delays as a fraction of Confluent's.
 _DELAYS: Final = 0.003
@@ -90,7 +91,7 @@ def open_environment(
             shared = ["--aws", aws.url, "--region", region]
             options = [*shared, "--start", start, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
             with (
-                _run_simulator("simulators.confluent_cloud", options) as confluent,
+                _run_simulator("simulators.confluent", options) as confluent,
                 _run_simulator("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
                 yield SimulatedEnvironment(aws, confluent, snowflake, _variables(aws, confluent, snowflake))

@@ -22,7 +22,7 @@ from lakeferry.output import Reporter
 from rehearsal.checks import lifecycle
 from rehearsal.environments import SimulatedEnvironment
 from rehearsal.harness import CheckFailed, Harness, require
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 
 AWS: Final = "AWS"
 CONFLUENT: Final = "Confluent"
@@ -105,10 +105,10 @@ class Injector:
             client.clear()
         return seen, hits
 
-    def _clients(self) -> list[tuple[str, NemesisClient]]:
+    def _clients(self) -> list[tuple[str, FaultClient]]:
         running = self.simulators
         addresses = {AWS: running.aws.url, CONFLUENT: running.confluent["url"], SNOWFLAKE: running.snowflake["url"]}
-        return [(vendor, NemesisClient(url)) for vendor, url in addresses.items()]
+        return [(vendor, FaultClient(url)) for vendor, url in addresses.items()]
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ import sys
 
 import boto3
 import pytest
+from aws_clients import Clients
 from hypothesis import HealthCheck, settings
 from lake import Lake, new_lake
 from xdist.scheduler import LoadScopeScheduling
@@ -31,7 +32,12 @@ settings.load_profile("steady")
 
 
 #: Files whose tests use one Spark session.
-_SPARK = ("tests/spark/", "tests/faults/", "tests/cli/test_export_commands.py", "tests/contract/test_tableflow_glue.py")
+_SPARK = (
+    "tests/spark/",
+    "tests/faults/",
+    "tests/cli/test_export_commands.py",
+    "tests/simulators/tableflow/test_tableflow_glue.py",
+)
 
 
 #: What takes minutes comes first, so that no process waits for it at the end.
@@ -80,6 +86,13 @@ def pytest_collection_modifyitems(items):
 
 def pytest_xdist_make_scheduler(config, log):
     return ByRoom(config, log)
+
+
+@pytest.fixture(scope="session")
+def aws():
+    """IAM enforced; its `Clients` are the account's root, whom no policy holds back."""
+    with EmbeddedAws(iam=True) as server:
+        yield Clients(server)
 
 
 @pytest.fixture(scope="session")

@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments, export, runs
 from lakeferry.local.target import ExportTarget
 from simulators.aws.server import EmbeddedAws
-from simulators.kafka import Log, Record, Sent
-from simulators.tableflow import Place, Tableflow
-from simulators.topic import Topic, load_topic
+from simulators.tableflow.kafka import Log, Record, Sent
+from simulators.tableflow.topic import Topic, load_topic
+from simulators.tableflow.writer import Place, Tableflow
 
 ROOT = Path(__file__).resolve().parents[1]
 SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")

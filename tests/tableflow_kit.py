@@ -6,9 +6,9 @@ from pathlib import Path
 
 from local_catalog import LocalCatalog
 
-from simulators.kafka import Log, Sent
-from simulators.tableflow import Place, Tableflow
-from simulators.topic import Topic, load_topic
+from simulators.tableflow.kafka import Log, Sent
+from simulators.tableflow.topic import Topic, load_topic
+from simulators.tableflow.writer import Place, Tableflow
 
 ROOT = Path(__file__).resolve().parents[1]
 TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")

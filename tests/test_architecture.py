@@ -19,12 +19,12 @@ LINTER = Path(sys.executable).with_name("lint-imports")
 VIOLATIONS = {
     "The product knows neither the tools that build its documentation nor its simulators": (
         "glue_jobs/runs.py",
-        "import simulators.events",
+        "import simulators.data.events",
     ),
-    "Simulators import nothing of what they stand in for": ("simulators/events.py", "from lambdas.shared import http"),
+    "Simulators import nothing of what they stand in for": ("simulators/data/events.py", "from lambdas.shared import http"),
     "Commands start no simulator but through the demo, and know no tools; `lakeferry rehearse` opens the rehearsal": (
         "lakeferry/output.py",
-        "import simulators.kafka",
+        "import simulators.tableflow.kafka",
     ),
     "The rehearsal knows no tools": ("rehearsal/report.py", "import tools.sbom"),
     "Exports are pure: they ship in every asset": ("exports/windows.py", "import boto3"),

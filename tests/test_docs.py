@@ -31,8 +31,8 @@ from lambdas.confluent import secret_fields as confluent_fields
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
-from simulators.events import read_json_lines
-from simulators.topic import Topic
+from simulators.data.events import read_json_lines
+from simulators.tableflow.topic import Topic
 from tools.docs import documents, pages
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,12 +28,12 @@ from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
 from lakeferry.local.target import ExportTarget, relative, require_writable
 from lakeferry.output import Output, program_name
-from simulators import generators
-from simulators.avro_schema import SchemaError
-from simulators.events import EventsError, read_json_lines, to_records
-from simulators.kafka import Record
-from simulators.tableflow import Place, Tableflow
-from simulators.topic import Topic, load_topic
+from simulators.data import generators
+from simulators.data.events import EventsError, read_json_lines, to_records
+from simulators.tableflow.avro import SchemaError
+from simulators.tableflow.kafka import Record
+from simulators.tableflow.topic import Topic, load_topic
+from simulators.tableflow.writer import Place, Tableflow
 
 _SEED = 20261116
 _START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)

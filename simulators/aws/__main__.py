@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state-dir", type=Path, help="keep everything there, also for the next start")
     parser.add_argument("--scratch", type=Path, help="for temporary files; removed at the end")
     parser.add_argument("--iam", action="store_true", help="enforce policies; test/test is the account's root")
-    parser.add_argument("--stock", action="store_true", help="leave the amendments out")
+    parser.add_argument("--stock", action="store_true", help="leave the patches out")
     parser.add_argument("--json", action="store_true", help="print one line of JSON once it answers")
     parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
     return parser

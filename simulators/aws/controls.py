@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from simulators.nemesis_faults import App, Message, Receive, Send, answer, read
+from simulators.core.fault_actions import App, Message, Receive, Send, answer, read
 
 PREFIX: Final = "/_lakeferry"
 

@@ -47,7 +47,7 @@ class Request(NamedTuple):
 
 
 class HookMissing(Exception):
-    """MiniStack is not built as the amendments expect; the sentence names the hook."""
+    """MiniStack is not built as the patches expect; the sentence names the hook."""
 
 
 class Hook(NamedTuple):
@@ -71,7 +71,7 @@ class Hook(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
-_ADVICE = "Pin the MiniStack that the amendments were written for, or write the amendment anew"
+_ADVICE = "Pin the MiniStack that the patches were written for, or write the patch anew"
 
 
 class ProvisionerHook(NamedTuple):
@@ -110,7 +110,7 @@ class EntryHook(NamedTuple):
         return table
 
 
-class Amendment:
+class Patch:
     """One way in which MiniStack is brought nearer to AWS: its name, and the functions that do it."""
 
     def __init__(self, name: str) -> None:
@@ -196,11 +196,11 @@ def in_background(work: Callable[..., object], *given: Any) -> None:
     threading.Thread(target=contextvars.copy_context().run, args=(work, *given), daemon=True).start()
 
 
-def apply(amendments: Iterable[Amendment]) -> None:
-    """Put every amendment in place, or none. Of two on one hook, the later one stands in front."""
-    given = list(amendments)
-    wanted = [pair for amendment in given for pair in amendment]
-    in_tables = [pair for amendment in given for pair in amendment.in_tables.items()]
+def apply(patches: Iterable[Patch]) -> None:
+    """Put every patch in place, or none. Of two on one hook, the later one stands in front."""
+    given = list(patches)
+    wanted = [pair for patch in given for pair in patch]
+    in_tables = [pair for patch in given for pair in patch.in_tables.items()]
     for hook, _ in wanted:
         hook.find()
     for kept, _ in in_tables:

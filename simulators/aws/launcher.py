@@ -23,12 +23,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulators import processes
 from simulators.aws import settings
-from simulators.aws.amendments import AMENDMENTS
 from simulators.aws.controls import Controls
-from simulators.aws.hooks import Amendment, Hook, apply
-from simulators.nemesis import Nemesis
+from simulators.aws.hooks import Hook, Patch, apply
+from simulators.aws.patches import PATCHES
+from simulators.core import processes
+from simulators.core.faults import FaultInjector
 
 _MAIN = Hook("ministack.app", "main", ())
 
@@ -64,12 +64,12 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         port: int = listener.getsockname()[1]
         _become(environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
-        serving = Amendment("launcher")
+        serving = Patch("launcher")
         ready = partial(announce, _credentials(port, options))
         serve = partial(_serve, listener.detach(), ready, front=(lambda app: app) if options.stock else Controls)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
-        apply([serving] if options.stock else [serving, *AMENDMENTS])
+        apply([serving] if options.stock else [serving, *PATCHES])
         try:
             main()
         finally:
@@ -113,7 +113,7 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
 def require_version(found: str) -> None:
     pinned = settings.pinned_version()
     if found != pinned:
-        raise StartFailed(f"MiniStack is {found}, the amendments are for {pinned}. Run `make setup`")
+        raise StartFailed(f"MiniStack is {found}, the patches are for {pinned}. Run `make setup`")
 
 
 def _become(wanted: Mapping[str, str]) -> None:
@@ -190,7 +190,7 @@ async def _serve(
     port = int(os.environ["GATEWAY_PORT"])
     telling = asyncio.create_task(_tell_when_it_answers(port, ready))
     try:
-        await stock(Nemesis(front(app)), config, **options)
+        await stock(FaultInjector(front(app)), config, **options)
     finally:
         telling.cancel()
 

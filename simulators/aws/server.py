@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from simulators import processes
 from simulators.aws import settings
-from simulators.processes import NotStarted
+from simulators.core import processes
+from simulators.core.processes import NotStarted
 
 AWS_PYTHON = processes.ROOT / ".venv-aws" / "bin" / "python"
 
@@ -26,7 +26,7 @@ class EmbeddedAws:
 
     With `state_dir`, a later one on the same directory has the same buckets, objects, tables and secrets; they are
     written there at an orderly stop, which includes the death of this process.
-    With `iam`, policies are enforced. `stock` leaves our amendments out.
+    With `iam`, policies are enforced. `stock` leaves our patches out.
     """
 
     def __init__(

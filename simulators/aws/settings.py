@@ -58,7 +58,7 @@ def client_environment(url: str) -> dict[str, str]:
 
 
 def pinned_version() -> str:
-    """The MiniStack that the amendments were written for: the pin in requirements.in."""
+    """The MiniStack that the patches were written for: the pin in requirements.in."""
     match = re.search(r"^ministack==(\S+)$", _REQUIREMENTS.read_text(), re.MULTILINE)
     if match is None:
         raise ValueError(f"{_REQUIREMENTS.name} does not pin ministack. Write `ministack==<version>`")

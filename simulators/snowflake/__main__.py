@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from simulators import serving
 from simulators.aws import settings
+from simulators.core import server as serving
 from simulators.snowflake.lake import Lake
 from simulators.snowflake.server import web_server
 from simulators.snowflake.simulation import REGION, Simulation

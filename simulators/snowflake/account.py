@@ -14,7 +14,7 @@ from simulators.snowflake.things import AccountThing, Domain, Key, Role, Thing
 from simulators.snowflake.ways import Ways
 
 if TYPE_CHECKING:
-    from simulators.confluent_cloud.clock import Clock
+    from simulators.core.clock import Clock
     from simulators.snowflake.lake import Lake
 
 T = TypeVar("T", bound=Thing)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from simulators import serving
+from simulators.core import server as serving
 from simulators.snowflake import answers, controls
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused

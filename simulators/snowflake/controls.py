@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from simulators import serving
+from simulators.core import server as serving
 from simulators.snowflake.simulation import Simulation
 
 

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import uvicorn
 
-from simulators import serving
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
-from simulators.nemesis import Nemesis, NemesisClient
+from simulators.core import server as serving
+from simulators.core.faults import FaultClient, FaultInjector
 from simulators.snowflake import trust
 from simulators.snowflake.application import Application
 from simulators.snowflake.lake import Lake
@@ -21,7 +21,7 @@ from simulators.snowflake.simulation import Simulation
 
 def web_server(simulation: Simulation) -> uvicorn.Server:
     """It says what time it is by the simulation's clock."""
-    return serving.web_server(Nemesis(Application(simulation)), own_date=True)
+    return serving.web_server(FaultInjector(Application(simulation)), own_date=True)
 
 
 class Snowflake:
@@ -43,7 +43,7 @@ class Snowflake:
         self.url = serving.address(listener)
         self._simulation = Simulation(Path(self._folder.name), **self._options)
         self._serving = serving.ServingThread(web_server(self._simulation), [listener])
-        self.nemesis = NemesisClient(self.url)
+        self.faults = FaultClient(self.url)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from simulators.confluent_cloud.clock import Clock
+from simulators.core.clock import Clock
 from simulators.snowflake import keys, trust
 from simulators.snowflake.account import ADMIN, ORGANIZATION, Account, Membership
 from simulators.snowflake.lake import Lake

@@ -18,7 +18,7 @@ from lakeferry.__main__ import app
 from lakeferry.errors import CommandFailed
 from lakeferry.local import export
 from lakeferry.output import Output
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 
 TOPIC = topic_of(("n", "int"))
 CONTRACT = contract(column("id"), column("n", "integer"))
@@ -197,9 +197,9 @@ def test_a_query_for_a_table_that_is_not_there_names_those_that_are(query):
 
 
 def test_a_query_that_aws_refuses_is_reported(lake_aws, query):
-    nemesis = NemesisClient(lake_aws.url)
+    faults = FaultClient(lake_aws.url)
     target = {"x-amz-target": "AWSGlue.GetTables"}
-    nemesis.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
+    faults.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
     said = query("SELECT 1", "--json")
-    nemesis.clear()
+    faults.clear()
     assert (said.exit_code, json.loads(said.stdout)["code"]) == (1, "EXP-AWS-DENIED")

@@ -26,9 +26,9 @@ from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.client import Snowflake as SnowflakeClient
-from simulators import serving
 from simulators.aws.server import EmbeddedAws
-from simulators.confluent_cloud.server import ConfluentCloud
+from simulators.confluent.server import ConfluentCloud
+from simulators.core import server as serving
 from simulators.snowflake.server import Snowflake
 
 DEV = check.load_stage("dev").deployment

@@ -22,7 +22,7 @@ from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.inventory import Verdict
 from lakeferry.local import target
 from rehearsal import environments
-from simulators import generators
+from simulators.data import generators
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 16, tzinfo=UTC)}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from canary import Canary
 
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 
 
 @pytest.fixture
-def nemesis(lake_aws):
-    nemesis = NemesisClient(lake_aws.url)
-    nemesis.clear()
-    yield nemesis
-    nemesis.clear()
+def faults(lake_aws):
+    faults = FaultClient(lake_aws.url)
+    faults.clear()
+    yield faults
+    faults.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

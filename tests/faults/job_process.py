@@ -14,7 +14,7 @@ from canary import AWS_SECRET
 from lake import AS_OF, ROOT, Lake
 from waiting import PATIENCE
 
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 
 #: Seconds between two looks at a process; nothing depends on them.
 LOOK = 0.02
@@ -68,7 +68,7 @@ def start(
     return Job(process, log)
 
 
-def await_held(nemesis: NemesisClient, ended: Callable[[], bool], result: Callable[[], str] = str) -> None:
+def await_held(faults: FaultClient, ended: Callable[[], bool], result: Callable[[], str] = str) -> None:
     """Until an answer is held. `ended` waits a moment and tells whether whoever should ask has given up."""
-    while not nemesis.state()["held"]:
+    while not faults.state()["held"]:
         assert not ended(), f"it ended before the call that was to be held\n{result()}"

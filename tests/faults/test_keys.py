@@ -60,22 +60,22 @@ def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     assert "swordfish" not in str(error)
 
 
-def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stocked, nemesis):
+def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stocked, faults):
     assert refused(stocked, "--pseudonym-secret", "").code == "EXP-KEY-MISSING"
     gone = refused(stocked, "--pseudonym-secret", "nobody-made-it")
     assert (gone.code, "nobody-made-it" in gone.what, gone.exit_code) == ("EXP-KEY-UNREADABLE", True, 1)
     target = {"x-amz-target": "secretsmanager.GetSecretValue"}
-    nemesis.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
+    faults.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
     assert "AccessDeniedException" in refused(stocked).what
 
 
-def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, nemesis):
-    nemesis.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
+def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, faults):
+    faults.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(stocked.export, LINES)
-        await_held(nemesis, ended(running))
+        await_held(faults, ended(running))
         version = store(stocked, SecretString=json.dumps({"key": base64.b64encode(KEY[::-1]).decode()}))
-        nemesis.release()
+        faults.release()
         before = running.result(PATIENCE)
     old, first = before.column("who"), before.manifest()["pseudonyms"]["key_version"]
     after = stocked.export(LINES)

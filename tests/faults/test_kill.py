@@ -37,20 +37,20 @@ POINTS = {
 }
 
 
-def kill_at(lake, nemesis, point, contract, *words):
-    nemesis.rule(point)
+def kill_at(lake, faults, point, contract, *words):
+    faults.rule(point)
     job = job_process.start(lake, contract, *words)
-    job_process.await_held(nemesis, job.ended, job.output)
+    job_process.await_held(faults, job.ended, job.output)
     job.kill()
-    nemesis.clear()
+    faults.clear()
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("point", POINTS)
-def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stocked, undisturbed, nemesis, point):
+def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stocked, undisturbed, faults, point):
     call, visible = POINTS[point]
     prefix = ("--prefix", f"killed-{point}")
-    kill_at(stocked, nemesis, call, stocked.write_contract(LINES), *prefix)
+    kill_at(stocked, faults, call, stocked.write_contract(LINES), *prefix)
     (dead,) = stocked.keys(f"{prefix[1]}/things/runs/")
     left = files_of(stocked, prefix[1]) | uploads_of(stocked, prefix[1])
     assert bool(left) == (point != "begun")
@@ -68,13 +68,13 @@ def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stock
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("point", ["before the commit", "after the commit"])
-def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, nemesis, point):
+def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, faults, point):
     name = f"counts_{point.split()[0]}"
     call = s3("PUT", f"warehouse/*/{name}/data/*")
     if point == "after the commit":
         call = {"fault": "hang", "method": "POST", "path": "/", "headers": {"x-amz-target": "AWSGlue.UpdateTable"}}
     contract = counts(name)
-    kill_at(stocked, nemesis, call, stocked.write_contract(contract))
+    kill_at(stocked, faults, call, stocked.write_contract(contract))
     assert stocked.published(name) == [WEEK]
     run = stocked.export(contract)
     assert run.state() == "unchanged"

@@ -16,11 +16,11 @@ KEPT = ("counts", counts(), [*events(30)])
 @pytest.mark.deep
 @pytest.mark.timeout(2 * 3600)
 @pytest.mark.parametrize(("name", "contract", "week"), [LONG, KEPT], ids=["parts", "aggregate"])
-def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, nemesis, name, contract, week):
+def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, faults, name, contract, week):
     lake.commit(TOPIC, *week, at=AS_OF)
     expected = lake.export(contract).csv()
     path, calls = lake.write_contract(contract), 0
-    while killed_after(lake, nemesis, calls + 1, path, f"killed-{calls + 1}"):
+    while killed_after(lake, faults, calls + 1, path, f"killed-{calls + 1}"):
         calls += 1
         place = f"killed-{calls}"
         lake.export(contract, "--prefix", place)
@@ -34,14 +34,14 @@ def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, nemesis, nam
     assert calls > 25
 
 
-def killed_after(lake, nemesis, calls, path, place) -> bool:
+def killed_after(lake, faults, calls, path, place) -> bool:
     """False where the run makes fewer calls than that, and so comes to its end."""
-    nemesis.rule({"fault": "hang", "nth": calls})
+    faults.rule({"fault": "hang", "nth": calls})
     job = job_process.start(lake, path, "--prefix", place)
-    while not nemesis.state()["held"]:
+    while not faults.state()["held"]:
         if job.ended():
             assert job.process.returncode == 0, job.output()
             return False
     job.kill()
-    nemesis.clear()
+    faults.clear()
     return True

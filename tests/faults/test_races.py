@@ -21,16 +21,16 @@ def held(method, path):
 
 
 @contextmanager
-def stopped_at(nemesis, call, lake, *args, **named):
+def stopped_at(faults, call, lake, *args, **named):
     """An export in another thread, with AWS clients of its own, which stands still at `call` and goes on afterwards."""
-    nemesis.rule(call)
+    faults.rule(call)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.export, *args, **named)
         try:
-            await_held(nemesis, ended(running))
+            await_held(faults, ended(running))
             yield running
         finally:
-            nemesis.release()
+            faults.release()
             running.exception(PATIENCE)
 
 
@@ -47,9 +47,9 @@ def assert_only_visible_files(lake):
 
 
 @pytest.mark.parametrize("call", [("POST", "*/data/*.csv"), ("PUT", "*/report.html")])
-def test_of_two_runs_of_the_same_window_one_publishes(lake, nemesis, call):
+def test_of_two_runs_of_the_same_window_one_publishes(lake, faults, call):
     lake.commit(TOPIC, *events(30), at=AS_OF)
-    with stopped_at(nemesis, held(*call), lake, LINES) as slow:
+    with stopped_at(faults, held(*call), lake, LINES) as slow:
         fast = lake.export(LINES)
     assert (fast.state(), slow.result(PATIENCE).state()) == ("published", "unchanged")
     assert (visible(lake)["run_id"], visible(lake)["generation"]) == (fast.record.id, 1)
@@ -65,11 +65,11 @@ def test_of_many_runs_at_once_one_publishes(lake):
     assert_only_visible_files(lake)
 
 
-def test_an_older_run_never_replaces_a_newer_restatement(lake, nemesis):
+def test_an_older_run_never_replaces_a_newer_restatement(lake, faults):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     lake.export(LINES)
     lake.commit(TOPIC, *events(2, first=30), at=AS_OF + timedelta(hours=1))
-    with stopped_at(nemesis, held("PUT", "*/report.html"), lake, LINES, as_of=AS_OF) as older:
+    with stopped_at(faults, held("PUT", "*/report.html"), lake, LINES, as_of=AS_OF) as older:
         lake.commit(TOPIC, *events(3, first=32), at=AS_OF + timedelta(hours=2))
         newer = lake.export(LINES)
     assert (newer.state(), older.result(PATIENCE).state()) == ("published", "superseded")
@@ -78,11 +78,11 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, nemesis):
     assert_only_visible_files(lake)
 
 
-def test_two_writers_of_an_aggregate_lose_nothing(lake, nemesis):
+def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
     """Of different windows, into one table: the slow one's commit is refused, and made again on top of the fast one's."""
     lake.commit(TOPIC, *events(30), *events(30, first=24 * 7), at=AS_OF + A_WEEK)
     second = ("--first-day", (MONDAY + A_WEEK).date().isoformat())
-    with stopped_at(nemesis, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
+    with stopped_at(faults, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         fast = lake.export(counts(), *second, as_of=AS_OF + A_WEEK)
     assert (slow.result(PATIENCE).state(), fast.state()) == ("published", "published")
     table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select("window", "kind", "things")
@@ -90,10 +90,10 @@ def test_two_writers_of_an_aggregate_lose_nothing(lake, nemesis):
     assert sorted(tuple(row) for row in table.collect()) == both
 
 
-def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, nemesis):
+def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, faults):
     """The slow run began when the table had no snapshot to compare with."""
     lake.commit(TOPIC, *events(30), at=AS_OF)
-    with stopped_at(nemesis, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
+    with stopped_at(faults, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         lake.commit(TOPIC, *events(2, first=30), at=AS_OF + timedelta(hours=1))
         fast = lake.export(counts())
     assert (slow.result().state(), fast.state()) == ("published", "published")

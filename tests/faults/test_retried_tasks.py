@@ -29,9 +29,9 @@ def stocked(lakes):
     return lake
 
 
-def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, nemesis):
+def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, faults):
     undisturbed = stocked.export(LINES).csv()
-    nemesis.rule(REFUSED_TOO_LATE)
+    faults.rule(REFUSED_TOO_LATE)
     options = os.environ["PYSPARK_SUBMIT_ARGS"].replace("local[2]", "local[2,4]")
     assert "local[2,4]" in options
     job = job_process.start(
@@ -39,7 +39,7 @@ def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, nemesis):
     )
     while not job.ended():
         pass
-    assert nemesis.state()["rules"][0]["hits"] == 1
+    assert faults.state()["rules"][0]["hits"] == 1
     assert job.process.returncode == 0, job.output()
     manifest = json.loads(stocked.read(f"retried/things/manifests/{WEEK}.json"))
     (data,) = [file for file in manifest["files"] if file["role"] == "data"]

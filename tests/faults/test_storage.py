@@ -79,10 +79,10 @@ PASSING = {
 
 
 @pytest.mark.parametrize("trouble", PASSING)
-def test_what_passes_is_borne(stocked, undisturbed, nemesis, place, trouble):
-    nemesis.rule(PASSING[trouble])
+def test_what_passes_is_borne(stocked, undisturbed, faults, place, trouble):
+    faults.rule(PASSING[trouble])
     run = stocked.export(LINES, "--prefix", place)
-    assert nemesis.state()["rules"][0]["hits"] >= 1
+    assert faults.state()["rules"][0]["hits"] >= 1
     manifest = visible(stocked, place)
     assert (run.state(), manifest["generation"], manifest["run_id"]) == ("published", 1, run.record.id)
     assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
@@ -90,13 +90,13 @@ def test_what_passes_is_borne(stocked, undisturbed, nemesis, place, trouble):
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-def test_a_slow_answer_is_waited_for(stocked, undisturbed, nemesis, place):
-    nemesis.rule(s3("hang", "GET", DATA, after_bytes=100))
+def test_a_slow_answer_is_waited_for(stocked, undisturbed, faults, place):
+    faults.rule(s3("hang", "GET", DATA, after_bytes=100))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(stocked.export, LINES, "--prefix", place)
-        await_held(nemesis, ended(running))
+        await_held(faults, ended(running))
         assert stocked.keys(f"{place}/things/manifests/") == []
-        nemesis.release()
+        faults.release()
         assert running.result(PATIENCE).state() == "published"
     assert stocked.read(visible(stocked, place)["files"][0]["key"]) == undisturbed
 
@@ -118,33 +118,33 @@ LASTING = {
 
 
 @pytest.mark.parametrize("trouble", LASTING)
-def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, nemesis, place, trouble):
+def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, faults, place, trouble):
     fault, code = LASTING[trouble]
-    nemesis.rule(fault | {"times": 0})
+    faults.rule(fault | {"times": 0})
     window = stocked.export(LINES, "--prefix", place).window()
     assert (window["state"], window["code"], window["exit_code"]) == ("failed", code, 1)
     assert window["remedy"]
     assert_nothing_left(stocked, place)
 
 
-def test_files_stay_where_a_manifest_may_still_appear(stocked, nemesis, place):
+def test_files_stay_where_a_manifest_may_still_appear(stocked, faults, place):
     """S3 fails to say whether it wrote the manifest. Removed at once, the files could be missing under a visible manifest."""
-    nemesis.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))
+    faults.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))
     run = stocked.export(LINES, "--prefix", place)
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-AWS-FAILED")
     assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, place)} == {"csv", "json", "html"}
-    nemesis.clear()
+    faults.clear()
     assert stocked.export(LINES, "--prefix", place).state() == "published"
     assert files_of(stocked, place) == {file["key"] for file in visible(stocked, place)["files"]}
 
 
-def test_what_went_wrong_first_is_reported_where_nothing_can_be_cleaned_up(stocked, nemesis, place):
-    nemesis.rule(
+def test_what_went_wrong_first_is_reported_where_nothing_can_be_cleaned_up(stocked, faults, place):
+    faults.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
         s3("error", "DELETE", "*", status=403, times=0),
     )
     assert "BadDigest" in stocked.export(LINES, "--prefix", place).window()["reason"]
-    nemesis.clear()
+    faults.clear()
     assert stocked.export(LINES, "--prefix", place).state() == "published"
     assert uploads_of(stocked, place) == set()
 
@@ -163,23 +163,23 @@ def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, plac
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked, nemesis, place):
+def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked, faults, place):
     contract = counts("refused")
-    nemesis.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))
+    faults.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))
     window = stocked.export(contract, "--prefix", place).window()
     assert (window["state"], window["code"]) == ("failed", "EXP-AWS-DENIED")
     manifest = visible(stocked, place, "refused")
     assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
-    nemesis.clear()
+    faults.clear()
     assert stocked.export(contract, "--prefix", place).state() == "unchanged"
     assert kept(stocked, "refused") == [(WEEK, "a", 15), (WEEK, "b", 15)]
     assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
 
 
-def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, nemesis, place):
-    nemesis.rule(glue("effect_then_reset", "UpdateTable"))
+def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, faults, place):
+    faults.rule(glue("effect_then_reset", "UpdateTable"))
     assert stocked.export(counts("unanswered"), "--prefix", place).state() == "published"
-    assert nemesis.state()["rules"][0]["hits"] == 1
+    assert faults.state()["rules"][0]["hits"] == 1
     assert kept(stocked, "unanswered") == [(WEEK, "a", 15), (WEEK, "b", 15)]
 
 
@@ -196,12 +196,12 @@ def kept(lake, name):
         (s3("truncate", "GET", "*.metadata.json", after_bytes=100), "EXP-AWS-UNREACHABLE"),
     ],
 )
-def test_a_table_that_cannot_be_read_ends_the_run_before_it_begins(stocked, nemesis, place, fault, code):
-    nemesis.rule(fault | {"times": 0})
+def test_a_table_that_cannot_be_read_ends_the_run_before_it_begins(stocked, faults, place, fault, code):
+    faults.rule(fault | {"times": 0})
     with pytest.raises(ExportError) as refused:
         stocked.export(LINES, "--prefix", place)
     assert refused.value.code == code
-    nemesis.clear()
+    faults.clear()
     (record,) = (json.loads(stocked.read(key)) for key in stocked.keys(place))
     assert record["state"] == "failed"
     assert code in record["reason"]

@@ -10,8 +10,8 @@ from stand_ins import Planter, Stacks, StandIns
 from lakeferry.deployment import context
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from simulators.aws.server import EmbeddedAws
-from simulators.confluent_cloud.server import ConfluentCloud
-from simulators.nemesis import NemesisClient
+from simulators.confluent.server import ConfluentCloud
+from simulators.core.faults import FaultClient
 from simulators.snowflake.server import Snowflake
 
 
@@ -54,7 +54,7 @@ def stacks(ctx):
 @pytest.fixture
 def broken(stand_ins):
     """Lets a world answer with errors, until the end of the test."""
-    clients = {AWS: NemesisClient(stand_ins.aws.url), CONFLUENT: stand_ins.cloud.nemesis, SNOWFLAKE: stand_ins.snow.nemesis}
+    clients = {AWS: FaultClient(stand_ins.aws.url), CONFLUENT: stand_ins.cloud.faults, SNOWFLAKE: stand_ins.snow.faults}
     yield lambda system, **rule: clients[system].rule({"fault": "error", "times": 0, **rule})
     for client in clients.values():
         client.clear()

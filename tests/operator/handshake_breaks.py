@@ -71,9 +71,9 @@ def file_of_a_stranger(d):
 
 @contextmanager
 def aws_says(d, **rule):
-    d.aws_nemesis.rule({"fault": "error", "times": 0, **rule})
+    d.aws_faults.rule({"fault": "error", "times": 0, **rule})
     yield
-    d.aws_nemesis.clear()
+    d.aws_faults.clear()
 
 
 def bucket_says(d, **rule):

@@ -24,9 +24,9 @@ from lambdas.custom_resources.request import Identity
 from lambdas.shared.resource import Context
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
-from simulators.confluent_cloud.server import ConfluentCloud
-from simulators.confluent_cloud.tableflow_lake import Lake
-from simulators.nemesis import NemesisClient
+from simulators.confluent.server import ConfluentCloud
+from simulators.confluent.tableflow_lake import Lake
+from simulators.core.faults import FaultClient
 from simulators.snowflake.server import Snowflake
 from simulators.snowflake.things import Domain
 
@@ -101,8 +101,8 @@ class Deployed:
         return {"environment_id": self.made["Environment"]["id"], "cluster_id": self.cluster}
 
     @property
-    def aws_nemesis(self):
-        return NemesisClient(self.stand_ins.aws.url)
+    def aws_faults(self):
+        return FaultClient(self.stand_ins.aws.url)
 
     def found(self, logical_id):
         """The object in Snowflake."""

@@ -246,7 +246,7 @@ def test_what_would_not_go_is_reported_and_goes_once_it_may(ctx, plant, broken, 
         destroyed(ctx)
     assert (failed.value.exit_code, failed.value.code) == (1, "LEFT-OVER")
     assert any("CFL-CONFLICT" in reason for reason in failed.value.details["reasons"])
-    stand_ins.cloud.nemesis.clear()
+    stand_ins.cloud.faults.clear()
     assert [item["id"] for item in destroyed(ctx)["removed"]] == [account]
 
 
@@ -304,7 +304,7 @@ def test_keys_stay_until_everything_could_be_asked_for(stand_ins, broken):
     assert {item.name for item in left(ctx) if item.kind == "secret"} == {
         f"{ctx.deployment.prefix}/confluent/{name}" for name in ("tableflow", "kafka/app_manager")
     }
-    stand_ins.cloud.nemesis.clear()
+    stand_ins.cloud.faults.clear()
     destroyed(ctx)
     assert left(ctx) == []
 

@@ -15,7 +15,7 @@ from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
 from lakeferry.local import spark as local_spark
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 from stacks.assets import glue_zip
 
 pytestmark = pytest.mark.cluster(only=True)
@@ -108,19 +108,19 @@ def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
         lake.commit(TEXTS, *events[part::3], *strange, at=AS_OF)
     texts = contract(column("id"), column("text"))
     undisturbed = lake.export(texts, "--prefix", "undisturbed")
-    nemesis = NemesisClient(lake_aws.url)
-    nemesis.rule({"fault": "hang", "method": "PUT", "path": "/lake-*/lost/*/data/*.csv", "query": {"partNumber": "2"}})
+    faults = FaultClient(lake_aws.url)
+    faults.rule({"fault": "hang", "method": "PUT", "path": "/lake-*/lost/*/data/*.csv", "query": {"partNumber": "2"}})
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.export, texts, "--prefix", "lost")
         try:
-            while not nemesis.state()["held"]:
+            while not faults.state()["held"]:
                 assert not wait([running], 0.05).done, running.result()
             lost = executors()
             assert len(lost) == 2
             for each in lost:
                 each.kill()
         finally:
-            nemesis.clear()
+            faults.clear()
         run = running.result(timeout=300)
     assert run.record.windows[0]["state"] == "published", run.record.windows
     before, after = (json_of(lake, prefix) for prefix in ("undisturbed", "lost"))

@@ -16,8 +16,8 @@ from lake import AS_OF, ROOT, SALES
 from pyarrow import csv as arrow_csv
 
 from glue_jobs.delivery.csv import unguarded
-from simulators.events import read_json_lines, to_records
-from simulators.generators import SalesMix, sales_orders
+from simulators.data.events import read_json_lines, to_records
+from simulators.data.generators import SalesMix, sales_orders
 
 RETAIL = ROOT.parent / "shared" / "data" / "online_retail_10k.csv"
 COUNTRIES = {

@@ -13,7 +13,7 @@ from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 from glue_jobs.contract import SPARK_SETTINGS
 from glue_jobs.source import pin
 from glue_jobs.store import connect
-from simulators.kafka import partition_of
+from simulators.tableflow.kafka import partition_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

@@ -19,7 +19,7 @@ from glue_jobs.delivery.manifest import Fence, Manifest, fence_of
 from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Outcome, WindowLocation, may_be_written, publish
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
-from simulators.nemesis import NemesisClient
+from simulators.core.faults import FaultClient
 
 T0 = datetime(2026, 11, 16, 6, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -183,13 +183,13 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault
     if before:
         attempt(place, fence(before), "x")
     mine, patient = fence("mine", 1), attrs.evolve(place, bucket=attrs.evolve(place.bucket, s3=connect_s3()))
-    nemesis = NemesisClient(lake_aws.url)
-    nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
+    faults = FaultClient(lake_aws.url)
+    faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
         outcome = attempt(patient, mine, "y")
-        assert [rule["hits"] for rule in nemesis.state()["rules"]] == [1]
+        assert [rule["hits"] for rule in faults.state()["rules"]] == [1]
     finally:
-        nemesis.clear()
+        faults.clear()
     assert (outcome.state, outcome.manifest["run_id"]) == (PUBLISHED, "mine")
     assert [one["run_id"] for one in place.current()[0]["generations"]] == [*([before] if before else []), "mine"]
 
@@ -203,25 +203,25 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault
     ],
 )
 def test_it_is_known_whether_a_failed_write_may_have_made_the_window_visible(lake_aws, place, fault, open_, code):
-    nemesis = NemesisClient(lake_aws.url)
-    nemesis.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
+    faults = FaultClient(lake_aws.url)
+    faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
     try:
         with pytest.raises(StorageProblem) as failed:
             attempt(place, fence("mine"), "x")
     finally:
-        nemesis.clear()
+        faults.clear()
     assert (failed.value.code, may_be_written(failed.value)) == (code, open_)
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
-    nemesis, pauses = NemesisClient(lake_aws.url), []
+    faults, pauses = FaultClient(lake_aws.url), []
     record = runs.RunRecord("mine", place.export, T0, T0, T0 + HOUR)
-    nemesis.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
+    faults.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
     try:
         with pytest.raises(StorageProblem) as busy:
             publish(place, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
     finally:
-        nemesis.clear()
+        faults.clear()
     assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
     assert all(0 <= pause <= min(1, 0.01 * 2**n) for n, pause in enumerate(pauses))
 
@@ -233,13 +233,13 @@ def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, place):
         '<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Error><Key>kept</Key>'
         "<Code>AccessDenied</Code><Message>Access Denied</Message></Error></DeleteResult>"
     )
-    nemesis = NemesisClient(lake_aws.url)
-    nemesis.rule({"fault": "error", "status": 200, "body": body, "method": "POST", "query": {"delete": "*"}, "path": "*"})
+    faults = FaultClient(lake_aws.url)
+    faults.rule({"fault": "error", "status": 200, "body": body, "method": "POST", "query": {"delete": "*"}, "path": "*"})
     try:
         with pytest.raises(StorageProblem) as refused:
             place.bucket.delete(["kept"])
     finally:
-        nemesis.clear()
+        faults.clear()
     assert refused.value.code == "EXP-AWS-DENIED"
     assert "kept failed: AccessDenied" in refused.value.what
 

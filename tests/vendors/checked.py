@@ -9,7 +9,7 @@ import confluent_contract
 
 
 class Checked:
-    """Stands before a simulator's application, behind its nemesis: what a nemesis makes up is nobody's contract.
+    """Stands before a simulator's application, behind its fault injector: what a fault injector makes up is nobody's contract.
 
     The same exchange is checked once; ids and times don't make another one. `broken` collects what doesn't fit.
     """

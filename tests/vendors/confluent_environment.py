@@ -10,10 +10,10 @@ from lambdas.confluent.client import Confluent
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey, Secret
-from simulators.confluent_cloud import controls
-from simulators.confluent_cloud.application import Application
-from simulators.confluent_cloud.calls import Plane
-from simulators.confluent_cloud.simulation import Simulation
+from simulators.confluent import controls
+from simulators.confluent.application import Application
+from simulators.confluent.calls import Plane
+from simulators.confluent.simulation import Simulation
 
 ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in enumerate(Plane, start=7001)}
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/lake"

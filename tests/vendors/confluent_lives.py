@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_environment import ROLE, SCHEMA, WIDER
 from lives import Life
 
-from simulators.confluent_cloud.simulation import REGION
+from simulators.confluent.simulation import REGION
 
 STATEMENT = "CREATE TABLE `totals` AS SELECT `id` FROM `orders`"
 OTHER_STATEMENT = "CREATE TABLE `totals` AS SELECT `id` AS `number` FROM `orders`"

@@ -10,7 +10,7 @@ from tableflow_kit import numbered, topic_of
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
 from simulators.snowflake.lake import Lake
-from simulators.tableflow import Place, Tableflow
+from simulators.tableflow.writer import Place, Tableflow
 
 NAMESPACE = "lkc-lake1"
 #: What of a side's outputs stands in a role's trust, by the trust's own names.

@@ -33,12 +33,12 @@ from lambdas.shared.resource import Context
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
-from simulators.confluent_cloud.application import Application
-from simulators.confluent_cloud.authentication import find_key
-from simulators.confluent_cloud.calls import Plane
-from simulators.confluent_cloud.simulation import REGION, Simulation
-from simulators.confluent_cloud.world import Delays
-from simulators.nemesis import Nemesis
+from simulators.confluent.application import Application
+from simulators.confluent.authentication import find_key
+from simulators.confluent.calls import Plane
+from simulators.confluent.simulation import REGION, Simulation
+from simulators.confluent.world import Delays
+from simulators.core.faults import FaultInjector
 from simulators.snowflake import engine as sql_engine
 from simulators.snowflake.application import Application as SnowflakeApplication
 from simulators.snowflake.session import Session as SqlSession
@@ -124,8 +124,8 @@ class RotationEnvironment:
         )
         apps = {SNOWFLAKE_PORT: SnowflakeApplication(self.snowflake)} if snowflake else {}
         cloud = Application(self.confluent, PORTS)
-        self.nemesis = Nemesis(_Router(apps, cloud))
-        self.wire = SteppingWire(self.nemesis, self.steps, self.clock.sleep)
+        self.faults = FaultInjector(_Router(apps, cloud))
+        self.wire = SteppingWire(self.faults, self.steps, self.clock.sleep)
         self._pairs = map(pair_of, itertools.cycle(pool()))
         self.wire.blind = True
         self._build(services)
@@ -266,8 +266,8 @@ class RotationEnvironment:
         return error
 
     def disturb(self, **rule):
-        """Put this rule of the nemesis in place of all that were there; without one, none is."""
-        self.nemesis._obey("PUT", json.dumps({"rules": [rule] if rule else []}).encode())
+        """Put this rule of the fault injector in place of all that were there; without one, none is."""
+        self.faults._obey("PUT", json.dumps({"rules": [rule] if rule else []}).encode())
 
     # What is there
 

@@ -7,7 +7,7 @@ from confluent_environment import SCHEMA, WIDER, Organization
 from confluent_lives import cluster, registry_key
 
 from lambdas.shared.errors import Refused
-from simulators.confluent_cloud.schemas import Schema
+from simulators.confluent.schemas import Schema
 
 SUBJECT = "orders-value"
 

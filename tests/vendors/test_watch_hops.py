@@ -30,7 +30,7 @@ from lambdas.shared.http import Session
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
-from simulators.confluent_cloud.simulation import REGION
+from simulators.confluent.simulation import REGION
 from simulators.snowflake.things import Domain
 
 HOUR = 3600.0

@@ -11,7 +11,7 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session, Timeouts
 from lambdas.shared.redaction import ApiKey, Secret
-from simulators.confluent_cloud.server import ConfluentCloud
+from simulators.confluent.server import ConfluentCloud
 
 QUICK = Timeouts(connect=5.0, read=0.3, total=60.0)
 
@@ -48,10 +48,10 @@ def session(wire=None):
 @pytest.mark.parametrize("fault", {**FAULTS, **LISTS})
 def test_a_fault_ends_a_call_in_the_same_way_with_and_without_a_socket(cloud, org, fault):
     rule = {"times": 0, **{**FAULTS, **LISTS}[fault]}
-    cloud.nemesis.rule(rule)
+    cloud.faults.rule(rule)
     org.disturb(**rule)
     over_sockets = ended(session(), cloud.url, cloud.credentials)
-    cloud.nemesis.clear()
+    cloud.faults.clear()
     key = {"cloud_api_key": org.simulation.cloud_key.id, "cloud_api_secret": org.simulation.cloud_key.secret}
     assert ended(session(org.wire), org.url, key) == over_sockets
     org.disturb()

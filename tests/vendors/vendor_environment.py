@@ -12,7 +12,7 @@ from wire import InProcessWire
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import RetryPolicy
-from simulators.nemesis import Nemesis
+from simulators.core.faults import FaultInjector
 
 #: Half of the longest wait each time, so that a life is the same life whenever it is lived.
 STEADY = RetryPolicy(spread=lambda: 0.5)
@@ -28,7 +28,7 @@ class VendorEnvironment:
 
     def __init__(self, application, types=RESOURCE_TYPES):
         self.clock = TurnedClock(self.pass_time)
-        self.wire = InProcessWire(Nemesis(application), self.clock.sleep)
+        self.wire = InProcessWire(FaultInjector(application), self.clock.sleep)
         self._controls = requests.Session()
         self._controls.mount("http://", self.wire)
         self.secrets = MemorySecrets()
@@ -51,8 +51,8 @@ class VendorEnvironment:
         return name
 
     def disturb(self, **rule):
-        """Put this rule of the nemesis in place of all that were there; without one, none is."""
-        self._controls.put(self.url + "/_nemesis", json={"rules": [rule] if rule else []}).raise_for_status()
+        """Put this rule of the fault injector in place of all that were there; without one, none is."""
+        self._controls.put(self.url + "/_simulator/faults", json={"rules": [rule] if rule else []}).raise_for_status()
 
     def leaks(self):
         """Secrets that were ever known and stand in what was written since the last `thaw`: log, answers, ledger, requests'

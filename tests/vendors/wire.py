@@ -56,7 +56,7 @@ class _Here(ThreadPoolExecutor):
 
 
 class _Connection:
-    """What a web server's `send` belongs to; a nemesis that resets finds the transport here."""
+    """What a web server's `send` belongs to; a fault injector that resets finds the transport here."""
 
     def __init__(self, request):
         self.messages = [{"type": "http.request", "body": _content(request), "more_body": False}]
@@ -103,7 +103,7 @@ class _Body(io.BytesIO):
 
 
 class InProcessWire(BaseAdapter):
-    """`app` is a simulator's application with its nemesis before it. `on_hang` is told the seconds that a caller waited.
+    """`app` is a simulator's application with its fault injector before it. `on_hang` is told the seconds that a caller waited.
 
     `calls` are those that were made; `killed_at` is the number of the call before or after which the caller's process dies.
     """
@@ -171,7 +171,7 @@ class InProcessWire(BaseAdapter):
 
 
 def _holds_list(body):
-    """Whether a nemesis could empty it, or repeat an item of it."""
+    """Whether a fault injector could empty it, or repeat an item of it."""
     try:
         return bool(json.loads(body)["data"])
     except (ValueError, TypeError, LookupError):

@@ -12,8 +12,8 @@ from pyiceberg.table import StaticTable
 
 from simulators.aws.athena.catalog import reading
 from simulators.aws.athena.outcomes import NOT_SIMULATED, Failed
-from simulators.iceberg_commit import live_entries
-from simulators.iceberg_upkeep import live_rows
+from simulators.tableflow.iceberg_commit import live_entries
+from simulators.tableflow.iceberg_upkeep import live_rows
 
 
 @attrs.frozen

@@ -1,0 +1,59 @@
+"""Roles: who may do what, where. Bindings take effect late, and ACLs apply inside a Kafka cluster."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from simulators.confluent import crn
+
+if TYPE_CHECKING:
+    from simulators.confluent.world import World
+
+_ALL: Final = frozenset({"describe", "read", "write", "create", "alter", "delete", "grant", "assign", "flink", "admin"})
+_ORGANIZATION: Final = r"/organization=[^/]+"
+_ENVIRONMENT: Final = _ORGANIZATION + r"/environment=[^/]+"
+_CLUSTER: Final = _ENVIRONMENT + r"/cloud-cluster=[^/]+"
+_INSIDE_CLUSTER: Final = _CLUSTER + r"/(kafka=[^/]+/(topic|group|transactional-id)|connector)=.+"
+_SUBJECT: Final = _ENVIRONMENT + r"/schema-registry=[^/]+/(subject|kek)=.+"
+_RESOURCE: Final = (
+    rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_ENVIRONMENT}/provider-integration=[^/]+|{_ORGANIZATION}/service-account=[^/]+)"
+)
+_FLINK: Final = rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_ENVIRONMENT}/flink-region=[^/]+(/compute-pool=.+)?)"
+
+#: Of each role: what it allows, and the scopes that it may be bound at.
+ROLES: Final[dict[str, tuple[frozenset[str], str]]] = {
+    "OrganizationAdmin": (_ALL, _ORGANIZATION),
+    "EnvironmentAdmin": (_ALL, _ENVIRONMENT),
+    "CloudClusterAdmin": (_ALL - {"assign", "flink"}, _CLUSTER),
+    "MetricsViewer": (frozenset({"metrics"}), rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_CLUSTER})"),
+    "Operator": (frozenset({"describe"}), rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_CLUSTER})"),
+    "ResourceOwner": (_ALL - {"flink", "admin"}, _RESOURCE),
+    "DeveloperRead": (frozenset({"describe", "read"}), rf"({_RESOURCE}|{_CLUSTER})"),
+    "DeveloperWrite": (frozenset({"describe", "write"}), rf"({_RESOURCE}|{_CLUSTER})"),
+    "DeveloperManage": (frozenset({"describe", "create", "alter", "delete"}), rf"({_RESOURCE}|{_CLUSTER})"),
+    "Assigner": (frozenset({"assign"}), _RESOURCE),
+    "FlinkDeveloper": (frozenset({"flink"}), _FLINK),
+    "FlinkAdmin": (frozenset({"flink", "flink-admin"}), _FLINK),
+    "DataSteward": (frozenset({"describe", "read", "write", "create", "alter", "delete"}), _ENVIRONMENT),
+    "DataDiscovery": (frozenset({"describe", "read"}), _ENVIRONMENT),
+}
+
+
+def may_bind(role: str, pattern: str) -> bool:
+    """Whether the role exists and can be bound at that scope."""
+    return role in ROLES and re.fullmatch(r"crn://confluent\.cloud" + ROLES[role][1], pattern) is not None
+
+
+def allowed(world: World, principal: str, action: str, resource: str) -> bool:
+    """`resource` is a CRN. The user who owns the organization's first key may do everything."""
+    if principal == world.owner:
+        return True
+    now = world.clock.now()
+    return any(
+        binding.principal == f"User:{principal}"
+        and binding.effective <= now
+        and action in ROLES[binding.role][0]
+        and crn.covers(binding.pattern, resource)
+        for binding in world.role_bindings.values()
+    )

@@ -1,0 +1,80 @@
+"""Checks of what clients send. Each refusal points at the field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from simulators.confluent.refusals import Refusal, immutable, invalid
+
+_TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+
+
+class Fields:
+    """A JSON object that a client sent, with the pointer at which it stands in the body."""
+
+    def __init__(self, given: dict[str, Any], pointer: str = "") -> None:
+        self._given, self._pointer = given, pointer
+
+    def __contains__(self, name: str) -> bool:
+        return self._given.get(name) is not None
+
+    def at(self, name: str) -> str:
+        return f"{self._pointer}/{name}"
+
+    def inside(self, name: str, *, required: bool = True) -> Fields:
+        return Fields(self._typed(name, "object", {}, required=required), self.at(name))
+
+    def text(self, name: str, default: str = "", *, required: bool = False, pattern: str = r"[\s\S]{0,4096}") -> str:
+        value: str = self._typed(name, "string", default, required=required)
+        if required and not value:
+            raise invalid(self.at(name), f"{self.at(name)} must not be empty")
+        if not re.fullmatch(pattern, value):
+            raise invalid(self.at(name), f"{self.at(name)} does not match {pattern}")
+        return value
+
+    def choice(self, name: str, among: Collection[str], default: str | None = None) -> str:
+        value: str = self._typed(name, "string", default or "", required=default is None)
+        if value not in among:
+            raise invalid(self.at(name), f"{self.at(name)} is {value!r}, and must be one of {', '.join(sorted(among))}")
+        return value
+
+    def whole(self, name: str, default: int | None = None, *, among: Collection[int] | None = None) -> int:
+        value: int = self._typed(name, "integer", default, required=default is None)
+        if among is not None and value not in among:
+            raise invalid(self.at(name), f"{self.at(name)} is {value}, and must be one of {', '.join(map(str, among))}")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value: bool = self._typed(name, "boolean", default)
+        return value
+
+    def texts(self, name: str, default: list[str], among: Collection[str]) -> list[str]:
+        value: list[str] = self._typed(name, "array", default)
+        if not value or any(each not in among for each in value):
+            raise invalid(self.at(name), f"{self.at(name)} takes one or more of {', '.join(sorted(among))}")
+        return value
+
+    def reference(self, name: str) -> str:
+        """The id of a reference; its other fields are the server's, whatever stands there."""
+        return self.inside(name).text("id", required=True)
+
+    def keep(self, name: str, current: Any) -> None:
+        """Refuses another value than `current` for a field that can't change."""
+        if name in self and self._given[name] != current:
+            raise immutable(self.at(name))
+
+    def keep_reference(self, name: str, current: str) -> None:
+        if name in self and self.reference(name) != current:
+            raise immutable(self.at(name))
+
+    def _typed(self, name: str, kind: str, default: Any, *, required: bool = False) -> Any:
+        value = self._given.get(name)
+        if value is None:
+            if required:
+                raise invalid(self.at(name), f"{self.at(name)} is required")
+            return default
+        if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
+            raise Refusal(400, f"{self.at(name)} must be of type {kind}", code="bad_request", pointer=self.at(name))
+        return value

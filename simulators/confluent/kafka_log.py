@@ -1,0 +1,99 @@
+"""A topic as a cluster keeps it: settings, and the bytes of its records."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+import attrs
+
+from simulators.tableflow.kafka import partition_of
+
+_LONGEST: Final = "9223372036854775807"
+_BY_TOPIC: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+#: The editable ones are those of the vendor's Terraform provider (editableTopicSettings), and compression.type, which is not one.
+DEFAULTS: Final = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "confluent.key.schema.validation": "false",
+    "confluent.key.subject.name.strategy": _BY_TOPIC,
+    "confluent.topic.type": "standard",
+    "confluent.value.schema.validation": "false",
+    "confluent.value.subject.name.strategy": _BY_TOPIC,
+    "delete.retention.ms": "86400000",
+    "max.compaction.lag.ms": _LONGEST,
+    "max.message.bytes": "2097164",
+    "message.timestamp.after.max.ms": _LONGEST,
+    "message.timestamp.before.max.ms": _LONGEST,
+    "message.timestamp.difference.max.ms": _LONGEST,
+    "message.timestamp.type": "CreateTime",
+    "min.compaction.lag.ms": "0",
+    "min.insync.replicas": "2",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+    "segment.bytes": "104857600",
+    "segment.ms": "604800000",
+}
+READ_ONLY: Final = ("compression.type",)
+#: Confluent's wire format: this byte, and the schema's id in four.
+_MAGIC: Final = struct.Struct(">bI")
+
+
+class Message(NamedTuple):
+    """A record as it lies in the topic. `timestamp` counts milliseconds since 1970 UTC."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@attrs.define
+class KafkaTopic:
+    """`settings` are those that were set; `visible` is the time from which it can be read of."""
+
+    name: str
+    partitions: int
+    settings: dict[str, str]
+    created: float
+    visible: float
+    deleting: bool = False
+    messages: list[Message] = attrs.Factory(list)
+    _next: dict[int, int] = attrs.Factory(dict)
+    _keyless: int = 0
+
+    def setting(self, name: str) -> str:
+        return self.settings.get(name, DEFAULTS.get(name, ""))
+
+    def append(
+        self,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[tuple[str, bytes], ...] = (),
+        partition: int | None = None,
+    ) -> Message:
+        chosen = self._partition(key) if partition is None else partition
+        offset = self._next.get(chosen, 0)
+        self._next[chosen] = offset + 1
+        self.messages.append(Message(chosen, offset, timestamp, key, value, headers))
+        return self.messages[-1]
+
+    def _partition(self, key: bytes | None) -> int:
+        if key is not None:
+            return partition_of(key, self.partitions)
+        self._keyless += 1
+        return (self._keyless - 1) % self.partitions
+
+
+def framed(schema_id: int, encoded: bytes) -> bytes:
+    return _MAGIC.pack(0, schema_id) + encoded
+
+
+def unframed(value: bytes) -> tuple[int, bytes] | None:
+    """The schema's id and what follows; None for bytes that no serializer of Confluent's wrote."""
+    if len(value) < _MAGIC.size or value[0] != 0:
+        return None
+    return _MAGIC.unpack_from(value)[1], value[_MAGIC.size :]

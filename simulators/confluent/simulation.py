@@ -1,0 +1,61 @@
+"""One simulated organization, what it was started with, and how to start it anew."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from simulators.confluent.calls import KeyKind, Plane
+from simulators.confluent.flink_engine import PaperEngine
+from simulators.confluent.kinds import api_keys, environments
+from simulators.confluent.limits import RateLimit
+from simulators.confluent.world import Delays, Quotas, World
+from simulators.core.clock import Clock
+
+if TYPE_CHECKING:
+    from simulators.confluent.flink_engine import Engine
+    from simulators.confluent.kinds.api_keys import ApiKey
+    from simulators.confluent.tableflow_lake import Lake
+
+REGION: Final = "eu-west-1"
+
+
+class Simulation:
+    """`world` is replaced by `reset`; everything else stays."""
+
+    def __init__(
+        self,
+        addresses: dict[Plane, str],
+        *,
+        time_scale: float = 1.0,
+        start: float | None = None,
+        delays: Delays | None = None,
+        quotas: Quotas | None = None,
+        region: str = REGION,
+        seed: int | None = None,
+        lake: Lake | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self._addresses, self._time_scale, self._start, self._delays = addresses, time_scale, start, delays
+        self._engine = engine or PaperEngine()
+        self._quotas, self._region, self._lake = quotas, region, lake
+        # Goes on over resets: an id never comes twice. Secrets don't come from it.
+        self._random = random.Random(seed)  # noqa: S311
+        self.reset()
+
+    def reset(self) -> None:
+        """An organization with one environment, and one Cloud key of its owner that works at once."""
+        clock = Clock(self._time_scale, self._start)
+        self.limit = RateLimit()
+        self.world = World(
+            clock,
+            self._addresses,
+            engine=self._engine,
+            region=self._region,
+            delays=self._delays,
+            quotas=self._quotas,
+            rng=self._random,
+            lake=self._lake,
+        )
+        environments.make(self.world, "default", "")
+        self.cloud_key: ApiKey = api_keys.issue(self.world, self.world.owner, KeyKind.CLOUD, "cloud", delay=0)

@@ -1,0 +1,1 @@
+"""What all simulators share: servers, controls, time, faults on the wire, processes."""

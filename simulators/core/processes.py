@@ -1,0 +1,78 @@
+"""A stand-in in a process of its own: started, known by one line of JSON, stopped, ended with its parent.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+START_SECONDS: Final = 60.0
+_LOG_LINES: Final = 15
+
+
+class NotStarted(Exception):
+    """`what` happened instead of an announcement, and the `last` lines that it logged."""
+
+    def __init__(self, what: str, last: Sequence[str]) -> None:
+        super().__init__(what)
+        self.what = what
+        self.last = list(last) or ["(none)"]
+
+
+def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """In a session of its own, where Ctrl-C in our terminal does not reach it: we stop it ourselves, in order."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        cwd=ROOT,
+        env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", **(environment or {})},
+        start_new_session=True,
+    )
+
+
+def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
+    """Its first line. Raises NotStarted."""
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        answered, _, _ = select.select([stdout], [], [], START_SECONDS)
+        line = stdout.readline() if answered else b""
+    if line:
+        announced: dict[str, Any] = json.loads(line)
+        return announced
+    what = f"ended with code {process.wait()}" if answered else f"did not answer within {START_SECONDS:.0f} s"
+    log.seek(0)
+    raise NotStarted(what, log.read().decode(errors="replace").strip().splitlines()[-_LOG_LINES:])
+
+
+def stop(process: subprocess.Popen[bytes], grace: float) -> None:
+    """First asked to stop, so that it can tidy up; its process group is killed where it does not within `grace` seconds."""
+    try:
+        process.terminate()
+        process.wait(grace)
+    except BaseException as reason:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if not isinstance(reason, subprocess.TimeoutExpired):
+            raise
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def end_with_parent() -> None:
+    """Returns only where the process didn't end. Our parent holds the other end of standard input and writes nothing."""
+    while os.read(0, 4096):  # not sys.stdin.buffer: its lock would hold up the end of the process
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

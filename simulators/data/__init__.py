@@ -1,0 +1,1 @@
+"""Records to write: generated ones, and a user's own events."""

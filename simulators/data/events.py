@@ -1,0 +1,173 @@
+"""A user's own events, as records of a topic: JSON Lines in the shape of the topic's schema.
+
+All mistakes of a file are found before anything is written: each with its line and field, the first 20 in words.
+Files may be gzipped; a byte order mark, blank lines and Windows line ends are allowed.
+"""
+
+from __future__ import annotations
+
+import decimal
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+from simulators.tableflow.avro_json import decoder, shown
+from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
+from simulators.tableflow.topic import Topic
+
+_TOLD: Final = 20
+_GZIP: Final = b"\x1f\x8b"
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class Mistake(NamedTuple):
+    """`line` counts from 1; `path` is the field's, empty where the line as a whole is meant."""
+
+    line: int
+    path: str
+    problem: str
+
+    def __str__(self) -> str:
+        field = f", field {self.path}" if self.path else ""
+        return f"line {self.line}{field}: {self.problem}"
+
+
+class EventsError(Exception):
+    """Mistakes in a file of events."""
+
+    def __init__(self, file: str, mistakes: list[Mistake], more: int = 0) -> None:
+        self.mistakes, self.more = mistakes, more
+        told = [f"{file}: nothing was written, since some events can't be read. Correct them and run again"]
+        told += [f"  {each}" for each in mistakes]
+        super().__init__("\n".join(told + [f"  and {more} more"] * bool(more)))
+
+
+class _RefusedError(ValueError):
+    """JSON that Python would take, and we don't."""
+
+
+class Mistakes:
+    """Keeps the first mistakes and counts the rest."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[Mistake] = []
+        self._more = 0
+
+    def add(self, line: int, path: str, problem: str) -> None:
+        if len(self._found) < _TOLD:
+            self._found.append(Mistake(line, path, problem))
+        else:
+            self._more += 1
+
+    def settle(self) -> None:
+        """Raises EventsError if there were any."""
+        if self._found:
+            raise EventsError(self._file, self._found, self._more)
+
+
+def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
+    """The values of all lines, as Avro values of the topic's schema. Raises EventsError, and OSError."""
+    mistakes, decode = Mistakes(file.name), decoder(topic.root)
+    values = []
+    for number, line in text_lines(file, mistakes):
+        parsed = _parsed(line, partial(mistakes.add, number, "")) if line.strip() else None
+        if parsed is not None:
+            values.append(decode(parsed, "", partial(mistakes.add, number)))
+    mistakes.settle()
+    return values
+
+
+def to_records(
+    topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime, partitions: int = DEFAULT_PARTITIONS
+) -> list[Record]:
+    """Records in the order given, sent at the topic's event time, or at `received_at` (aware) where it has none."""
+    received = (received_at - _EPOCH) // _MILLISECOND
+    return Log(topic.name, partitions).append(_sent(topic, value, received) for value in values)
+
+
+def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
+    """The lines with their ends and numbers, but for those that aren't UTF-8, which are added to `mistakes`."""
+    number = 0
+    with _opened(file) as stream:
+        try:
+            for number, raw in enumerate(stream, start=1):
+                line = _decoded(raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, ""))
+                if line is not None:
+                    yield number, line
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            mistakes.add(number + 1, "", f"the gzipped file is damaged here ({error}). Make it again")
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Iterable[bytes]]:
+    with file.open("rb") as plain:
+        zipped = plain.read(2) == _GZIP
+        plain.seek(0)
+        if not zipped:
+            yield plain
+            return
+        with gzip.open(plain) as stream:
+            yield stream
+
+
+def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        utf16 = " The file looks like UTF-16." if raw.startswith(_UTF16) else ""
+        report(f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8.{utf16} Save the file as UTF-8")
+    return None
+
+
+def _parsed(line: str, report: Callable[[str], None]) -> Any:
+    """The JSON value of a line, numbers with a fraction exact; None after a report."""
+    try:
+        value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        report(f"is not JSON: {error.msg} at character {error.colno}. A line holds one event, as one JSON object")
+    except RecursionError:
+        report("is nested too deep to be an event")
+    except _RefusedError as refused:
+        report(str(refused))
+    except (ValueError, decimal.InvalidOperation):
+        report("has a number of more digits than any field takes")
+    else:
+        if isinstance(value, dict):
+            return value
+        report(f"expected one event as a JSON object, found {shown(value)}")
+    return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f"names the field {shown(twice)} twice. Keep one of them")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise _RefusedError(f"has {name}, which JSON does not know and no field takes. Leave it out, or use null")
+
+
+def _sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
+    time = value[topic.time_field] if topic.time_field else None
+    key = value[topic.key_field] if topic.key_field else None
+    return Sent(received if time is None else (time - _EPOCH) // _MILLISECOND, _key(key), value)
+
+
+def _key(value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    return str(value).encode()

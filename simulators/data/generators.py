@@ -1,0 +1,204 @@
+"""Seeded records for the topics we ship: the same arguments give the same records on every machine.
+
+Only random.Random is used, and of it no method that leans on the platform's mathematics. Shares are met exactly, up to
+rounding, because that many orders or events are drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from simulators.data import sales_words as words
+from simulators.data.sales_people import SMALLEST_CROWD, people, products
+from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+# STOCK_TRADES of the Datagen connector. The ranges of its random generator exclude their upper end.
+_SIDES: Final = ("BUY", "SELL")
+_SYMBOLS: Final = ("ZBZX", "ZJZZT", "ZTEST", "ZVV", "ZVZZT", "ZWZZT", "ZXZZT")
+_ACCOUNTS: Final = ("ABC123", "LMN456", "XYZ789")
+_USERS: Final = tuple(f"User_{number}" for number in range(1, 10))
+
+
+def stock_trades(
+    count: int,
+    *,
+    seed: int,
+    start: datetime,
+    end: datetime,
+    partitions: int = DEFAULT_PARTITIONS,
+    topic: str = "stock_trades",
+) -> list[Record]:
+    """`count` trades as Datagen makes them, at random moments from `start` until before `end` (both aware)."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    first, span = _span(start, end)
+    times = sorted(first + rng.randrange(span) for _ in range(count))
+    return Log(topic, partitions).append(_trade(rng, time, number) for number, time in enumerate(times))
+
+
+def _trade(rng: random.Random, time: int, iteration: int) -> Sent:
+    symbol = rng.choice(_SYMBOLS)
+    value = {
+        "side": rng.choice(_SIDES),
+        "quantity": rng.randrange(1, 5000),
+        "symbol": symbol,
+        "price": rng.randrange(5, 1000),
+        "account": rng.choice(_ACCOUNTS),
+        "userid": rng.choice(_USERS),
+    }
+    # Connect's default header converter writes numbers as text.
+    headers = (("task.generation", b"0"), ("task.id", b"0"), ("current.iteration", b"%d" % iteration))
+    return Sent(time, symbol.encode(), value, headers)
+
+
+@dataclass(frozen=True)
+class SalesMix:
+    """How many orders, and which share of them, or of their events, is out of the ordinary."""
+
+    orders: int = 20_000
+    customers: int = 3_000
+    #: Shares of the orders that get a further event.
+    amended: float = 0.06
+    cancelled: float = 0.03
+    returned: float = 0.04
+    #: Share of all events that are sent a second time, byte for byte, at a later offset.
+    duplicates: float = 0.01
+    #: Share of the orders whose first event arrives more than an hour, and up to `late_days`, after the order.
+    late: float = 0.01
+    late_days: int = 2
+    #: Share of the orders without any personal data.
+    guests: float = 0.03
+    #: Share of the orders with text that file formats fall over.
+    awkward: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("amended", "cancelled", "returned", "duplicates", "late", "guests", "awkward"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}: {getattr(self, name)} is no share. Give a number from 0 to 1")
+        if self.orders < 0 or self.customers < SMALLEST_CROWD or self.late_days < 1:
+            raise ValueError(f"orders from 0, customers from {SMALLEST_CROWD} and late_days from 1 are taken, found {self}")
+
+
+def sales_orders(
+    mix: SalesMix,
+    *,
+    seed: int,
+    start: datetime,
+    end: datetime,
+    partitions: int = DEFAULT_PARTITIONS,
+    topic: str = "sales_orders",
+) -> list[Record]:
+    """Orders placed from `start` until before `end` (both aware), and what became of them, also after `end`."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    events = list(_Sales(mix, rng, start, end).events())
+    again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
+    events += [events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again]
+    return Log(topic, partitions).append(sorted(events, key=lambda event: event.timestamp))
+
+
+class _Sales:
+    def __init__(self, mix: SalesMix, rng: random.Random, start: datetime, end: datetime) -> None:
+        self._mix, self._rng = mix, rng
+        self._first, self._length = _span(start, end)
+        self._people = people(rng, mix.customers, start)
+        self._products = products()
+        self._chosen = {
+            name: set(rng.sample(range(mix.orders), _share(getattr(mix, name), mix.orders)))
+            for name in ("amended", "cancelled", "returned", "late", "guests", "awkward")
+        }
+
+    def events(self) -> Iterator[Sent]:
+        for number in range(self._mix.orders):
+            yield from self._order(number)
+
+    def _order(self, number: int) -> Iterator[Sent]:
+        rng = self._rng
+        placed = self._moment()
+        order = self._first_event(number, placed)
+        delay = rng.randrange(_HOUR + 1, self._mix.late_days * _DAY) if self._is("late", number) else rng.randrange(50, 5_000)
+        time = placed + delay
+        yield self._sent(order, time)
+        if self._is("amended", number):
+            time += rng.randrange(10 * _MINUTE, 2 * _DAY)
+            order = {**order, "status": "amended", "order_lines": _amended(rng, order["order_lines"])}
+            yield self._sent(order, time)
+        for status, soonest, latest in (("cancelled", _HOUR, _DAY), ("returned", 2 * _DAY, 10 * _DAY)):
+            if self._is(status, number):
+                time += rng.randrange(soonest, latest)
+                yield self._sent({**order, "status": status}, time)
+
+    def _first_event(self, number: int, placed: int) -> dict[str, Any]:
+        rng = self._rng
+        region, customer, address = rng.choice(self._people)
+        (channel, _, stores) = rng.choices(words.CHANNELS, [weight for _, weight, _ in words.CHANNELS])[0]
+        awkward, guest = self._is("awkward", number), self._is("guests", number)
+        if awkward:
+            address = {**address, "street": rng.choice(words.AWKWARD_STREETS)}
+        if guest:
+            customer, address = dict.fromkeys(customer), {**dict.fromkeys(address), "country": region.country}
+        return {
+            "event_id": "",
+            "order_id": f"SO-{number + 1:08d}",
+            "channel": channel,
+            "store_id": rng.choice(stores),
+            "ordered_at": _EPOCH + placed * _MILLISECOND,
+            "status": "accepted",
+            "currency": region.currency,
+            "coupon_code": rng.choice(words.COUPONS) if rng.random() < 0.15 else None,
+            "customer": customer,
+            "ship_to": address,
+            "order_lines": self._lines(awkward),
+        }
+
+    def _lines(self, awkward: bool) -> list[dict[str, Any]]:
+        rng = self._rng
+        products = rng.sample(self._products, rng.choice((1, 1, 2, 2, 3, 4, 5)))
+        lines = [
+            {"line_no": number, **product, "quantity": rng.randrange(1, 6), "discount": Decimal(rng.choice(words.DISCOUNTS))}
+            for number, product in enumerate(products, start=1)
+        ]
+        if awkward:
+            lines[0]["product"] = rng.choice(words.AWKWARD_PRODUCTS)
+        return lines
+
+    def _sent(self, order: dict[str, Any], time: int) -> Sent:
+        event = {**order, "event_id": f"{self._rng.getrandbits(128):032x}"}
+        return Sent(time, event["order_id"].encode(), event, (("source", event["channel"].encode()),))
+
+    def _moment(self) -> int:
+        """In milliseconds since 1970 UTC; busy hours are drawn more often."""
+        while True:
+            moment = self._first + self._rng.randrange(self._length)
+            if self._rng.randrange(max(words.HOURS)) < words.HOURS[moment // _HOUR % 24]:
+                return moment
+
+    def _is(self, what: str, number: int) -> bool:
+        return number in self._chosen[what]
+
+
+def _amended(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    changed = rng.randrange(len(lines))
+    return [
+        {**line, "quantity": line["quantity"] + rng.randrange(1, 4)} if number == changed else line
+        for number, line in enumerate(lines)
+    ]
+
+
+def _share(share: float, count: int) -> int:
+    return round(share * count)
+
+
+def _span(start: datetime, end: datetime) -> tuple[int, int]:
+    """The first moment in milliseconds since 1970 UTC, and the number of milliseconds."""
+    first, after = ((each - _EPOCH) // _MILLISECOND for each in (start, end))
+    if after <= first:
+        raise ValueError(f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later")
+    return first, after - first

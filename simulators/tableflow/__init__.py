@@ -1,0 +1,1 @@
+"""Iceberg tables as Confluent's Tableflow writes them, from Avro records."""

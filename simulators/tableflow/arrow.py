@@ -1,0 +1,136 @@
+"""Kafka records as Arrow columns, a whole batch at a time."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+import fastavro
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema, sanitize_column_names
+
+from simulators.tableflow.avro import Array, Map, Node, Struct, Union
+from simulators.tableflow.kafka import Record
+from simulators.tableflow.layout import KEY_COLUMN, METADATA, Naming, has_key_column, metadata_column
+from simulators.tableflow.topic import Topic
+
+Convert = Callable[[Any], Any]
+
+#: Confluent's wire format: a zero byte and the id of the schema in the registry, then the Avro bytes.
+_MAGIC: Final = b"\x00"
+
+
+class RecordError(Exception):
+    """A record that does not fit its topic's schema."""
+
+
+def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Record], schema_id: int) -> pa.Table:
+    """One row a record, in the order given, with the columns, Parquet names and field ids of `schema`.
+
+    Raises RecordError where a value does not fit.
+    """
+    arrow = schema_to_pyarrow(sanitize_column_names(schema))
+    fields = dict(zip((each.name for each in schema.fields), arrow, strict=True))
+    columns = _value_columns(topic, fields, [each.value for each in records])
+    if has_key_column(topic):
+        columns[KEY_COLUMN] = pa.array([each.key for each in records], fields[KEY_COLUMN].type)
+    for name in METADATA:
+        column = metadata_column(name, naming)
+        columns[column] = _metadata_array(name, records, fields[column].type, topic, schema_id)
+    return pa.Table.from_arrays([columns[name] for name in fields], schema=arrow)
+
+
+def _value_columns(topic: Topic, fields: Mapping[str, pa.Field], values: Sequence[Any]) -> dict[str, pa.Array]:
+    wanted = [(each.name, fields[each.name]) for each in topic.root.fields]
+    struct = pa.struct([pa.field(name, field.type) for name, field in wanted])
+    if convert := _converter(topic.root):
+        values = [convert(each) for each in values]
+    try:
+        arrays = pa.array(values, struct).flatten()
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
+        raise RecordError(f"topic {topic.name}: a value does not fit the schema: {error}") from error
+    for (name, field), array in zip(wanted, arrays, strict=True):
+        if array.null_count and not field.nullable:
+            raise RecordError(f"topic {topic.name}: field {name} is null in {array.null_count} records, and required")
+    return dict(zip((name for name, _ in wanted), arrays, strict=True))
+
+
+def _metadata_array(name: str, records: Sequence[Record], kind: pa.DataType, topic: Topic, schema_id: int) -> pa.Array:
+    match name:
+        case "headers":
+            return pa.array([list(dict(each.headers).items()) for each in records], kind)
+        case "timestamp":
+            return pa.array([each.timestamp for each in records], pa.timestamp("ms", "UTC")).cast(kind)
+        case "raw-key":
+            return pa.array([each.key for each in records], kind)
+        case "raw-value":
+            return pa.array(_encoded(topic, records, schema_id), kind)
+    values = map(attrgetter(name.replace("-", "_")), records)
+    return pa.array(list(values), kind)
+
+
+def _encoded(topic: Topic, records: Sequence[Record], schema_id: int) -> list[bytes | None]:
+    schema = fastavro.parse_schema(copy.deepcopy(dict(topic.schema)))
+    prefix = _MAGIC + schema_id.to_bytes(4, "big")
+    return [None if each.value is None else _encode(schema, each.value, prefix) for each in records]
+
+
+def _encode(schema: Any, value: dict[str, Any], prefix: bytes) -> bytes:
+    buffer = io.BytesIO()
+    buffer.write(prefix)
+    try:
+        fastavro.schemaless_writer(buffer, schema, value)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise RecordError(f"a value does not fit the schema {schema['name']}: {error}") from error
+    return buffer.getvalue()
+
+
+def _converter(node: Node) -> Convert | None:
+    """What must be done to values before Arrow takes them; None where that is nothing."""
+    match node:
+        case Array(items):
+            return _array_converter(items)
+        case Map(values):
+            inner = _converter(values) or _same
+            return _nullable(lambda pairs: [(key, inner(each)) for key, each in pairs.items()])
+        case Struct():
+            return _struct_converter(node)
+        case Union():
+            return _union_converter(node)
+    return None
+
+
+def _array_converter(items: Node) -> Convert | None:
+    inner = _converter(items)
+    if inner is None:
+        return None
+    return _nullable(lambda values: [inner(each) for each in values])
+
+
+def _struct_converter(struct: Struct) -> Convert | None:
+    changed = {each.name: convert for each in struct.fields if (convert := _converter(each.node))}
+    if not changed:
+        return None
+    return _nullable(lambda value: value | {name: each(value.get(name)) for name, each in changed.items()})
+
+
+def _union_converter(union: Union) -> Convert:
+    branches = {each.avro_name: (each.column, _converter(each.node) or _same) for each in union.branches}
+
+    def convert(value: tuple[str, Any]) -> dict[str, Any]:
+        column, inner = branches[value[0]]
+        return {column: inner(value[1])}
+
+    return _nullable(convert)
+
+
+def _nullable(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,240 @@
+"""JSON values as values of an Avro type, every mistake reported with the path of its field.
+
+What is taken beside Avro's own JSON encoding: an ISO 8601 text for a date, a time or a timestamp (an instant needs Z or
+an offset; digits finer than the field keeps are cut off, as Avro's serializers do), and a text or a number for a decimal.
+Numbers with a fraction must come as decimal.Decimal, so that nothing is lost on the way. A nullable field takes its
+value bare; in a union of several types the branch is named: {"string": "x"}.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import struct
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from simulators.tableflow.avro import Array, Branch, Decimal, Enum, Fixed, Map, Node, Scalar, Struct, Union
+from simulators.tableflow.avro_times import TIME_KINDS, read_time
+
+#: Told the path of the field and what is wrong with it.
+Report = Callable[[str, str], None]
+Decoder = Callable[[Any, str, Report], Any]
+
+_INTEGERS: Final = {"int": 31, "long": 63}
+#: Wide enough for any decimal of Iceberg, so that quantizing never rounds silently.
+_WIDE: Final = decimal.Context(prec=100, traps=[decimal.InvalidOperation])
+_SHOWN: Final = 40
+
+
+class _Wrong(Exception):
+    """What is wrong with a value."""
+
+
+def decoder(node: Node) -> Decoder:
+    """A function of a JSON value, its path and where to report. What it returns after a report means nothing."""
+    match node:
+        case Struct():
+            decode: Decoder = _Record(node)
+        case Array(items):
+            decode = partial(_array, decoder(items))
+        case Map(values):
+            decode = partial(_map, decoder(values))
+        case Union():
+            decode = _Choice(node)
+        case _:
+            decode = partial(_plain, _reader(node))
+    return partial(_not_null, decode, node.nullable)
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, and in ASCII, since what is wrong with it may be what can't be printed."""
+    text = str(value) if isinstance(value, decimal.Decimal) else ascii(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _not_null(decode: Decoder, nullable: bool, value: Any, path: str, report: Report) -> Any:
+    if value is not None:
+        return decode(value, path, report)
+    if not nullable:
+        report(path, "is null, and the schema requires a value")
+    return None
+
+
+class _Record:
+    def __init__(self, node: Struct) -> None:
+        self._fields = {each.name: (decoder(each.node), each) for each in node.fields}
+        self._first_branch = {each.name: each.node.branches[0] for each in node.fields if isinstance(each.node, Union)}
+
+    def __call__(self, value: Any, path: str, report: Report) -> Any:
+        if not isinstance(value, Mapping):
+            return report(path, f"expected an object, found {shown(value)}")
+        prefix = f"{path}." if path else ""
+        if not value.keys() <= self._fields.keys():
+            for unknown in (name for name in value if name not in self._fields):
+                report(prefix + ascii(unknown)[1:-1], f"is not in the schema, which has {', '.join(self._fields)} here")
+        return {name: self._field(name, value, prefix, report) for name in self._fields}
+
+    def _field(self, name: str, value: Mapping[str, Any], prefix: str, report: Report) -> Any:
+        decode, field = self._fields[name]
+        if name in value:
+            return decode(value[name], prefix + name, report)
+        if not field.has_default:
+            return report(prefix + name, "is missing, and the schema has no default for it")
+        default = field.default
+        if name in self._first_branch and default is not None:
+            default = {self._first_branch[name].avro_name: default}
+        return decode(default, prefix + name, report)
+
+
+def _array(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+    if not isinstance(value, list):
+        return report(path, f"expected an array, found {shown(value)}")
+    return [decode(each, f"{path}[{number}]", report) for number, each in enumerate(value)]
+
+
+def _map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+    if not isinstance(value, Mapping):
+        return report(path, f"expected an object, found {shown(value)}")
+    return {key: decode(each, f"{path}{{{shown(key)}}}", report) for key, each in value.items()}
+
+
+class _Choice:
+    def __init__(self, node: Union) -> None:
+        self._branches: dict[str, tuple[Branch, Decoder]] = {}
+        for each in node.branches:
+            self._branches |= {name: (each, decoder(each.node)) for name in (each.avro_name, each.column)}
+
+    def __call__(self, value: Any, path: str, report: Report) -> Any:
+        if not isinstance(value, Mapping) or len(value) != 1 or not value.keys() <= self._branches.keys():
+            names = ", ".join(branch.avro_name for branch, _ in dict.fromkeys(self._branches.values()))
+            return report(
+                path, f'expected an object that names one of {names}, as in {{"{names.split(",")[0]}": …}}, found {shown(value)}'
+            )
+        ((name, inner),) = value.items()
+        branch, decode = self._branches[name]
+        return branch.avro_name, decode(inner, path, report)
+
+
+def _plain(read: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
+    try:
+        return read(value)
+    except _Wrong as wrong:
+        return report(path, str(wrong))
+
+
+def _reader(node: Scalar | Enum | Decimal | Fixed) -> Callable[[Any], Any]:
+    match node:
+        case Enum(symbols):
+            return partial(_symbol, frozenset(symbols), ", ".join(symbols))
+        case Decimal():
+            return partial(_decimal, node)
+        case Fixed(size):
+            return partial(_bytes, size)
+    if node.kind in TIME_KINDS:
+        return partial(_time, node.kind)
+    if node.kind in _INTEGERS:
+        return partial(_integer, node.kind)
+    return _OTHERS.get(node.kind, _text)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Wrong(f"expected a string, found {shown(value)}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise _Wrong(f"character {error.start + 1} is a lone surrogate, which is no valid text: {shown(value)}") from error
+    return value
+
+
+def _symbol(symbols: frozenset[str], told: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in symbols:
+        raise _Wrong(f"expected one of {told}, found {shown(value)}")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Wrong(f"expected true or false, found {shown(value)}")
+    return value
+
+
+def _integer(kind: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _Wrong(f"expected a whole number, found {shown(value)}")
+    if not -(1 << _INTEGERS[kind]) <= value < 1 << _INTEGERS[kind]:
+        raise _Wrong(f"{shown(value)} does not fit {kind}, which has {_INTEGERS[kind] + 1} bits")
+    return value
+
+
+def _double(value: Any) -> float:
+    if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
+        raise _Wrong(f"expected a number, found {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _Wrong(f"{shown(value)} does not fit double")
+    return number
+
+
+def _float(value: Any) -> float:
+    number = _double(value)
+    try:
+        struct.pack("<f", number)
+    except OverflowError:
+        raise _Wrong(f"{shown(value)} does not fit float") from None
+    return number
+
+
+def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
+    if not isinstance(value, int | str | decimal.Decimal) or isinstance(value, bool):
+        raise _Wrong(f"expected a number, or a number as text, found {shown(value)}")
+    try:
+        number = decimal.Decimal(value)
+    except (decimal.InvalidOperation, ValueError):
+        raise _Wrong(f"expected a number, or a number as text, found {shown(value)}") from None
+    if not number.is_finite() or (number and number.adjusted() >= node.precision - node.scale):
+        raise _Wrong(f"{shown(value)} does not fit decimal({node.precision}, {node.scale})")
+    exact = (number or decimal.Decimal(0)).quantize(decimal.Decimal(1).scaleb(-node.scale), context=_WIDE)
+    if exact != number:
+        raise _Wrong(f"{shown(value)} has more than the {node.scale} decimals that decimal({node.precision}, {node.scale}) keeps")
+    return exact
+
+
+def _bytes(size: int | None, value: Any) -> bytes:
+    try:
+        data = _text(value).encode("latin-1")
+    except UnicodeEncodeError:
+        raise _Wrong(f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {shown(value)}") from None
+    if size is not None and len(data) != size:
+        raise _Wrong(f"expected {size} bytes, found {len(data)}")
+    return data
+
+
+def _uuid(value: Any) -> str:
+    try:
+        return str(uuid.UUID(_text(value)))
+    except ValueError:
+        raise _Wrong(f"expected a UUID, found {shown(value)}") from None
+
+
+def _time(kind: str, value: Any) -> Any:
+    try:
+        return read_time(kind, value)
+    except (ValueError, OverflowError) as error:
+        raise _Wrong(f"{error}, found {shown(value)}") from None
+
+
+_OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "boolean": _boolean,
+    "float": _float,
+    "double": _double,
+    "bytes": partial(_bytes, None),
+    "uuid": _uuid,
+}

@@ -1,0 +1,57 @@
+"""A topic: its name, its Avro schema, and which fields are the record's key and its event time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from simulators.tableflow.avro import Node, Scalar, SchemaError, Struct, resolve
+
+#: What a topic says of itself beside its fields: the field whose value is the record's key, and the event-time field.
+KEY_PROPERTY: Final = "lakeferry:key"
+TIME_PROPERTY: Final = "lakeferry:time"
+
+_KAFKA_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """`schema` is the schema as it was given; `root` the same, resolved."""
+
+    name: str
+    schema: Mapping[str, Any]
+    key_field: str | None = None
+    time_field: str | None = None
+    root: Struct = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not _KAFKA_NAME.fullmatch(self.name) or self.name in (".", ".."):
+            raise SchemaError(f"topic name {self.name!r}: Kafka takes 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
+        object.__setattr__(self, "root", resolve(self.schema))
+        for role, name in ((KEY_PROPERTY, self.key_field), (TIME_PROPERTY, self.time_field)):
+            if name is not None and name not in {each.name for each in self.root.fields}:
+                raise SchemaError(f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have")
+        if self.time_field and not _is_instant(self.root[self.time_field]):
+            raise SchemaError(f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is none")
+
+
+def load_topic(file: Path, name: str | None = None) -> Topic:
+    """The topic of an .avsc file, named like the file. Raises SchemaError."""
+    try:
+        schema = json.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise SchemaError(f"{file.name}: not a readable JSON file ({error})") from error
+    if not isinstance(schema, dict):
+        raise SchemaError(f"{file.name}: a topic's schema is one record, found {type(schema).__name__}")
+    try:
+        return Topic(name or file.stem, schema, schema.get(KEY_PROPERTY), schema.get(TIME_PROPERTY))
+    except SchemaError as refused:
+        raise SchemaError(f"{file.name}: {refused}") from refused
+
+
+def _is_instant(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.kind in ("timestamp-millis", "timestamp-micros")

@@ -1,0 +1,231 @@
+"""Writes Iceberg tables as Confluent's Tableflow does, into any PyIceberg catalog.
+
+Layout, names and settings are those of public accounts of real Tableflow buckets, and of Confluent's documentation: the
+database is named like the Kafka cluster, the table like the topic, each commit adds one Parquet file for each Kafka
+partition that has news, and snapshots are kept for a week, 10 at least and 100 at most. In upsert tables the record's
+key and partition number together are the primary key.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import sanitize_column_names
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.utils.concurrent import ExecutorFactory
+
+from simulators.tableflow.arrow import RecordError, to_arrow
+from simulators.tableflow.avro import SchemaError
+from simulators.tableflow.batches import by_partition, slices, spans
+from simulators.tableflow.iceberg_commit import add_files, replace_files
+from simulators.tableflow.iceberg_evolution import evolve
+from simulators.tableflow.iceberg_files import write_equality_deletes, write_rows
+from simulators.tableflow.iceberg_upkeep import expire, live_rows
+from simulators.tableflow.kafka import Record
+from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
+from simulators.tableflow.topic import Topic
+
+WriteMode = Literal["append", "upsert"]
+
+_MODE_PROPERTY: Final = "tableflow.write-mode"
+_WEEK_MS: Final = 7 * 24 * 60 * 60 * 1000
+_PROPERTIES: Final = {
+    "format-version": "2",
+    "write.format.default": "parquet",
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.previous-versions-max": "100",
+    "history.expire.max-snapshot-age-ms": str(_WEEK_MS),
+    "history.expire.min-snapshots-to-keep": "10",
+}
+_MOST_SNAPSHOTS: Final = 100
+#: The registry's id of a topic's first schema; each evolution counts one up.
+_FIRST_SCHEMA_ID: Final = 100001
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cluster's tables go. `scheme` is `file` for a bucket that is a folder (an absolute path)."""
+
+    bucket: str
+    cluster_id: str = "lkc-00demo"
+    environment_id: str = "env-00demo"
+    organization_id: str = "00000000-0000-4000-8000-000000000000"
+    naming: Naming = "DEFAULT"
+    scheme: Literal["s3", "file"] = "s3"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"lkc-[a-z0-9]+", self.cluster_id):
+            raise ValueError(f"cluster id {self.cluster_id!r}: a Kafka cluster's id is lkc- and letters or digits")
+        if self.naming not in ("DEFAULT", "PORTABLE"):
+            raise ValueError(f"naming {self.naming!r}: metadata columns are named DEFAULT or PORTABLE")
+
+    def table_path(self, table: uuid.UUID) -> str:
+        # Two strings of binary digits stand before the ids in real buckets; what they are made from isn't published.
+        spread = zlib.crc32(self.cluster_id.encode())
+        entropy = f"{spread & 0x7F:07b}/{spread >> 7 & 0xFF:08b}"
+        ids = f"{self.organization_id}/{self.environment_id}/{self.cluster_id}"
+        return f"{self.scheme}://{self.bucket}/{entropy}/{ids}/v1/{table}"
+
+
+@dataclass
+class _Materialised:
+    topic: Topic
+    table: Table
+    schema_id: int = _FIRST_SCHEMA_ID
+
+    @property
+    def upserts(self) -> bool:
+        return self.table.properties.get(_MODE_PROPERTY) == "upsert"
+
+
+class Tableflow:
+    def __init__(self, catalog: Catalog, place: Place) -> None:
+        self.catalog, self.place = catalog, place
+        self._topics: dict[str, _Materialised] = {}
+
+    def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
+        """Looks before it makes: a table that is there stays as it is, in its own write mode.
+
+        Raises SchemaError where that table, or one in this mode, can't hold the topic.
+        """
+        if mode == "upsert" and not has_key_column(topic):
+            raise SchemaError(f"topic {topic.name}: upsert needs the record's key as a column, and the value has {KEY_COLUMN!r}")
+        self.catalog.create_namespace_if_not_exists(self.place.cluster_id)
+        identifier = (self.place.cluster_id, topic.name)
+        if self.catalog.table_exists(identifier):
+            table = self.catalog.load_table(identifier)
+            if lacking := [each.name for each in topic.root.fields if each.name not in table.schema().column_names]:
+                raise SchemaError(
+                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or drop it first"
+                )
+        else:
+            schema = table_schema(topic, self.place.naming)
+            location = self.place.table_path(uuid.uuid4())
+            properties = {**_PROPERTIES, _MODE_PROPERTY: mode}
+            table = self.catalog.create_table(identifier, schema, location, properties=properties)
+        self._topics[topic.name] = _Materialised(topic, table)
+        return table
+
+    def append(self, name: str, records: Sequence[Record], files: int | None = None) -> Table:
+        """One commit of `records`, given in the order of their offsets.
+
+        `files` Parquet files of about equal length, or else one for each Kafka partition. Raises RecordError.
+        """
+        _require_one(name, "files to a commit", files)
+        of = self._of(name)
+        rows, deletes = self._upserted(of, records) if of.upserts else (_with_values(name, records), [])
+        added = list(self._write(of, rows, files)) + deletes
+        if added:
+            operation = Operation.APPEND if not deletes else Operation.OVERWRITE if rows else Operation.DELETE
+            of.table = add_files(of.table, operation, added)
+        return of.table
+
+    def compact(self, name: str, files: int = 1) -> Table:
+        """Rewrite the table's files, and the deletes with them, into `files` files of the same rows."""
+        _require_one(name, "files after compaction", files)
+        of = self._of(name)
+        rows = live_rows(of.table, self._key_columns)
+        of.table = replace_files(of.table, [write_rows(of.table, each) for each in slices(rows, files)])
+        return of.table
+
+    def expire(self, name: str, keep: int = _MOST_SNAPSHOTS) -> Table:
+        """Drop all but the newest `keep` snapshots, and the files that only those that are dropped need."""
+        _require_one(name, "snapshots to keep", keep)
+        of = self._of(name)
+        of.table = expire(of.table, keep)
+        return of.table
+
+    def evolve(self, topic: Topic) -> Table:
+        """Take the topic's new schema. Raises SchemaError, naming every field, for a change that Tableflow refuses."""
+        of = self._of(topic.name)
+        of.table = evolve(of.table, of.topic, topic)
+        of.topic, of.schema_id = topic, of.schema_id + 1
+        return of.table
+
+    def read(self, name: str) -> pa.Table:
+        """The rows that a reader sees, oldest commit first, columns under their Parquet names.
+
+        For upsert tables too, whose equality deletes PyIceberg can't read.
+        """
+        return live_rows(self._of(name).table, self._key_columns)
+
+    def drop(self, name: str) -> None:
+        """Take the table out of the catalog. The files stay: the role that Tableflow is given can't delete objects."""
+        self._of(name)
+        self.catalog.drop_table((self.place.cluster_id, name))
+        del self._topics[name]
+
+    def materialise(
+        self,
+        topic: Topic,
+        records: Sequence[Record],
+        *,
+        mode: WriteMode = "append",
+        commits: int = 1,
+        files: int | None = None,
+        compact_every: int | None = None,
+        keep: int = _MOST_SNAPSHOTS,
+    ) -> Table:
+        """The topic's table with `records` in it, committed in at most `commits` spans of equal record time.
+
+        After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
+        """
+        _require_one(topic.name, "commits", commits)
+        self.create_table(topic, mode)
+        for number, batch in enumerate(spans(records, commits), start=1):
+            self.append(topic.name, batch, files)
+            if compact_every and number % compact_every == 0:
+                self.compact(topic.name)
+        return self.expire(topic.name, keep)
+
+    def _of(self, name: str) -> _Materialised:
+        if name not in self._topics:
+            raise LookupError(f"topic {name}: it has no table here. Call create_table first")
+        return self._topics[name]
+
+    @property
+    def _key_columns(self) -> tuple[str, str]:
+        return KEY_COLUMN, metadata_column("partition", self.place.naming)
+
+    def _upserted(self, of: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
+        """The last record of each key that is no tombstone, and deletes of what earlier commits have of those keys."""
+        if any(each.key is None for each in records):
+            raise RecordError(f"topic {of.topic.name}: a record without a key, and an upsert table is keyed. Give it one")
+        last = {(each.key, each.partition): each for each in records}
+        if not last or not of.table.current_snapshot():
+            return [each for each in last.values() if each.value is not None], []
+        schema = schema_to_pyarrow(sanitize_column_names(of.table.schema().select(*self._key_columns)))
+        columns = [pa.array(values, field.type) for values, field in zip(zip(*last, strict=True), schema, strict=True)]
+        deletes = write_equality_deletes(of.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns)
+        return [each for each in last.values() if each.value is not None], [deletes]
+
+    def _write(self, of: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
+        if not records:
+            return
+        rows = to_arrow(of.topic, of.table.schema(), self.place.naming, records, of.schema_id)
+        parts = slices(rows, files) if files else by_partition(rows, records)
+        yield from ExecutorFactory.get_or_create().map(partial(write_rows, of.table), parts)
+
+
+def _require_one(name: str, what: str, count: int | None) -> None:
+    if count is not None and count < 1:
+        raise ValueError(f"topic {name}: {count} {what}, and there is at least 1")
+
+
+def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
+    for each in records:
+        if each.value is None:
+            told = f"partition {each.partition}, offset {each.offset}: a tombstone"
+            raise RecordError(f"topic {name}, {told}, which an append table can't hold. Use an upsert table")
+    return records

@@ -1,0 +1,213 @@
+"""What tells AWS from stock MiniStack in Athena: queries that read Iceberg as their caller."""
+
+from __future__ import annotations
+
+from athena_kit import Athena, glue_catalog
+from aws_clients import error_of
+from tableflow_kit import sent, topic_of
+
+from simulators.tableflow.kafka import Log
+from simulators.tableflow.writer import Place, Tableflow
+
+MALFORMED = "InvalidRequestException"
+
+
+def selects_from_iceberg(aws):
+    athena = Athena(aws)
+    sql = f'SELECT count(*) AS "rows", sum(id) FROM "{athena.database}"."trades" WHERE Price > 1'
+    return athena.rows(sql) == [["rows", "_col1"], ["2", "3"]]
+
+
+def writes_values_as_athena_does(aws):
+    sql = "SELECT Id, name, at, price, tags, at < current_timestamp, 1.5e10, 7/2, date '2026-01-02' FROM trades ORDER BY id"
+    first = ["1", 'a, "b"', "2026-01-02 03:04:05.678901 UTC", "1.50", "[x]", "true", "1.5E10", "3", "2026-01-02"]
+    second = ["2", None, "2026-01-03 00:00:00.000000 UTC", "2.25", "[]", "true", "1.5E10", "3", "2026-01-02"]
+    return (Athena(aws).rows(sql) or [])[1:] == [first, second]
+
+
+def names_types_as_athena_does(aws):
+    athena = Athena(aws)
+    found = athena.run("SELECT *, sum(id) OVER () FROM trades")
+    if found["Status"]["State"] != "SUCCEEDED":
+        return False
+    answer = athena.client.get_query_results(QueryExecutionId=found["QueryExecutionId"])
+    columns = answer["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
+    names = [(column["Name"], column["Type"]) for column in columns]
+    return names == [
+        ("id", "bigint"),
+        ("name", "varchar"),
+        ("at", "timestamp with time zone"),
+        ("price", "decimal"),
+        ("tags", "array"),
+        ("_col1", "bigint"),
+    ]
+
+
+def tells_snapshots(aws):
+    athena = Athena(aws)
+    first = athena.table.current_snapshot()
+    athena.table.append(athena.table.scan().to_arrow())
+    found = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
+    second = athena.table.current_snapshot()
+    return found[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
+
+
+def tells_history_files_and_refs(aws):
+    athena = Athena(aws)
+    snapshot = str(athena.table.current_snapshot().snapshot_id)
+    file = athena.table.inspect.files()["file_path"][0].as_py()
+    history = athena.rows('SELECT snapshot_id, is_current_ancestor FROM "trades$history"')
+    files = athena.rows('SELECT content, file_path, record_count, upper_bounds[1] FROM "trades$files"')
+    refs = athena.rows('SELECT name, type, snapshot_id FROM "trades$refs"')
+    if not history or not files or not refs:
+        return False
+    return (history[1:], files[1:], refs[1:]) == ([[snapshot, "true"]], [["0", file, "2", "2"]], [["main", "BRANCH", snapshot]])
+
+
+def reads_an_earlier_snapshot(aws):
+    athena = Athena(aws)
+    first = athena.table.current_snapshot().snapshot_id
+    athena.table.append(athena.table.scan().to_arrow())
+    counts = [athena.rows(f"SELECT count(*) FROM trades{at}") for at in ("", f" FOR VERSION AS OF {first}")]
+    return [(rows or [[], []])[1] for rows in counts] == [["4"], ["2"]]
+
+
+def applies_equality_deletes(aws):
+    """Of a table that Tableflow upserts."""
+    athena = Athena(aws)
+    flow = Tableflow(glue_catalog(aws), Place(athena.bucket, cluster_id=athena.database))
+    flow.create_table(topic_of(("owner", "string"), name="accounts"), "upsert")
+    log = Log("accounts", 1)
+    for owner in ("a", "b"):
+        flow.append("accounts", log.append([sent("one", {"owner": owner})]))
+    return athena.rows('SELECT owner, "$$offset" FROM accounts') == [["owner", "$$offset"], ["b", "1"]]
+
+
+def shows_and_describes(aws):
+    athena = Athena(aws)
+    shown = athena.rows("SHOW TABLES")
+    described = athena.rows(f"DESCRIBE `{athena.database}`.trades") or [[""]]
+    return shown == [["trades"]] and described[0][0].split() == ["id", "bigint"]
+
+
+def leaves_the_result_in_the_workgroups_place(aws):
+    athena = Athena(aws)
+    elsewhere = {"OutputLocation": f"s3://{aws.new_bucket()}/"}
+    found = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
+    key = f"athena/{found['QueryExecutionId']}.csv"
+    if found["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
+        return False
+    left = [entry["Key"] for entry in aws.s3.list_objects_v2(Bucket=athena.bucket, Prefix="athena/").get("Contents", [])]
+    if left != [key, f"{key}.metadata"]:
+        return False
+    result = aws.s3.get_object(Bucket=athena.bucket, Key=key)
+    return (result["ServerSideEncryption"], result["Body"].read()) == ("AES256", b'"name","id"\n"a, ""b""","1"\n,"2"\n')
+
+
+def pages_results_with_the_names_first(aws):
+    athena = Athena(aws)
+    found = athena.run("SELECT id FROM trades ORDER BY id")
+    if found["Status"]["State"] != "SUCCEEDED":
+        return False
+    pages = athena.client.get_paginator("get_query_results").paginate(
+        QueryExecutionId=found["QueryExecutionId"], PaginationConfig={"PageSize": 2}
+    )
+    return [len(page["ResultSet"]["Rows"]) for page in pages] == [2, 1]
+
+
+def says_what_is_not_there(aws):
+    athena = Athena(aws)
+    wanted = {
+        "SELECT 1 FROM nothing": f"TABLE_NOT_FOUND: line 1:15: Table 'awsdatacatalog.{athena.database}.nothing' does not exist",
+        "SELECT 1 FROM nowhere.trades": "SCHEMA_NOT_FOUND: line 1:15: Schema 'nowhere' does not exist",
+        "SELECT nothing FROM trades": "COLUMN_NOT_FOUND: line 1:8: Column 'nothing' cannot be resolved",
+    }
+    return {sql: athena.reason(sql) for sql in wanted} == wanted
+
+
+def refuses_what_is_no_statement(aws):
+    athena = Athena(aws)
+    return [error_of(athena.start, sql) for sql in ("SELEC 1", "SELECT FROM WHERE", "SELECT 1; SELECT 2")] == [MALFORMED] * 3
+
+
+def refuses_a_workgroup_that_is_not_there(aws):
+    athena = Athena(aws)
+    codes = [error_of(athena.start, "SELECT 1", WorkGroup="none")]
+    athena.client.update_work_group(WorkGroup=athena.workgroup, State="DISABLED")
+    return [*codes, error_of(athena.start, "SELECT 1")] == [MALFORMED] * 2
+
+
+def refuses_a_bucket_that_is_not_there(aws):
+    athena = Athena(aws, ResultConfiguration={"OutputLocation": "s3://bucket-of-nobody/athena/"})
+    return error_of(athena.start, "SELECT 1") == MALFORMED
+
+
+def starts_once_for_a_token(aws):
+    athena, token = Athena(aws), {"ClientRequestToken": "t" * 32}
+    numbers = {athena.start("SELECT 1", **token) for _ in range(2)}
+    return len(numbers) == 1 and error_of(athena.start, "SELECT 2", **token) == MALFORMED
+
+
+def cancels_what_reads_too_much(aws):
+    """Only the columns that are read count."""
+    athena = Athena(aws, BytesScannedCutoffPerQuery=10**7)
+    athena.append_large(10**7)
+    whole, part = (athena.run(f"SELECT {columns} FROM trades")["Status"] for columns in ("*", "id"))
+    stopped = (whole["State"], whole.get("StateChangeReason")) == ("CANCELLED", "Bytes scanned limit was exceeded")
+    return stopped and part["State"] == "SUCCEEDED"
+
+
+def reads_as_its_caller(aws):
+    athena = Athena(aws)
+    sql = "SELECT count(*) FROM trades"
+    whole = athena.as_role()
+    if athena.run(sql, whole)["Status"]["State"] != "SUCCEEDED":
+        return False
+    reasons = [
+        athena.ended(athena.start(sql, athena.as_role(missing)))["Status"].get("StateChangeReason", "") for missing in _READ
+    ]
+    return all(said in reason for said, reason in zip(_READ.values(), reasons, strict=True))
+
+
+_READ = {
+    "glue:GetTable": "not authorized to perform: glue:GetTable",
+    "s3:GetObject": "PERMISSION_DENIED: Permission denied on S3 path: s3://",
+    "s3:PutObject": "Access denied when writing output to url: s3://",
+}
+
+
+def wants_the_location_of_the_results_bucket(aws):
+    athena = Athena(aws)
+    return error_of(athena.start, "SELECT 1", athena.as_role("s3:GetBucketLocation")) == MALFORMED
+
+
+def gives_results_to_who_may_read_them(aws):
+    athena = Athena(aws)
+    number = athena.run("SELECT id FROM trades")["QueryExecutionId"]
+    codes = [error_of(athena.as_role(*left).get_query_results, QueryExecutionId=number) for left in ((), ("s3:GetObject",))]
+    return codes == [None, "AccessDeniedException"]
+
+
+PROBES = {
+    "athena_queries": [
+        selects_from_iceberg,
+        writes_values_as_athena_does,
+        names_types_as_athena_does,
+        tells_snapshots,
+        tells_history_files_and_refs,
+        reads_an_earlier_snapshot,
+        applies_equality_deletes,
+        shows_and_describes,
+        leaves_the_result_in_the_workgroups_place,
+        pages_results_with_the_names_first,
+        says_what_is_not_there,
+        refuses_what_is_no_statement,
+        refuses_a_workgroup_that_is_not_there,
+        refuses_a_bucket_that_is_not_there,
+        starts_once_for_a_token,
+        cancels_what_reads_too_much,
+        reads_as_its_caller,
+        wants_the_location_of_the_results_bucket,
+        gives_results_to_who_may_read_them,
+    ],
+}

@@ -1,0 +1,110 @@
+"""Runs exports as somebody who may do what docs/reference/iam.md lists, and again without one action at a time.
+
+A program of its own, because Spark's JVM keeps the credentials that it was started with. Prints a JSON document:
+what became of each export, by the number of the grant that was missing, or `none`. Arguments: the numbers to try.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import sys
+from datetime import UTC, datetime
+
+import boto3
+from pyiceberg.catalog.glue import GlueCatalog
+
+from glue_jobs import arguments, export, runs, session
+from glue_jobs.errors import ExportError
+from lakeferry.local import spark as local_spark
+from lakeferry.local.bootstrap import ROOT
+from simulators.aws.server import EmbeddedAws
+from simulators.data import generators
+from simulators.tableflow.topic import load_topic
+from simulators.tableflow.writer import Place, Tableflow
+from tools.docs import permissions
+
+_START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
+#: The export that needs a purpose's grants; both need the others.
+_EXPORTS = {"weekly_sales": "2026-11-09", "daily_trades": "2026-11-15"}
+_ONLY = {"ReadKey": {"weekly_sales"}, "KeepAggregates": {"daily_trades"}}
+
+
+def main(numbers: list[int]) -> None:
+    found = {}
+    with EmbeddedAws(iam=True) as aws:
+        os.environ.update(aws.environment({}))
+        iam = boto3.client("iam")
+        _fill(aws)
+        _become(iam)
+        spark = session.start("s3://files/warehouse")
+        for missing in (None, *numbers):
+            place = f"exports{len(found)}"
+            _allow(iam, aws, place, missing)
+            wanted = _EXPORTS if missing is None else _ONLY.get(permissions.GRANTS[missing].purpose, set(_EXPORTS))
+            found["none" if missing is None else str(missing)] = {name: _outcome(name, place, spark) for name in sorted(wanted)}
+    sys.stdout.write(json.dumps(found))
+
+
+def _fill(aws: EmbeddedAws) -> None:
+    for bucket in ("tableflow", "files"):
+        boto3.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
+    key = json.dumps({"key": base64.b64encode(secrets.token_bytes(32)).decode()})
+    boto3.client("secretsmanager").create_secret(Name="lakeferry/pseudonyms", SecretString=key)
+    where = {"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
+    flow = Tableflow(GlueCatalog("lake", client=None, **where), Place("tableflow", cluster_id="lkc-00demo"))
+    sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+    orders = generators.sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
+    flow.materialise(sales, orders, commits=1)
+    flow.materialise(trades, generators.stock_trades(200, seed=1, start=_DAY, end=_END), commits=1)
+
+
+def _become(iam) -> None:
+    """Somebody without any right yet."""
+    iam.create_user(UserName="job")
+    made = iam.create_access_key(UserName="job")["AccessKey"]
+    os.environ |= {"AWS_ACCESS_KEY_ID": made["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": made["SecretAccessKey"]}
+
+
+def _allow(iam, aws: EmbeddedAws, place: str, missing: int | None) -> None:
+    names = {"region": aws.region, "account": aws.account, "cluster id": "lkc-00demo", "aggregates database": place}
+    names |= {"Tableflow bucket": "tableflow", "bucket": "files", "prefix": place, "pseudonym secret": "lakeferry/pseudonyms"}
+    statements = []
+    for number, grant in enumerate(permissions.GRANTS):
+        resources = list(grant.resources)
+        for name, value in names.items():
+            resources = [one.replace(f"<{name}>", value) for one in resources]
+        if number != missing:
+            statements.append({"Effect": "Allow", "Action": grant.action, "Resource": resources})
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_user_policy(UserName="job", PolicyName="own", PolicyDocument=policy)
+
+
+def _outcome(name: str, place: str, spark) -> str:
+    """`published`, or the code of what went wrong."""
+    words = ["--export", name, "--as-of", "2026-11-16T06:00:00Z", "--first-day", _EXPORTS[name], "--database", "lkc-00demo"]
+    words += [
+        "--bucket",
+        "files",
+        "--prefix",
+        place,
+        "--aggregates-database",
+        place,
+        "--pseudonym-secret",
+        "lakeferry/pseudonyms",
+    ]
+    try:
+        (window,) = export.run(arguments.parse(words, now=runs.utc_now()), spark=spark, on_phase=lambda *_: None).windows
+    except ExportError as error:
+        return error.code
+    return window.get("code") or window["state"]
+
+
+if __name__ == "__main__":
+    home = local_spark.prepare()
+    try:
+        main([int(word) for word in sys.argv[1:]])
+    finally:
+        local_spark.end(home)

@@ -1,0 +1,108 @@
+"""docs/how-to/rotate.md as it stands there: each command is run, and prints what the page says it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import docs_reader
+import pytest
+from rotation_deployment import PATIENCE, Deployment
+from waiting import until
+
+from simulators.confluent.server import ConfluentCloud
+from simulators.confluent.world import Delays
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rotate.md"
+#: What is another one each time.
+_VARIES = [
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "VERSION"),
+    (re.compile(r"(secret:lakeferry/kafka)-\w{6}"), r"\1"),
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
+    (re.compile(r'("next_rotation": )[\d.]+'), r"\1MOMENT"),
+    (re.compile(r'"[A-Z2-7]{16}"'), '"KEY"'),
+]
+
+
+class Terminal:
+    """Runs what the page shows: the few commands of AWS's own tool that it needs, and `cat`."""
+
+    def __init__(self, deployment):
+        self.deployment, self.files = deployment, {}
+
+    def run(self, line):
+        """What the command prints, as JSON."""
+        tool, *words = shlex.split(line)
+        if tool == "cat":
+            return self.files[words[0]]
+        service, operation, *rest = words
+        named, file = options(rest)
+        query = named.pop("Query", None)
+        answer = getattr(self.deployment.aws.client(service), operation.replace("-", "_"))(**named)
+        answer.pop("ResponseMetadata")
+        if service == "lambda":
+            self.files[file] = json.loads(answer["Payload"].read())
+            assert "FunctionError" not in answer
+            return None
+        if operation == "rotate-secret":
+            self.wait(answer["VersionId"])
+        return answer[query] if query else answer
+
+    def wait(self, version):
+        assert until(lambda: self.deployment.stages("kafka").get(version) == ["AWSCURRENT"], PATIENCE)
+
+
+def options(words):
+    """By the names of the API, and the file that the answer goes to."""
+    given, file = {}, ""
+    while words:
+        word = words.pop(0)
+        if not word.startswith("--"):
+            file = word
+        elif word != "--cli-binary-format":
+            given["".join(part.capitalize() for part in word[2:].split("-"))] = words.pop(0)
+        else:
+            words.pop(0)
+    return given, file
+
+
+def shown():
+    """Each command of the page with the text that stands below it."""
+    for fence in docs_reader.fences(PAGE):
+        if fence.language == "console":
+            for command, _, below in (part.partition("\n") for part in fence.text.split("$ ")[1:]):
+                yield command, below
+
+
+def plain(text):
+    """With what varies taken out, and versions in the order of their labels."""
+    for pattern, instead in _VARIES:
+        text = pattern.sub(instead, text)
+    return sorted(text.split()) if "AWSPREVIOUS" in text else text.split()
+
+
+@pytest.fixture(scope="module")
+def deployment(aws):
+    with ConfluentCloud(delays=Delays(kafka_key=0, other_key=0), time_scale=1.0) as cloud:
+        made = Deployment(aws, cloud, None, prefix="lakeferry")
+        aws.functions.get_function(FunctionName=made.function)
+        rules = {"ScheduleExpression": "rate(30 days)"}
+        asked = {"RotationLambdaARN": made.function, "RotationRules": rules, "RotateImmediately": False}
+        aws.secrets.rotate_secret(SecretId=made.kafka, **asked)
+        until(lambda: len(made.stages("kafka")) == 1, PATIENCE)
+        yield made
+
+
+def test_the_page_does_what_it_says(deployment):
+    terminal, commands = Terminal(deployment), list(shown())
+    assert [command.split()[0] for command, _ in commands].count("aws") == 6
+    leaked = []
+    for command, below in commands:
+        if "rotate-secret" in command:
+            leaked.append(deployment.key("kafka"))
+        printed = terminal.run(command.replace("--function-name rotation", "--function-name lakeferry-rotation"))
+        assert plain("" if printed is None else json.dumps(printed, indent=2)) == plain(below), command
+    assert len(leaked) == 2
+    assert deployment.live("kafka") == {deployment.key("kafka")}
