@@ -24,10 +24,9 @@ from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import KeyPair
-from simulators.aws import controls, settings
+from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
-from simulators.core import processes
-from simulators.core import server as serving
+from simulators.core import control, processes
 from simulators.core.processes import NotStarted
 
 #: The simulator's delays as a fraction of Confluent's.
@@ -47,11 +46,11 @@ class SimulatedEnvironment:
 
     def ask_confluent(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> Any:
         """Call the controls of the Confluent simulator."""
-        return serving.control(self.confluent["url"], method, path, body)
+        return control.call(self.confluent["url"], method, path, body)
 
     def ask_aws(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """Call the controls of the embedded AWS."""
-        return serving.control(self.aws.url, method, path, body, below=controls.PREFIX)
+        return control.call(self.aws.url, method, path, body)
 
     def confluent_objects(self) -> dict[str, list[str]]:
         """Return the ids of all objects, by kind."""
@@ -66,7 +65,7 @@ class SimulatedEnvironment:
         return dict(self.ask_confluent("POST", "/clock", {"advance": seconds}))
 
     def advance_snowflake(self, seconds: float) -> dict[str, Any]:
-        return dict(serving.control(self.snowflake["url"], "POST", "/clock", {"advance": seconds}))
+        return dict(control.call(self.snowflake["url"], "POST", "/clock", {"advance": seconds}))
 
     def addresses(self) -> dict[str, str]:
         return {

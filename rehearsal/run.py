@@ -210,7 +210,7 @@ def _wait_for_interrupt(rehearsal: Rehearsal, simulators: SimulatedEnvironment) 
     file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(own.items())), encoding="utf-8")
     for name, address in simulators.addresses().items():
         output.info(f"{name:22}{address}")
-    output.info(f"{'mails':22}{simulators.aws.url}/_lakeferry/mail.html")
+    output.info(f"{'mails':22}{simulators.aws.url}/_simulator/mail.html")
     now = datetime.fromtimestamp(simulators.confluent_now(), UTC)
     output.info(f"Confluent's clock shows {now:%Y-%m-%d %H:%M} UTC, so `status` reports tables as that old.")
     output.info(

@@ -12,8 +12,7 @@ from typing import Any
 
 from simulators.aws.hooks import HookMissing
 from simulators.aws.launcher import Options, StartFailed, run
-
-EXIT_NOT_STARTED = 3
+from simulators.core import cli
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,20 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         run(Options(**given), announce)
     except (StartFailed, HookMissing) as failure:
-        sys.stderr.write(f"the embedded AWS did not start: {failure}\n")
-        return EXIT_NOT_STARTED
+        return cli.not_started("embedded AWS", failure)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m simulators.aws", description="The embedded AWS (MiniStack).")
-    parser.add_argument("--port", type=int, default=4566, help="0 picks a free one (default: 4566)")
+    parser = cli.parser("simulators.aws", "The embedded AWS (MiniStack).", 4566)
     parser.add_argument("--state-dir", type=Path, help="keep everything there, also for the next start")
     parser.add_argument("--scratch", type=Path, help="for temporary files; removed at the end")
     parser.add_argument("--iam", action="store_true", help="enforce policies; test/test is the account's root")
     parser.add_argument("--stock", action="store_true", help="leave the patches out")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON once it answers")
-    parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
     return parser
 
 

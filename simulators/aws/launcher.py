@@ -27,7 +27,7 @@ from simulators.aws import settings
 from simulators.aws.controls import Controls
 from simulators.aws.hooks import Hook, Patch, apply
 from simulators.aws.patches import PATCHES
-from simulators.core import processes
+from simulators.core import cli, processes
 from simulators.core.faults import FaultInjector
 
 _MAIN = Hook("ministack.app", "main", ())
@@ -143,7 +143,7 @@ def _bound(port: int) -> Iterator[socket.socket]:
         try:
             listener.bind((settings.HOST, port))
         except OSError as error:
-            raise StartFailed(f"port {port} can't be had ({error.strerror}). Use another, or 0 for a free one") from None
+            raise StartFailed(cli.port_taken(port, error)) from None
         yield listener
 
 

@@ -60,8 +60,8 @@ class EmbeddedAws:
         except BaseException as reason:
             self._stop()
             if isinstance(reason, NotStarted):
-                told = [f"the embedded AWS {reason.what}. Its last lines:", *reason.last]
-                raise EmbeddedAwsFailed("\n".join(told)) from None
+                lines = [f"the embedded AWS {reason.what}. Its last lines:", *reason.last]
+                raise EmbeddedAwsFailed("\n".join(lines)) from None
             raise
         return self
 

@@ -1,27 +1,27 @@
-"""The ASGI application: finds the route, lets what is due happen, authenticates, calls the handler, renders the answer."""
+"""The application: runs due actions, finds the route, authenticates, calls the handler, renders the answer."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
-from simulators.confluent import controls
 from simulators.confluent.authentication import authenticate
 from simulators.confluent.calls import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, KeyKind, Plane, Route
 from simulators.confluent.kinds.api_keys import ApiKey
+from simulators.confluent.kinds.schema_registries import of_environment
+from simulators.confluent.limits import RateLimit
 from simulators.confluent.refusals import Refusal
 from simulators.confluent.registry import ROUTES
 from simulators.confluent.simulation import Simulation
+from simulators.confluent.tableflow_records import Bad, Reader
+from simulators.core import control, server
+from simulators.tableflow.kafka import Record
 
-_LOG: Final = logging.getLogger(__name__)
 #: Whose error shape a path without a route gets.
 _SPEAKERS: Final = {
     Plane.CLOUD: CONTROL,
@@ -34,31 +34,24 @@ _SPEAKERS: Final = {
 NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", 0)
 
 
-class Application:
-    """One call at a time changes the world, in a thread of its own, so that waiting on AWS doesn't stop the others' bytes."""
+class Application(server.Application):
+    """The APIs of Confluent Cloud, and two controls of their own.
+
+    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 lifts it
+    POST /_simulator/records  {"topic": name}: what its log holds, decoded; no consumer is simulated
+    """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
-        self._simulation, self._ports = simulation, ports
-        self._turn = asyncio.Lock()
+        super().__init__(simulation, {("PUT", "/limit"): self._limit, ("POST", "/records"): self._records})
+        self._confluent, self._ports = simulation, ports
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        body = await request.body()
-        async with self._turn:
-            response = await asyncio.to_thread(self._respond, request, body)
-        await response(scope, receive, send)
-
-    def _respond(self, request: Request, body: bytes) -> Response:
+    def respond(self, request: Request, body: bytes) -> Response:
         request_id = uuid.uuid4().hex
         plane = self._ports[request.scope["server"][1]]
-        if request.url.path.startswith(controls.PREFIX):
-            return controls.respond(self._simulation, request.method, request.url.path, body)
         api = _SPEAKERS[plane]
         instead: Mapping[int, int] = {}
         try:
-            self._simulation.world.clock.run_due()
+            self._confluent.clock.run_due()
             route, parameters = _find(plane, request)
             api, instead = route.api, route.instead
             return self._answer(route, parameters, request, body, request_id)
@@ -67,13 +60,28 @@ class Application:
             content_type, content = api.render(refusal, request_id)
             headers = refusal.headers | {"X-Request-Id": request_id}
             return Response(content, refusal.status, headers, content_type)
-        except Exception:
-            _LOG.exception("%s %s", request.method, request.url.path)
-            content_type, content = api.render(Refusal(500, "The simulator failed; its log tells why"), request_id)
-            return Response(content, 500, {"X-Request-Id": request_id}, content_type)
+
+    def failed(self) -> Response:
+        content_type, content = CONTROL.render(Refusal(500, "The simulator failed; its log has the reason"), "")
+        return Response(content, 500, media_type=content_type)
+
+    def _limit(self, request: control.Request) -> control.Response:
+        limit = self._confluent.limit = RateLimit(**request.document())
+        return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
+
+    def _records(self, request: control.Request) -> control.Response:
+        """Of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
+        world, name, records = self._confluent.world, str(request.document()["topic"]), []
+        world.clock.run_due()
+        for cluster in world.clusters.values():
+            registry, topic = of_environment(world, cluster.environment), cluster.topics.get(name)
+            if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
+                reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
+                records += [_record(each) for each in reader.read(name, topic.messages)]
+        return control.as_json({"records": records})
 
     def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
-        world, limit, api = self._simulation.world, self._simulation.limit, route.api
+        world, limit, api = self._confluent.world, self._confluent.limit, route.api
         key = authenticate(world, api, request.headers.get("authorization", "")) if api.key else NOBODY
         now = world.clock.now()
         within = limit.take(key.id, now)
@@ -127,3 +135,14 @@ def _rendered(answer: Answer, told: dict[str, str]) -> Response:
     if answer.body is None:
         return Response(b"", answer.status, headers)
     return Response(json.dumps(answer.body, separators=(",", ":")), answer.status, headers, answer.content_type)
+
+
+def _record(record: Record | Bad) -> dict[str, Any]:
+    if isinstance(record, Bad):
+        return {"partition": record.message.partition, "offset": record.message.offset, "problem": record.problem}
+    position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
+    return position | {"value": None if record.value is None else {name: _plain(each) for name, each in record.value.items()}}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

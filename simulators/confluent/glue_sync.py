@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from simulators.confluent import tableflow_probe
-from simulators.confluent.tableflow_lake import Access, LakeRefused, refused_as
+from simulators.confluent.tableflow_lake import LakeRefused, refused_as
+from simulators.core.aws_access import Access
 
 if TYPE_CHECKING:
     from simulators.confluent.kinds.catalog_integrations import CatalogIntegration

@@ -1,44 +1,35 @@
-"""Serves the simulator on loopback, a port for each plane, and stops it."""
+"""Serves the simulator on loopback, a port for each plane."""
 
 from __future__ import annotations
 
 import socket
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
 
 import uvicorn
 
-from simulators.confluent import controls
 from simulators.confluent.application import Application
 from simulators.confluent.calls import Plane
 from simulators.confluent.simulation import Simulation
-from simulators.core import server as serving
-from simulators.core.faults import FaultClient, FaultInjector
+from simulators.core import server
 
 
 class Listening:
-    """A bound socket for each plane: between binding and serving nobody else can take the ports. Raises OSError."""
+    """A bound socket for each plane; `port` is that of the control plane. Raises OSError."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}
-        try:
-            for plane in Plane:
-                self.sockets[plane] = serving.bound(port if plane is Plane.CLOUD else 0)
-        except OSError:
-            self.close()
-            raise
-        self.addresses = {plane: serving.address(each) for plane, each in self.sockets.items()}
+        for plane in Plane:
+            self.sockets[plane] = stack.enter_context(server.bound(port if plane is Plane.CLOUD else 0))
+        self.addresses = {plane: server.address(each) for plane, each in self.sockets.items()}
 
     def server(self, simulation: Simulation) -> uvicorn.Server:
         ports = {each.getsockname()[1]: plane for plane, each in self.sockets.items()}
-        return serving.web_server(FaultInjector(Application(simulation, ports)))
-
-    def close(self) -> None:
-        for each in self.sockets.values():
-            each.close()
+        return server.web_server(Application(simulation, ports))
 
 
-class ConfluentCloud:
+class ConfluentCloud(server.InThread):
     """`with ConfluentCloud() as cloud:` serves one on free ports, from a thread of this process.
 
     Options are those of Simulation. Time stands still unless `time_scale` says otherwise.
@@ -47,46 +38,16 @@ class ConfluentCloud:
     def __init__(self, **options: Any) -> None:
         self._options = {"time_scale": 0.0} | options
 
-    def __enter__(self) -> Self:
-        self._listening = Listening()
-        self._simulation = Simulation(self._listening.addresses, **self._options)
-        server = self._listening.server(self._simulation)
-        self._serving = serving.ServingThread(server, list(self._listening.sockets.values()))
-        self.faults = FaultClient(self.url)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._serving.stop()
-
-    @property
-    def url(self) -> str:
-        return self._listening.addresses[Plane.CLOUD]
-
-    @property
-    def catalog_url(self) -> str:
-        """Where Iceberg REST catalogs are; the control plane doesn't tell."""
-        return self._listening.addresses[Plane.CATALOG]
+    def open(self, stack: ExitStack) -> tuple[uvicorn.Server, Sequence[socket.socket], str]:
+        listening = Listening(0, stack)
+        self._simulation = Simulation(listening.addresses, **self._options)
+        self.catalog_url = listening.addresses[Plane.CATALOG]  # the control plane doesn't name it
+        web_server = listening.server(self._simulation)
+        return web_server, list(listening.sockets.values()), listening.addresses[Plane.CLOUD]
 
     @property
     def credentials(self) -> dict[str, str]:
-        return controls.credentials(self._simulation)
-
-    def advance(self, seconds: float) -> dict[str, Any]:
-        """Let time pass; what there is then."""
-        return self._control("POST", "/clock", {"advance": seconds})
-
-    def objects(self) -> dict[str, list[str]]:
-        """Ids of everything there is, by kind."""
-        found: dict[str, list[str]] = self._control("GET")["objects"]
-        return found
+        return self._simulation.credentials
 
     def limit(self, **given: Any) -> None:
-        self._control("PUT", "/limit", given)
-
-    def reset(self) -> dict[str, Any]:
-        """A new organization; its credentials."""
-        return self._control("POST", "/reset", {})
-
-    def _control(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer: dict[str, Any] = serving.control(self.url, method, path, body)
-        return answer
+        self.control("PUT", "/limit", given)

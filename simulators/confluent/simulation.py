@@ -1,9 +1,10 @@
-"""One simulated organization, what it was started with, and how to start it anew."""
+"""One simulated organization, the options that it was started with, and how to replace it by an empty one."""
 
 from __future__ import annotations
 
+import json
 import random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from simulators.confluent.calls import KeyKind, Plane
 from simulators.confluent.flink_engine import PaperEngine
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from simulators.confluent.tableflow_lake import Lake
 
 REGION: Final = "eu-west-1"
+_KINDS: Final = (
+    "environments",
+    "clusters",
+    "schema_registries",
+    "service_accounts",
+    "role_bindings",
+    "api_keys",
+    "compute_pools",
+    "provider_integrations",
+    "connectors",
+    "tableflow_topics",
+    "catalog_integrations",
+)
 
 
 class Simulation:
@@ -59,3 +73,29 @@ class Simulation:
         )
         environments.make(self.world, "default", "")
         self.cloud_key: ApiKey = api_keys.issue(self.world, self.world.owner, KeyKind.CLOUD, "cloud", delay=0)
+
+    @property
+    def clock(self) -> Clock:
+        return self.world.clock
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """Return what a client needs. The secret is the simulator's own, and opens nothing else."""
+        return {
+            "cloud_api_key": self.cloud_key.id,
+            "cloud_api_secret": self.cloud_key.secret,
+            "organization_id": self.world.organization_id,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return the time and the ids of all objects, by type."""
+        world = self.world
+        world.clock.run_due()
+        objects = {kind: sorted(each.id for each in getattr(world, kind).values()) for kind in _KINDS}
+        objects["statements"] = sorted("/".join(key) for key in world.statements)
+        objects["topics"] = sorted(f"{cluster.id}/{name}" for cluster in world.clusters.values() for name in cluster.topics)
+        objects["acls"] = sorted(f"{cluster.id}/{json.dumps(acl)}" for cluster in world.clusters.values() for acl in cluster.acls)
+        objects["subjects"] = sorted(
+            f"{each.id}/{name}" for each in world.schema_registries.values() for name in each.schemas.subjects()
+        )
+        return {"now": world.clock.text(), "objects": objects}

@@ -7,7 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from simulators.confluent.tableflow_lake import Access, LakeRefused, refused_as, require_allowed
+from simulators.confluent.tableflow_lake import LakeRefused, refused_as, require_allowed
+from simulators.core.aws_access import Access
 
 
 def bucket(access: Access, name: str, region: str, *, known: bool) -> None:

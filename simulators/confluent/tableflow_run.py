@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from simulators.confluent import glue_sync, tableflow_probe
 from simulators.confluent.kinds.schema_registries import of_environment
 from simulators.confluent.refusals import Refusal
-from simulators.confluent.tableflow_lake import Access, Lake, LakeRefused
+from simulators.confluent.tableflow_lake import Lake, LakeRefused
 from simulators.confluent.tableflow_records import Reader, handled
+from simulators.core.aws_access import Access
 from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.topic import Topic

@@ -1,30 +1,102 @@
-"""What every simulator's server is made of: a bound port, a web server in a thread, and calls to its controls."""
+"""The web server of the vendors' simulators: bound ports, one call at a time, controls, and a context manager for tests."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import logging
 import signal
 import socket
 import sys
 import threading
-import urllib.request
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
 
 import uvicorn
+from starlette import requests
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from simulators.core import processes
-from simulators.core.fault_actions import App
+from simulators.core import control
+from simulators.core.clock import Clock
+from simulators.core.faults import FaultClient, FaultInjector
 
 HOST: Final = "127.0.0.1"
-#: What only a test asks for is below this path, on every address.
-CONTROLS: Final = "/_simulator"
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Simulation(Protocol):
+    """What a simulator holds. `reset` replaces everything by a new, empty account."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def credentials(self) -> dict[str, str]: ...
+    def state(self) -> dict[str, Any]: ...
+    def reset(self) -> None: ...
+
+
+class Application:
+    """Serves one call at a time, in a thread of its own, so that a call that waits for AWS doesn't block the others' bytes.
+
+    A subclass has the API: `respond` for a call, `failed` for one on which the simulator itself failed. Controls are
+
+        GET  /_simulator        {"now": time, "objects": {type: [names]}}
+        POST /_simulator/clock  {"advance": seconds}; answers as GET
+        POST /_simulator/reset  answers the new account's credentials
+
+    and those that the subclass adds.
+    """
+
+    def __init__(self, simulation: Simulation, controls: control.Controls) -> None:
+        self._simulation = simulation
+        self._lock = asyncio.Lock()
+        self._controls: control.Controls = {
+            ("GET", ""): lambda _: control.as_json(simulation.state()),
+            ("POST", "/clock"): self._advance,
+            ("POST", "/reset"): self._reset,
+            **controls,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = requests.Request(scope, receive)
+        body = await request.body()
+        async with self._lock:
+            response = await asyncio.to_thread(self._response, request, body)
+        await response(scope, receive, send)
+
+    def respond(self, request: requests.Request, body: bytes) -> Response:
+        raise NotImplementedError
+
+    def failed(self) -> Response:
+        raise NotImplementedError
+
+    def _response(self, request: requests.Request, body: bytes) -> Response:
+        if request.url.path.startswith(control.PREFIX):
+            called = control.find(self._controls, request.method, request.url.path)
+            answer = control.run(called, control.Request(request.query_params, body))
+            return Response(answer.body, answer.status, media_type=answer.content_type)
+        try:
+            return self.respond(request, body)
+        except Exception:
+            _LOG.exception("%s %s", request.method, request.url.path)
+            return self.failed()
+
+    def _advance(self, request: control.Request) -> control.Response:
+        self._simulation.clock.advance(float(request.document()["advance"]))
+        return control.as_json(self._simulation.state())
+
+    def _reset(self, _: control.Request) -> control.Response:
+        self._simulation.reset()
+        return control.as_json(self._simulation.credentials)
 
 
 def bound(port: int = 0) -> socket.socket:
-    """Between binding and serving nobody else can take the port. Raises OSError."""
+    """Listen on loopback; 0 picks a free port. Between binding and serving nobody else can take it. Raises OSError."""
     # asyncio turns Nagle's algorithm off only where the protocol is named; with it, each answer waits 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -41,11 +113,11 @@ def address(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}"
 
 
-def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
-    """With `own_date`, the application says what time it is."""
+def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
+    """`app` behind a fault injector. With `own_date`, the application sets the Date header."""
     return uvicorn.Server(
         uvicorn.Config(
-            app,
+            FaultInjector(app),
             log_level="warning",
             lifespan="off",
             access_log=False,
@@ -56,7 +128,7 @@ def web_server(app: App, *, own_date: bool = False) -> uvicorn.Server:
 
 
 def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints the announcement, and serves until SIGTERM or Ctrl-C. The sockets are bound: a reader can connect at once.
+    """Print the announcement, and serve until SIGTERM or Ctrl-C. The sockets are bound: a reader can connect at once.
 
     The handler of SIGTERM raises nothing: an exception while asyncio sets itself up could end the process with an error.
     """
@@ -64,34 +136,53 @@ def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement
     text = json.dumps(announcement) if as_json else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-    with contextlib.suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):
         asyncio.run(server.serve(sockets=list(sockets)))
 
 
-class ServingThread:
-    """Serves from a thread of this process until `stop`."""
+class InThread:
+    """A context manager that serves a simulator from a thread of this process.
 
-    def __init__(self, server: uvicorn.Server, sockets: Sequence[socket.socket]) -> None:
-        self._server, self._sockets = server, list(sockets)
-        self._thread = threading.Thread(target=asyncio.run, args=[server.serve(sockets=self._sockets)], daemon=True)
-        self._thread.start()
+    A subclass opens it: `open` returns the server, the sockets, and the address of its controls; what is to be closed
+    afterwards goes onto `stack`.
+    """
 
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        for each in self._sockets:
-            each.close()
+    url: str
 
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            server, sockets, self.url = self.open(stack)
+            thread = threading.Thread(target=asyncio.run, args=[server.serve(sockets=list(sockets))], daemon=True)
+            thread.start()
 
-def stop_with_stdin() -> None:
-    """From a thread of its own: ends this process when its parent does."""
-    threading.Thread(target=processes.end_with_parent, daemon=True).start()
+            def stop() -> None:
+                server.should_exit = True
+                thread.join()
 
+            stack.callback(stop)
+            self._stack = stack.pop_all()
+        self.faults = FaultClient(self.url)
+        return self
 
-def control(url: str, method: str, path: str = "", body: dict[str, Any] | None = None, *, below: str = CONTROLS) -> Any:
-    """What the simulator at `url` answers, of its controls `below` that path. Raises urllib.error.HTTPError where it refuses."""
-    content = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url + below + path, content, method=method)  # noqa: S310  (loopback)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request) as answer:
-        return json.load(answer)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def open(self, stack: ExitStack) -> tuple[uvicorn.Server, Sequence[socket.socket], str]:
+        raise NotImplementedError
+
+    def control(self, method: str, path: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer: dict[str, Any] = control.call(self.url, method, path, body)
+        return answer
+
+    def advance(self, seconds: float) -> dict[str, Any]:
+        """Let time pass; return the state afterwards."""
+        return self.control("POST", "/clock", {"advance": seconds})
+
+    def objects(self) -> dict[str, list[str]]:
+        """Return the names of all objects, by type."""
+        objects: dict[str, list[str]] = self.control("GET")["objects"]
+        return objects
+
+    def reset(self) -> dict[str, Any]:
+        """Replace everything by a new, empty account; return its credentials."""
+        return self.control("POST", "/reset", {})

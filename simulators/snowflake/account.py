@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
+from simulators.snowflake.behavior import Behavior
 from simulators.snowflake.names import Name
 from simulators.snowflake.things import AccountThing, Domain, Key, Role, Thing
-from simulators.snowflake.ways import Ways
 
 if TYPE_CHECKING:
     from simulators.core.clock import Clock
@@ -77,7 +77,7 @@ class Account:
     ) -> None:
         self.organization = organization
         self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
-        self.ways = Ways()
+        self.behavior = Behavior()
         self._things: dict[Key, Thing] = {}
         self.grants: list[Grant] = []
         self.future: list[FutureGrant] = []

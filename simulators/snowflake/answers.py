@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from simulators.snowflake.behavior import Behavior
 from simulators.snowflake.errors import CallRefused
 from simulators.snowflake.results import Result, Row
 from simulators.snowflake.statements import State, Statement
-from simulators.snowflake.ways import Ways
 
 PATH: Final = "/api/v2/statements"
 _DONE: Final = "Statement executed successfully."
@@ -19,7 +19,7 @@ _RUNNING: Final = "Asynchronous execution in progress. Use provided query id to 
 _TIMED_OUT: Final = "000630"
 
 
-def of(statement: Statement, ways: Ways, *, wait: bool = False, partition: int = 0) -> Response:
+def of(statement: Statement, ways: Behavior, *, wait: bool = False, partition: int = 0) -> Response:
     """`wait` is for whoever asked not to get the result at once."""
     if wait or statement.state is State.RUNNING:
         return _json(202, _head(statement, "333334", "", _RUNNING))

@@ -1,57 +1,59 @@
-"""The ASGI application: lets what is due happen, authenticates, runs the statement, renders the answer."""
+"""The application: runs due actions, authenticates, runs the statement, renders the answer."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import re
 from email.utils import formatdate
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from simulators.core import server as serving
-from simulators.snowflake import answers, controls
+from simulators.core import control, server
+from simulators.snowflake import answers
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
 from simulators.snowflake.simulation import Simulation
 from simulators.snowflake.statements import Sent
 
-_LOG: Final = logging.getLogger(__name__)
 _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")
 
 
-class Application:
-    """One call at a time changes the world, in a thread of its own, so that waiting on AWS doesn't stop the others' bytes."""
+class Application(server.Application):
+    """The SQL API, and a control of its own.
+
+    PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
+                               "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; what isn't named stays
+    """
 
     def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._turn = asyncio.Lock()
+        super().__init__(simulation, {("PUT", "/behavior"): self._behavior})
+        self._snowflake = simulation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        body = await request.body()
-        async with self._turn:
-            response = await asyncio.to_thread(self._respond, request, body)
-        response.headers["Date"] = formatdate(self._simulation.account.clock.now(), usegmt=True)
-        await response(scope, receive, send)
+        async def dated(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                date = formatdate(self._snowflake.clock.now(), usegmt=True).encode()
+                message = {**message, "headers": [*message["headers"], (b"date", date)]}
+            await send(message)
 
-    def _respond(self, request: Request, body: bytes) -> Response:
-        if request.url.path.startswith(serving.CONTROLS):
-            return controls.respond(self._simulation, request.method, request.url.path, body)
+        await super().__call__(scope, receive, dated)
+
+    def respond(self, request: Request, body: bytes) -> Response:
         try:
-            self._simulation.account.clock.run_due()
+            self._snowflake.clock.run_due()
             return self._answer(request, body)
         except CallRefused as refused:
             return answers.refusal(refused)
-        except Exception:
-            _LOG.exception("%s %s", request.method, request.url.path)
-            return answers.refusal(CallRefused(500, "390500", "The simulator failed; its log tells why"))
+
+    def failed(self) -> Response:
+        return answers.refusal(CallRefused(500, "390500", "The simulator failed; its log has the reason"))
+
+    def _behavior(self, request: control.Request) -> control.Response:
+        self._snowflake.account.behavior.change(request.document())
+        return control.as_json({})
 
     def _answer(self, request: Request, body: bytes) -> Response:
         path, query = request.url.path, dict(request.query_params)
@@ -62,15 +64,15 @@ class Application:
         if request.method != wanted:
             raise CallRefused(405, "390405", f"{request.method} is not allowed here")
         _require_headers(request)
-        account, statements = self._simulation.account, self._simulation.statements
+        account, statements = self._snowflake.account, self._snowflake.statements
         token_type = request.headers.get("x-snowflake-authorization-token-type", "")
         user = authenticate(account, request.headers.get("authorization", ""), token_type)
         if one is None:
             sent = Sent.read(_parsed(request, body), query)
-            return answers.of(statements.send(user, sent), account.ways, wait=sent.asynchronous)
+            return answers.of(statements.send(user, sent), account.behavior, wait=sent.asynchronous)
         if one[2]:
             return answers.canceled(statements.cancel(user, one[1]))
-        return answers.of(statements.find(user, one[1]), account.ways, partition=_number(query.get("partition", "0")))
+        return answers.of(statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0")))
 
 
 def _require_headers(request: Request) -> None:

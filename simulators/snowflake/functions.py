@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import refreshing, trust
 from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated
 from simulators.snowflake.kinds import linked_databases
 from simulators.snowflake.kinds.references import by_literal
-from simulators.snowflake.lake import AwsRefused
 from simulators.snowflake.session import Session, inherited
 from simulators.snowflake.things import Database, Domain, IcebergTable, Integration, Volume
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import snapshots, trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import SqlError
 from simulators.snowflake.future import apply_to
-from simulators.snowflake.lake import AwsRefused
 from simulators.snowflake.things import Database, Domain, IcebergTable, Integration, Schema
 
 RUNNING: Final = "RUNNING"

@@ -1,11 +1,11 @@
-"""One simulated account, what it was started with, its admin's key, and how to start it anew."""
+"""One simulated account, the options that it was started with, its admin's key, and how to replace it by an empty one."""
 
 from __future__ import annotations
 
 import base64
 import random
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
@@ -51,8 +51,17 @@ class Simulation:
         self._begin()
 
     @property
+    def clock(self) -> Clock:
+        return self.account.clock
+
+    def state(self) -> dict[str, Any]:
+        """Return the time and the names of all objects, by type, without those that every account has."""
+        self.clock.run_due()
+        return {"now": self.clock.text(), "objects": self.account.objects()}
+
+    @property
     def credentials(self) -> dict[str, str]:
-        """What a newcomer needs. The key is the simulator's own, and opens nothing else."""
+        """Return what a client needs. The key is the simulator's own, and opens nothing else."""
         return {
             "account": self.account.identifier,
             "user": _USER,

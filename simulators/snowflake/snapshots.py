@@ -8,10 +8,10 @@ from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.manifest import DataFileContent, ManifestContent
 from pyiceberg.table import StaticTable
 
+from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import iceberg_types, trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError
-from simulators.snowflake.lake import AwsRefused
 from simulators.snowflake.things import Domain, IcebergTable, Integration, Volume
 
 _NOT_FOUND: Final = ("EntityNotFoundException",)

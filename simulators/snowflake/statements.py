@@ -123,7 +123,7 @@ class Statements:
         return found
 
     def _start(self, session: Session, sent: Sent, statement: Statement) -> None:
-        clock, seconds = self._account.clock, self._account.ways.seconds_of(sent.text)
+        clock, seconds = self._account.clock, self._account.behavior.seconds_of(sent.text)
         if seconds > sent.timeout:
             told = f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and was canceled."
             clock.after(sent.timeout, lambda: _end(statement, SqlError("000630", "57014", told)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from simulators.core.aws_access import Access, AwsRefused, refused
 from simulators.snowflake.account import Account
-from simulators.snowflake.lake import Access, AwsRefused, refused
+from simulators.snowflake.lake import iceberg_config
 from simulators.snowflake.things import Integration, Location, Volume
 
 #: Where no embedded AWS is attached, nobody can assume anything, and this stands for Snowflake's account.
@@ -128,7 +129,7 @@ def failed_access(integration: Integration, error: AwsRefused) -> str:
 def namespaces(account: Account, integration: Integration) -> list[str]:
     """Raises AwsRefused."""
     access = of_integration(account, integration)
-    access.iceberg_config(integration.catalog_name)
+    iceberg_config(access, integration.catalog_name)
     pages = access.client("glue").get_paginator("get_databases")
     found = refused(lambda: list(pages.paginate()))
     return [each["Name"] for page in found for each in page["DatabaseList"]]
@@ -149,7 +150,7 @@ def iceberg_tables(account: Account, integration: Integration, namespace: str) -
 def metadata_location(account: Account, integration: Integration, namespace: str, table: str) -> str:
     """Where the catalog says that the table is described now. Raises AwsRefused."""
     access = of_integration(account, integration)
-    access.iceberg_config(integration.catalog_name)
+    iceberg_config(access, integration.catalog_name)
     refused(access.client("glue").get_database, Name=namespace)
     found = refused(access.client("glue").get_table, DatabaseName=namespace, Name=table)["Table"]
     location = str(found.get("Parameters", {}).get("metadata_location", ""))

@@ -28,7 +28,7 @@ from lambdas.snowflake.client import Login
 from lambdas.snowflake.client import Snowflake as SnowflakeClient
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
-from simulators.core import server as serving
+from simulators.core import control
 from simulators.snowflake.server import Snowflake
 
 DEV = check.load_stage("dev").deployment
@@ -106,7 +106,7 @@ class Organization:
         wanted = {"owner": {"id": owner}, **({"resource": resource} if resource else {})}
         made = self.vendor.cloud.post("/iam/v2/api-keys", {"spec": wanted})
         if old:
-            serving.control(self.cloud.url, "POST", "/clock", {"advance": 3600})
+            control.call(self.cloud.url, "POST", "/clock", {"advance": 3600})
         return ApiKey(made["id"], Secret(made["spec"]["secret"]))
 
     def cluster_key(self, owner):
@@ -116,7 +116,7 @@ class Organization:
             "config": {"kind": "Standard"}, "environment": {"id": environment, "related": "", "resource_name": ""},
         }  # fmt: skip
         cluster = self.vendor.cloud.post("/cmk/v2/clusters", {"spec": spec})["id"]
-        serving.control(self.cloud.url, "POST", "/clock", {"advance": 3600})
+        control.call(self.cloud.url, "POST", "/clock", {"advance": 3600})
         return cluster, self.key(owner, {"id": cluster, "kind": "Cluster"})
 
 
@@ -305,7 +305,7 @@ class GoingAlong(SystemClock):
 
     def sleep(self, seconds):
         self.ahead += seconds
-        serving.control(self.url, "POST", "/clock", {"advance": seconds})
+        control.call(self.url, "POST", "/clock", {"advance": seconds})
 
 
 def test_a_key_that_was_made_just_now_is_waited_for(organization, secrets, voice):

@@ -479,7 +479,7 @@ class AlarmedDeployment:
     def states(self, seconds=0):
         """By metric, as they are in so many seconds without another run."""
         body = json.dumps({"seconds": seconds}).encode()
-        request = urllib.request.Request(f"{self._aws.url}/_lakeferry/alarms/evaluate", data=body, method="POST")
+        request = urllib.request.Request(f"{self._aws.url}/_simulator/alarms/evaluate", data=body, method="POST")
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
             found = json.load(answer)
         return {name.removeprefix(f"{self._name}-"): found[name] for name in found if name.startswith(f"{self._name}-")}

@@ -10,7 +10,6 @@ from lambdas.confluent.client import Confluent
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey, Secret
-from simulators.confluent import controls
 from simulators.confluent.application import Application
 from simulators.confluent.calls import Plane
 from simulators.confluent.simulation import Simulation
@@ -45,7 +44,7 @@ class Organization(VendorEnvironment):
 
     def objects(self):
         """The simulator's own word for what there is: (kind, id) of each object."""
-        return {(kind, each) for kind, ids in controls.state(self.simulation)["objects"].items() for each in ids}
+        return {(kind, each) for kind, ids in self.simulation.state()["objects"].items() for each in ids}
 
     def known(self):
         return super().known() | {key.secret for key in self.simulation.world.api_keys.values()}

@@ -2,7 +2,7 @@
 
 Stock MiniStack puts all data of a metric's name together, whatever the dimensions and the time, and ignores
 DatapointsToAlarm and TreatMissingData (CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data").
-States change when data comes in; POST /_lakeferry/alarms/evaluate {"seconds": n} evaluates all alarms as of n seconds later.
+States change when data comes in; POST /_simulator/alarms/evaluate {"seconds": n} evaluates all alarms as of n seconds later.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from simulators.aws import settings
-from simulators.aws.controls import Asked, Told, as_json, control
+from simulators.aws import controls, settings
 from simulators.aws.hooks import Patch, ministack
+from simulators.core.control import Request, Response, as_json
 
 PATCH = Patch("alarm_states")
 _CLOUDWATCH: Final = "services.cloudwatch"
@@ -36,9 +36,9 @@ def evaluate(stock: Callable[[Any], None], alarm: dict[str, Any]) -> None:
     return _move(alarm, state_of(alarm, _periods(alarm, time.time())))
 
 
-@control("POST", "/alarms/evaluate")
-def evaluate_later(asked: Asked) -> Told:
-    now = time.time() + float(json.loads(asked.body or b"{}").get("seconds", 0))
+@controls.register("POST", "/alarms/evaluate")
+def evaluate_later(request: Request) -> Response:
+    now = time.time() + float(json.loads(request.body or b"{}").get("seconds", 0))
     responses = ministack("core.responses")
     responses.set_request_account_id(settings.ACCOUNT)
     responses.set_request_region(settings.REGION)

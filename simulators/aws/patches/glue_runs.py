@@ -7,7 +7,7 @@
 - What is written goes to the log groups that --custom-logGroup-prefix names.
 - A run that ended is told to EventBridge as "Glue Job State Change", once.
 
-Beyond AWS: POST /_lakeferry/job-runs/expire {"job": …, "run": …} says that the run's Timeout is over.
+Beyond AWS: POST /_simulator/job-runs/expire {"job": …, "run": …} says that the run's Timeout is over.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import time
 import uuid
 from typing import Any, Final
 
+from simulators.aws import controls
 from simulators.aws.answers import json_answer, json_error
-from simulators.aws.controls import Asked, Told, as_json, control
 from simulators.aws.hooks import Answer, Patch, Stock, in_background, ministack
 from simulators.aws.job_run import JobRun
+from simulators.core.control import Request, Response, as_json
 
 PATCH = Patch("glue_runs")
 _GLUE: Final = "ministack.services.glue"
@@ -78,9 +79,9 @@ def batch_stop_job_run(stock: Stock, data: dict[str, Any]) -> Answer:
     return json_answer(told)
 
 
-@control("POST", "/job-runs/expire")
-def expire(asked: Asked) -> Told:
-    given = json.loads(asked.body)
+@controls.register("POST", "/job-runs/expire")
+def expire(request: Request) -> Response:
+    given = json.loads(request.body)
     job, run = given.get("job", ""), given.get("run", "")
     if _ask_to_end(job, run, "TIMEOUT"):
         return as_json({"job": job, "run": run})

@@ -1,4 +1,4 @@
-"""The mails that were sent, in place of the recipients' own inboxes: /_lakeferry/mail as JSON, mail.html for people.
+"""The mails that were sent, in place of the recipients' own inboxes: /_simulator/mail as JSON, mail.html for people.
 
 `?to=` and `?topic=` choose. They are in memory: a later start of the embedded AWS has none.
 """
@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from simulators.aws.controls import Asked, Told, as_html, as_json, control
+from simulators.aws import controls
+from simulators.core.control import Request, Response, as_html, as_json
 
 _MAILS: Final = 10_000
 _LINK: Final = re.compile(r"https?://[^\s<>\"']+")
@@ -45,22 +46,22 @@ def put(to: str, subject: str, body: str, *, topic: str, sender: str, kind: str,
     _mails.append(Mail(to, subject, body, at, topic, sender, kind, link))
 
 
-@control("GET", "/mail")
-def mails(asked: Asked) -> Told:
-    return as_json([asdict(mail) for mail in _chosen(asked)])
+@controls.register("GET", "/mail")
+def mails(request: Request) -> Response:
+    return as_json([asdict(mail) for mail in _chosen(request)])
 
 
-@control("GET", "/mail.html")
-def page(asked: Asked) -> Told:
+@controls.register("GET", "/mail.html")
+def page(request: Request) -> Response:
     """Newest first."""
-    articles = [_article(mail) for mail in reversed(_chosen(asked))]
+    articles = [_article(mail) for mail in reversed(_chosen(request))]
     shown = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
     return as_html(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
 
 
-def _chosen(asked: Asked) -> list[Mail]:
-    wanted = {name: asked.query[name] for name in ("to", "topic") if name in asked.query}
+def _chosen(request: Request) -> list[Mail]:
+    wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
     return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
 
 

@@ -7,7 +7,7 @@
 - RetryPolicy holds, with short pauses, and what can't be delivered goes to the queue of DeadLetterConfig.
 - CreateSchedule and UpdateSchedule refuse a role that doesn't trust Scheduler, and an unknown time zone.
 
-Beyond AWS: POST /_lakeferry/schedules/fire {"group": "default", "name": …, "at": ISO time} lets the time of one schedule pass:
+Beyond AWS: POST /_simulator/schedules/fire {"group": "default", "name": …, "at": ISO time} lets the time of one schedule pass:
 it does what the clock does, and answers what came of the first try. Without `at`, the time is the next one that is due.
 """
 
@@ -23,12 +23,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from simulators.aws import identity, settings
-from simulators.aws.controls import Asked, Told, as_json, control
+from simulators.aws import controls, identity, settings
 from simulators.aws.delivery import Outcome
 from simulators.aws.hooks import Answer, Patch, Stock, ministack
 from simulators.aws.schedule_times import is_once, moment, next_due
 from simulators.aws.scheduled_calls import SERVICE, Occurrence, call
+from simulators.core.control import Request, Response, as_json
 
 PATCH = Patch("scheduler_clock")
 _SCHEDULER: Final = "ministack.services.scheduler"
@@ -70,10 +70,10 @@ def _tick(now: datetime) -> None:
             _fire(key, schedule, due)
 
 
-@control("POST", "/schedules/fire", waits=True)
-def fire_by_hand(asked: Asked) -> Told:
+@controls.register("POST", "/schedules/fire", waits=True)
+def fire_by_hand(request: Request) -> Response:
     try:
-        given = json.loads(asked.body)
+        given = json.loads(request.body)
         key, at = _key(given.get("group", "default"), given["name"]), moment(given.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
         return as_json({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)

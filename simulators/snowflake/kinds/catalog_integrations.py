@@ -171,7 +171,7 @@ def _properties(account: Account, integration: Integration) -> list[tuple[str, s
         "SIGV4_IAM_ROLE": integration.role_arn,
         "SIGV4_SIGNING_REGION": integration.signing_region,
     }
-    prefix = account.ways.prefix
+    prefix = account.behavior.prefix
     return [
         ("ENABLED", "Boolean", integration.enabled, "false"),
         ("CATALOG_SOURCE", "String", "ICEBERG_REST", ""),

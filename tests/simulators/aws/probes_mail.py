@@ -22,7 +22,7 @@ def get(url):
 def page_of(aws, page, address):
     """None on stock MiniStack, which has no inbox."""
     try:
-        return get(f"{aws.server.url}/_lakeferry/{page}?to={address}")
+        return get(f"{aws.server.url}/_simulator/{page}?to={address}")
     except urllib.error.HTTPError as error:
         error.close()
         return None

@@ -148,7 +148,7 @@ def new_schedule(aws, arn, role, expression="cron(0 6 ? * MON *)", *, input=None
 
 def control(aws, path, **given):
     """What a control of the embedded AWS answers; empty where there is none."""
-    request = urllib.request.Request(f"{aws.server.url}/_lakeferry/{path}", data=json.dumps(given).encode(), method="POST")
+    request = urllib.request.Request(f"{aws.server.url}/_simulator/{path}", data=json.dumps(given).encode(), method="POST")
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
             return json.load(answer)

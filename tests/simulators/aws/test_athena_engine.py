@@ -125,6 +125,6 @@ def test_queries_run_side_by_side_as_whoever_asked_each(aws):
 def test_a_control_that_is_not_there_is_named(aws):
     request = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with pytest.raises(urllib.error.HTTPError) as missing:
-        request.open(f"{aws.server.url}/_lakeferry/nothing")
+        request.open(f"{aws.server.url}/_simulator/nothing")
     with missing.value as answer:
         assert "GET /mail" in json.load(answer)["error"]

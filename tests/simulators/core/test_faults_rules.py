@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulators.core.fault_rules import SHAPES, Call, Rule
+from simulators.core.faults import SHAPES, Call, Rule
 
 CALL = Call("PUT", "/bucket/a/b.csv", "uploadId=u&partNumber=12", {"x-amz-target": "AWSGlue.UpdateTable"})
 

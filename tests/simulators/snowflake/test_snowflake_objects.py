@@ -333,7 +333,7 @@ def test_a_volume_is_described_by_row(admin):
 
 @pytest.mark.parametrize("prefix", ["GLUE", "API"])
 def test_an_integration_is_described_by_row_and_never_tells_its_external_id_in_its_configuration(admin, prefix):
-    admin.snowflake.ways(prefix=prefix)
+    admin.snowflake.behave(prefix=prefix)
     admin.run(f"CREATE CATALOG INTEGRATION C {CATALOG}")
     shown = admin.properties("DESC CATALOG INTEGRATION C", "property_value")
     assert shown[f"{prefix}_AWS_EXTERNAL_ID"] == "mine"

@@ -233,7 +233,7 @@ def test_an_error_has_the_vendors_form(admin):
 def test_rows_come_in_partitions(admin):
     for number in range(5):
         admin.run(f"CREATE ROLE R{number}")
-    admin.snowflake.ways(partition_rows=2)
+    admin.snowflake.behave(partition_rows=2)
     first = admin.post("SHOW ROLES LIKE 'R_'")
     assert [each["rowCount"] for each in first.json()["resultSetMetaData"]["partitionInfo"]] == [2, 2, 1]
     assert 'rel="next"' in first.headers["Link"]
@@ -249,7 +249,7 @@ def test_rows_come_in_partitions(admin):
 def test_a_result_that_is_too_large_says_so_in_a_success(admin):
     for number in range(3):
         admin.run(f"CREATE ROLE R{number}")
-    admin.snowflake.ways(most_rows=2)
+    admin.snowflake.behave(most_rows=2)
     answer = admin.run("SHOW ROLES LIKE 'R_'")
     assert (answer["code"], len(answer["data"])) == ("391908", 2)
 
@@ -287,7 +287,7 @@ def test_bindings_take_the_place_of_question_marks(admin):
 
 
 def test_a_statement_that_takes_long_is_polled(admin):
-    admin.snowflake.ways(slow=[{"statement": "^CREATE", "seconds": 50}])
+    admin.snowflake.behave(slow=[{"statement": "^CREATE", "seconds": 50}])
     answer = admin.post("CREATE ROLE R")
     assert (answer.status_code, answer.json()["code"]) == (202, "333334")
     handle = answer.json()["statementHandle"]
@@ -306,7 +306,7 @@ def test_whoever_asks_not_to_wait_gets_a_handle(admin):
 
 
 def test_a_cancelled_statement_has_no_effect(admin):
-    admin.snowflake.ways(slow=[{"statement": "ROLE", "seconds": 50}])
+    admin.snowflake.behave(slow=[{"statement": "ROLE", "seconds": 50}])
     handle = admin.post("CREATE ROLE R").json()["statementHandle"]
     assert admin.call("POST", f"/{handle}/cancel").json()["code"] == "000604"
     admin.snowflake.advance(100)
@@ -317,7 +317,7 @@ def test_a_cancelled_statement_has_no_effect(admin):
 
 
 def test_a_statement_ends_at_its_timeout(admin):
-    admin.snowflake.ways(slow=[{"statement": "ROLE", "seconds": 50}])
+    admin.snowflake.behave(slow=[{"statement": "ROLE", "seconds": 50}])
     handle = admin.post("CREATE ROLE R", timeout=10).json()["statementHandle"]
     admin.snowflake.advance(11)
     answer = admin.call("GET", f"/{handle}")

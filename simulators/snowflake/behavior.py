@@ -1,4 +1,4 @@
-"""In what ways an account behaves that a test may choose: how slow statements are, and how answers are cut."""
+"""Behavior of an account that a test may choose: how slow statements are, and how answers are cut."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slowness:
 
 
 @attrs.define
-class Ways:
+class Behavior:
     """`prefix` stands before the two ids in DESC CATALOG INTEGRATION: GLUE_AWS_… or API_AWS_…; accounts differ."""
 
     partition_rows: int = 10_000

@@ -1,0 +1,45 @@
+"""The command line that all simulators share. Standard library only."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from typing import Final
+
+from simulators.core import processes
+
+EXIT_NOT_STARTED: Final = 3
+
+
+def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("--port", type=int, default=port, help=f"0 picks a free one (default: {port})")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON once it answers")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
+    return parser
+
+
+def vendor_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
+    """With the options of a vendor's simulator: time, AWS, region and seed."""
+    result = parser(module, description, port)
+    result.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
+    result.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are in")
+    result.add_argument("--region", help="default: that of the embedded AWS")
+    result.add_argument("--seed", type=int, help="the same names in every run")
+    return result
+
+
+def not_started(what: str, reason: object) -> int:
+    """Print why, and return the exit code."""
+    sys.stderr.write(f"the {what} did not start: {reason}\n")
+    return EXIT_NOT_STARTED
+
+
+def port_taken(port: int, error: OSError) -> str:
+    return f"port {port} can't be had ({error.strerror}). Use another, or 0 for a free one"
+
+
+def stop_with_stdin() -> None:
+    """From a thread of its own: end this process when its parent does."""
+    threading.Thread(target=processes.end_with_parent, daemon=True).start()

@@ -1,0 +1,88 @@
+"""What people and tests ask of a simulator itself: below /_simulator, where no API of the vendor answers.
+
+Standard library only: the embedded AWS has no web framework of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, NamedTuple
+
+PREFIX: Final = "/_simulator"
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Request(NamedTuple):
+    """A call of a control."""
+
+    query: Mapping[str, str]
+    body: bytes
+
+    def document(self) -> Any:
+        """Return the body's JSON. Raises ValueError."""
+        return json.loads(self.body or b"{}")
+
+
+class Response(NamedTuple):
+    status: int
+    content_type: str
+    body: bytes
+
+
+Control = Callable[[Request], Response]
+#: By method and path below PREFIX.
+Controls = Mapping[tuple[str, str], Control]
+
+
+def as_json(document: Any, status: int = 200) -> Response:
+    return Response(status, "application/json", json.dumps(document).encode())
+
+
+def as_html(page: str) -> Response:
+    return Response(200, "text/html; charset=utf-8", page.encode())
+
+
+def find(controls: Controls, method: str, path: str) -> Control:
+    """Return the control at `path`, which begins with PREFIX. An unknown one answers with those that there are."""
+    known = ", ".join(" ".join(key) for key in sorted(controls))
+    missing = as_json({"error": f"no such control. There are: {known}"}, 404)
+    return controls.get((method, path.removeprefix(PREFIX)), lambda _: missing)
+
+
+def run(control: Control, request: Request) -> Response:
+    """What the control can't use is answered with 400 and the reason."""
+    try:
+        return control(request)
+    except (ValueError, TypeError, LookupError) as error:
+        return as_json({"error": str(error)}, 400)
+
+
+def call(url: str, method: str, path: str = "", body: Mapping[str, Any] | None = None) -> Any:
+    """Call a control of the simulator at `url` and return the JSON of its answer. Raises urllib.error.HTTPError."""
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url + PREFIX + path, content, method=method)  # noqa: S310  (loopback)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request) as response:
+        return json.load(response)
+
+
+async def read(receive: Receive) -> bytes:
+    """The whole request body, so that a client has sent all of it before it is answered."""
+    body = bytearray()
+    while (message := await receive())["type"] == "http.request":
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return bytes(body)
+
+
+async def answer(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
