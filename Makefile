@@ -6,7 +6,7 @@ LAMBDA_PYTHON ?= 3.14
 FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair lifecycle sql tables trust user)))
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
-.PHONY: demo test test-functions rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-functions test-rehearsal test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -22,6 +22,16 @@ test-functions: setup
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --constraint requirements.txt $(FUNCTION_TEST_PACKAGES)
 	@PYTHONPATH=.:tests build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
 
+# The tests of the simulators themselves: needed where simulators/ or a pin changes.
+test-simulators:
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' tests/simulators
+
+# `make rehearse`, and checks of its report and of the tutorial's transcript.
+test-rehearsal:
+	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BIN)/python -m pytest -m rehearsal tests/rehearsal
+
 rehearse:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
@@ -34,7 +44,7 @@ deployments:
 # What takes hours: the long campaigns, and all tests of the job on executors of their own.
 nightly:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m deep
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'deep or simulators'
 	@$(BIN)/python -m pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup

@@ -1,20 +1,30 @@
-"""The model of a rehearsal's checks, and the access to the deployment that they share."""
+"""The model of a rehearsal's checks, the project in which commands run, and the access to the deployment that checks share."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
+from lakeferry.cli.app import STAGE
+from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.local.bootstrap import ROOT
 from lambdas.shared.clock import Deadline, SystemClock
 from rehearsal.environments import SimulatedEnvironment
+from stacks.assets import glue_zip
 
 _PATIENCE_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.2
@@ -49,12 +59,163 @@ class Phase:
     failure: str = ""
 
 
+def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
+    """Return the first true answer of `poll`. Raises CheckFailed after `seconds`."""
+    clock = SystemClock()
+    deadline = Deadline(clock, clock.time() + seconds)
+    while not (answer := poll()):
+        if not deadline.left():
+            raise CheckFailed(f"{message}, after {seconds:.0f} s")
+        clock.sleep(_POLL_SECONDS)
+    return answer
+
+
+#: What a command needs of a checkout. The rest is what set-up has installed, and is linked.
+PARTS: Final = (
+    "app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
+    "package.json", "rehearsal", "simulators", "stacks", "topics",
+)  # fmt: skip
+_LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")
+_COMMAND_SECONDS: Final = 1500.0
+
+
+def copy_project(root: Path) -> None:
+    cdk.command_line(node.find())  # fetched where it isn't there yet
+    glue_zip()  # into build/
+    for part in PARTS:
+        if (ROOT / part).is_file():
+            shutil.copy(ROOT / part, root / part)
+        else:
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in _LINKS:
+        (root / part).symlink_to(ROOT / part)
+
+
+@attrs.frozen
+class Result:
+    """What a command that has ended printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.out)
+        return document
+
+
+@attrs.define
+class Project:
+    """The copy in `root`. `printed` is what the commands of `show` printed, by their words."""
+
+    root: Path
+    stage: str
+    printed: dict[str, str] = attrs.Factory(dict)
+
+    @property
+    def file(self) -> Path:
+        return self.root / "deployments" / f"{self.stage}.toml"
+
+    def show(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
+        """Run a command and return both its streams in one, as a terminal shows them.
+
+        Raises CheckFailed if it ends with another code than `ends`; None takes any.
+        """
+        process = subprocess.run(
+            self._command(words, *more), cwd=self.root, env=self._environment(), input=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_COMMAND_SECONDS,
+        )  # fmt: skip
+        self.printed[words] = process.stdout
+        if ends is not None and process.returncode != ends:
+            raise CheckFailed(f"lakeferry {words} ended with code {process.returncode}:\n{process.stdout[-3000:]}")
+        return process.stdout
+
+    def run(self, words: str, code: int = 0) -> dict[str, Any]:
+        """Run a command with --json and return its document. Raises CheckFailed if it ends with another code."""
+        process = self._start(words)
+        return self._document(process, words, code)
+
+    def interrupt(self, words: str, begun: Callable[[], object], code: int) -> dict[str, Any]:
+        """Send Ctrl-C to a command once `begun` holds, and return its document. Raises CheckFailed."""
+        process = self._start(words)
+        until(lambda: begun() or process.poll() is not None, f"lakeferry {words} has not begun")
+        process.send_signal(signal.SIGINT)
+        return self._document(process, words, code)
+
+    def talk(self, words: str, answers: Sequence[tuple[str, str]]) -> tuple[int, str]:
+        """Run a command on a terminal (terminal.py)."""
+        return talk([*words.split(), *self._stage()], self._environment(), answers, self.root)
+
+    def _start(self, words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command(words, "--json"), cwd=self.root, env=self._environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def _command(self, words: str, *more: str) -> list[str]:
+        return [sys.executable, "-m", "lakeferry", *words.split(), *more, *self._stage()]
+
+    def _stage(self) -> list[str]:
+        """A user of the default stage names none."""
+        return [] if self.stage == STAGE else ["--stage", self.stage]
+
+    @staticmethod
+    def _environment() -> dict[str, str]:
+        return {**os.environ, "NO_COLOR": "1", "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
+
+    @staticmethod
+    def _document(process: subprocess.Popen[str], words: str, code: int) -> dict[str, Any]:
+        out, err = process.communicate(timeout=_COMMAND_SECONDS)
+        if process.returncode != code:
+            raise CheckFailed(f"lakeferry {words} ended with code {process.returncode}, not {code}:\n{err[-3000:]}{out[-1000:]}")
+        document: dict[str, Any] = json.loads(out)
+        return document
+
+
+def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence[tuple[str, str]], root: Path) -> tuple[int, str]:
+    """Return the exit code and the terminal's text. `answers` are pairs: the text to wait for, and what is typed then."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lakeferry", *words],
+        cwd=root,
+        env={**environment, "TERM": "xterm", "COLUMNS": "200"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown, position, left = "", 0, list(answers)
+    while piece := _read(ours):
+        shown += piece
+        if left and (start := shown.find(left[0][0], position)) >= 0:
+            position = start + len(left[0][0])
+            os.write(ours, left.pop(0)[1].encode())
+    os.close(ours)
+    code = process.wait(_COMMAND_SECONDS)
+    if left:
+        raise AssertionError(f"the terminal never showed {left[0][0]!r}:\n{shown}")
+    return code, shown
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 4096).decode(errors="replace")
+    except OSError:  # the other end is closed: the command has ended
+        return ""
+
+
 @attrs.define
 class Harness:
-    """A deployment in the simulators. The rehearsal writes its files to `out`."""
+    """A deployment in the simulators, and the project that its user works in. The rehearsal writes its files to `out`.
+
+    `cdk` is what a user calls without us (bootstrap), and what runs with faults deploy with.
+    """
 
     ctx: DeploymentContext
     simulators: SimulatedEnvironment
+    project: Project
     cdk: Cdk
     out: Path
 
@@ -88,14 +249,3 @@ class Harness:
     def table(self, bucket: str, key: str) -> list[dict[str, str]]:
         """Return the rows of a CSV file."""
         return list(csv.DictReader(io.StringIO(self.content(bucket, key).decode("utf-8-sig"))))
-
-
-def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
-    """Return the first true answer of `poll`. Raises CheckFailed after `seconds`."""
-    clock = SystemClock()
-    deadline = Deadline(clock, clock.time() + seconds)
-    while not (answer := poll()):
-        if not deadline.left():
-            raise CheckFailed(f"{message}, after {seconds:.0f} s")
-        clock.sleep(_POLL_SECONDS)
-    return answer

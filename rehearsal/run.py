@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,16 +23,15 @@ from lakeferry.local.bootstrap import SetupFailed
 from lakeferry.output import Output, Reporter, program_name
 from lambdas.shared.errors import LakeferryError
 from rehearsal import environments, faults, report
-from rehearsal.checks import exports, health, lifecycle, rotation, tables
+from rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
 from rehearsal.environments import SimulatedEnvironment
 from rehearsal.faults import FaultRun
-from rehearsal.harness import Check, CheckFailed, Harness, Phase
+from rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 
 #: How long before the end of the first window the simulators' clocks start: its trades come first, later ones after.
 _LEAD_SECONDS: Final = 900
 #: The topics that the checks are about, beside `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
-Work = Callable[[Harness, Reporter], list[Check]]
 
 
 @attrs.define
@@ -48,16 +47,16 @@ class Rehearsal:
     def failed(self) -> bool:
         return bool(self.phases and self.phases[-1].failure)
 
-    def phase(self, name: str, work: Callable[[Reporter], list[Check]]) -> None:
+    def phase(self, name: str, work: Callable[[], list[Check]]) -> None:
         """Run a phase, unless an earlier one failed."""
         if self.failed:
             return
         started = time.monotonic()
         checks: list[Check] = []
         failure = ""
-        with self.output.step(name) as reporter:
+        with self.output.step(name):
             try:
-                checks = work(reporter)
+                checks = work()
             except (CheckFailed, CliFailed, LakeferryError, CommandFailed) as error:
                 failure = str(error)
         phase = Phase(name, time.monotonic() - started, checks, failure)
@@ -78,6 +77,8 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
     with open_harness(plan, out / "rehearsal") as harness:
         rehearsal.phases.append(Phase("start the simulators", time.monotonic() - started, []))
         _run_phases(rehearsal, harness)
+        printed = json.dumps(harness.project.printed, indent=1)
+        (harness.out / "printed.json").write_text(printed, encoding="utf-8")
     return _finish(rehearsal, time.monotonic() - started)
 
 
@@ -138,69 +139,57 @@ def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) ->
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    project = folder / "project"
+    project.mkdir(parents=True)
+    copy_project(project)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
         environments.open_environment(account, begins, region=deployment.aws.region, flink=flink) as simulators,
         target.in_environment(simulators.variables),
     ):
         ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
+        environments.require_embedded(ctx)
         with templates_of(ctx, folder / "cdk.log") as cdk:
-            yield Harness(ctx, simulators, cdk, folder)
+            yield Harness(ctx, simulators, Project(project, ctx.stage), cdk, folder)
 
 
 def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
-    phase = rehearsal.phase
-    phase("what admins prepare; synth; cdk bootstrap", partial(_prepare, harness))
-    phase("cdk deploy --all", partial(lifecycle.deploy, harness))
-    if not rehearsal.failed:
-        with lifecycle.synthesised(harness) as changes:
-            _check_deployment(rehearsal, harness, changes)
-    if rehearsal.keep:
-        _wait_for_interrupt(rehearsal, harness.simulators)
-    for name, work in _last_phases(keep=rehearsal.keep):
-        phase(name, partial(work, harness))
-
-
-def _last_phases(*, keep: bool) -> list[tuple[str, Work]]:
-    """Return the phases of the teardown. Whoever kept the deployment to look around doesn't wait for a second one."""
-    last: list[tuple[str, Work]] = [("cdk destroy --all, and the inventory", lifecycle.destroy)]
-    if keep:
-        return last
-    return [*last, ("once more: deploy", lifecycle.deploy), ("once more: destroy, and the inventory", lifecycle.destroy)]
-
-
-def _check_deployment(rehearsal: Rehearsal, harness: Harness, changes: lifecycle.Changes) -> None:
     phase, moment = rehearsal.phase, exports.first_window().end
-    phase("trades flow into Iceberg tables", lambda _: tables.trades_flow(harness, moment))
-    phase(
-        "readers",
-        lambda _: [*tables.new_rows(harness), *tables.same_rows(harness, moment), *tables.named_queries(harness)],
-    )
+    phase("init, secrets, doctor, plan; cdk bootstrap", lambda: commands.prepare(harness))
+    phase("deploy", lambda: lifecycle.deploy(harness))
+    phase("status", lambda: commands.status(harness))
+    phase("trades flow into Iceberg tables", lambda: tables.trades_flow(harness, moment))
+    phase("readers", lambda: [*tables.new_rows(harness), *tables.same_rows(harness, moment), *tables.named_queries(harness)])
     phase(
         "doctor and monitoring",
-        lambda _: [*health.nothing_wrong(harness), *health.broken_trust_is_named(harness), *health.monitoring_measures(harness)],
+        lambda: [*health.nothing_wrong(harness), *health.broken_trust_is_named(harness), *health.monitoring_measures(harness)],
     )
     phase(
         "the export, its schedule and its mails",
-        lambda _: [
+        lambda: [
             *exports.subscriptions(harness),
             *exports.published(harness),
             *exports.not_twice(harness),
+            *commands.logs(harness),
             *exports.failure_is_mailed(harness),
         ],
     )
-    phase("rotation", lambda _: rotation.secrets_rotate(harness))
-    phase("an update", partial(lifecycle.update, harness, changes))
-    phase("an update that fails", partial(lifecycle.rollback, harness, changes))
+    phase("rotation", lambda: rotation.secrets_rotate(harness))
+    phase("rotate", lambda: commands.rotate(harness))
+    phase("deploy --repair", lambda: commands.repair(harness))
+    phase("an update that is refused", lambda: lifecycle.permissions_are_shown(harness))
+    phase("an update that fails", lambda: lifecycle.rollback(harness))
+    phase("an update that is interrupted", lambda: lifecycle.update(harness))
+    if rehearsal.keep:
+        _wait_for_interrupt(rehearsal, harness.simulators)
+    phase("destroy, and the inventory", lambda: lifecycle.destroy(harness))
 
 
-def _prepare(harness: Harness, reporter: Reporter) -> list[Check]:
-    environments.require_embedded(harness.ctx)
+def _prepare(harness: Harness, reporter: Reporter) -> None:
+    """Prepare what runs with faults need; a rehearsal prepares it by the commands."""
     environments.prepare(harness.ctx, harness.simulators)
     harness.cdk.synth(reporter)
     harness.cdk.bootstrap(reporter)
-    return []
 
 
 def _wait_for_interrupt(rehearsal: Rehearsal, simulators: SimulatedEnvironment) -> None:

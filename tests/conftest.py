@@ -40,10 +40,6 @@ _SPARK = (
 )
 
 
-#: What takes minutes comes first, so that no process waits for it at the end.
-_LONG = ("tests/rehearsal/", "tests/cli/test_six_commands.py")
-
-
 class ByRoom(LoadScopeScheduling):
     """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either.
 
@@ -78,10 +74,6 @@ def pytest_generate_tests(metafunc):
         # None is what a test without this parameter gets too, so that both kinds share a session.
         masters = {"cluster": CLUSTER} if marked.kwargs.get("only") else {"local": None, "cluster": CLUSTER}
         metafunc.parametrize("spark", masters.values(), ids=masters, indirect=True, scope="session")
-
-
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
-import attrs
-
 from lakeferry import inventory
 from lakeferry.deployment import stacks
-from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.cdk import Cdk
 from lakeferry.inventory import Item
-from lakeferry.local.bootstrap import ROOT
-from lakeferry.output import Reporter
-from rehearsal.harness import Check, CheckFailed, Harness, require
+from rehearsal.harness import Check, Harness, require, until
 
 _INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
 _NEW_INTERVAL: Final = 250
@@ -45,41 +40,55 @@ name = "rehearsal_beside"
 """
 #: What an organization has before anybody deploys.
 _INITIAL_OBJECTS: Final = {"environments": 1, "api_keys": 1}
+#: The exit code of a command that was stopped or answered with no.
+_CANCELLED: Final = 6
+_QUESTION: Final = "Approve these permissions and deploy? Type yes"
 Objects = dict[str, list[str]]
 
 
-@attrs.frozen
-class Changes:
-    """Templates of the update and of the one that Confluent refuses, synthesised in the background."""
-
-    accepted: Future[Cdk]
-    refused: Future[Cdk]
-
-
-@contextmanager
-def synthesised(harness: Harness) -> Iterator[Changes]:
-    """Synthesise both changes to templates of their own; those of the stage stay as they are."""
-    text = changed(original(harness))
-    with ThreadPoolExecutor(1) as pool:
-        changes = Changes(pool.submit(synth, harness, "accepted", text), pool.submit(synth, harness, "refused", text + _REFUSED))
-        try:
-            yield changes
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def deploy(harness: Harness, report: Reporter) -> list[Check]:
-    harness.cdk.deploy(report)
+def deploy(harness: Harness) -> list[Check]:
+    harness.project.show("deploy --yes")
     described = (stacks.describe(harness.ctx, name, with_resources=True) for name in harness.ctx.stacks)
     resources = {stack.name: len(stack.resources) for stack in described if stack}
+    require(sum(resources.values()) > 0, "deploy created no resource")
+    statuses = _statuses(harness)
+    require(set(statuses.values()) == {"CREATE_COMPLETE"}, f"after deploy: {statuses}")
+    require(harness.project.run("plan --check")["changes"] == [], "plan shows changes to what has just been deployed")
     seen = f"{len(resources)} stacks, {sum(resources.values())} resources, IAM enforced"
     return [Check("the real CDK deploys the unmodified templates", seen, resources)]
 
 
-def update(harness: Harness, changes: Changes, report: Reporter) -> list[Check]:
-    """Add a topic and an export and change an interval; check that nothing else changes."""
-    before = _objects(harness)
-    changes.accepted.result().deploy(report)
+def permissions_are_shown(harness: Harness) -> list[Check]:
+    """Change the file so that roles get permissions, and answer no: they are shown whole, and nothing is changed."""
+    before = _last_updates(harness)
+    with _file(harness, changed(original(harness))):
+        code, shown = harness.project.talk("deploy", [(_QUESTION, "no\n")])
+    require(code == _CANCELLED, f"a refused deploy ended with code {code}:\n{shown[-3000:]}")
+    permissions = shown.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
+    job = f"job/{harness.ctx.deployment.prefix}-{_NEW_EXPORT}"
+    for action in ("glue:StartJobRun", "glue:GetJobRun"):
+        require(re.search(rf"\+ allow {action} on arn:aws:glue:\S+:{job}", permissions), f"{action} on {job} is not in:\n{shown}")
+    require("nothing was changed" in shown, "the refused deploy doesn't say that nothing was changed")
+    require(_last_updates(harness) == before, "the refused deploy changed a stack")
+    lines = permissions.count("+ allow")
+    return [Check("permissions that grow are shown before a deployment", f"{lines} lines; no was an answer, and nothing changed")]
+
+
+def update(harness: Harness) -> list[Check]:
+    """Add a topic and an export and change an interval. The first `deploy` is stopped with Ctrl-C, the second does the rest.
+
+    Nothing else changes.
+    """
+    before, stack = _objects(harness), f"{harness.ctx.deployment.prefix}-confluent"
+    harness.project.file.write_text(changed(original(harness)), encoding="utf-8")
+    stopped = harness.project.interrupt(
+        "deploy --yes", lambda: _statuses(harness)[stack].endswith("_IN_PROGRESS"), code=_CANCELLED
+    )
+    require(stopped["code"] == "DEPLOY-STOPPED", f"the interrupted deploy says {stopped['code']}: {stopped['message']}")
+    require(stopped["details"]["under_way"] == [stack], f"under way are {stopped['details']['under_way']}, not {stack}")
+    until(lambda: not _statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update")
+    require(_statuses(harness)[stack] == "UPDATE_COMPLETE", f"{stack} is {_statuses(harness)[stack]} after Ctrl-C")
+    harness.project.run("deploy --yes")
     after = _objects(harness)
     removed = {kind: sorted(set(ids) - set(after[kind])) for kind, ids in before.items() if set(ids) - set(after[kind])}
     require(not removed, f"the update removed {removed}")
@@ -89,33 +98,39 @@ def update(harness: Harness, changes: Changes, report: Reporter) -> list[Check]:
     require(any(_NEW_TOPIC in one for one in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
     jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
     require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
-    created = ", ".join(f"{len(ids)} {kind}" for kind, ids in sorted(new.items()))
-    seen = f"created {created} and a job; removed nothing"
-    return [Check("an update changes what the file says and nothing else", seen, {"new": new})]
+    created = f"created {', '.join(f'{len(ids)} {kind}' for kind, ids in sorted(new.items()))} and a job; removed nothing"
+    return [
+        Check("an interrupted deploy stops nothing in AWS, and the next one does the rest", f"Ctrl-C while {stack} was updated"),
+        Check(
+            "an update changes what the file says and nothing else", f"created {created} and a job; removed nothing", {"new": new}
+        ),
+    ]
 
 
-def rollback(harness: Harness, changes: Changes, report: Reporter) -> list[Check]:
+def rollback(harness: Harness) -> list[Check]:
     """Deploy a change that fails; check that the rollback restores the same objects under the same ids."""
-    before = _objects(harness)
-    try:
-        changes.refused.result().deploy(report)
-    except CliFailed as failed:
-        message = "\n".join(failed.lines)
-    else:
-        raise CheckFailed("a topic with a setting that Confluent refuses was deployed")
-    require("compression.type" in message, "the message doesn't name the refused setting")
+    before, stack = _objects(harness), f"{harness.ctx.deployment.prefix}-confluent"
+    with _file(harness, original(harness) + _REFUSED):
+        failed = harness.project.run("deploy --yes", code=1)
+    require(failed["code"] == "DEPLOY-FAILED", f"the failed deploy says {failed['code']}: {failed['message']}")
+    require("compression.type" in failed["message"], f"the message doesn't name the refused setting: {failed['message']}")
+    require("lakeferry explain CFL-INVALID" in failed["hint"], f"the hint names no explanation: {failed['hint']}")
     after = _objects(harness)
     require(after == before, f"the rollback left {_difference(before, after)}")
-    stack = f"{harness.ctx.deployment.prefix}-confluent"
-    described = stacks.describe(harness.ctx, stack)
-    status = described.status if described else "missing"
-    require(status == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {status}")
+    status = _statuses(harness)[stack]
+    require(status == failed["details"]["states"][stack] == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {status}")
+    again = harness.project.run("deploy --yes")
+    require((again["changes"], again["settings"]) == ([], []), f"after the rollback, deploy changes {again['changes']}")
     seen = f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in Confluent"
     return [Check("a failed change rolls back completely", seen)]
 
 
-def destroy(harness: Harness, report: Reporter) -> list[Check]:
-    harness.cdk.destroy(report)
+def destroy(harness: Harness) -> list[Check]:
+    destroyed = harness.project.run(f"destroy --confirm {harness.ctx.stage}")
+    require(sorted(destroyed["stacks"]) == sorted(harness.ctx.stacks), f"destroy deleted {destroyed['stacks']}")
+    require(destroyed["removed"] == [], f"CloudFormation left {destroyed['removed']}, which destroy removed")
+    missing = harness.project.run("status", code=2)
+    require(missing["code"] == "NOT-DEPLOYED", f"after destroy, status says {missing['code']}")
     return nothing_left(harness)
 
 
@@ -142,7 +157,28 @@ def changed(text: str) -> str:
 
 
 def original(harness: Harness) -> str:
-    return (ROOT / "deployments" / f"{harness.ctx.stage}.toml").read_text(encoding="utf-8")
+    return harness.project.file.read_text(encoding="utf-8")
+
+
+@contextmanager
+def _file(harness: Harness, text: str) -> Iterator[None]:
+    """Write another deployment file for the block."""
+    before = original(harness)
+    harness.project.file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        harness.project.file.write_text(before, encoding="utf-8")
+
+
+def _statuses(harness: Harness) -> dict[str, str]:
+    described = (stacks.describe(harness.ctx, name) for name in harness.ctx.stacks)
+    return {stack.name: stack.status for stack in described if stack}
+
+
+def _last_updates(harness: Harness) -> dict[str, Any]:
+    described = harness.ctx.client("cloudformation").describe_stacks()["Stacks"]
+    return {stack["StackName"]: (stack["StackStatus"], stack.get("LastUpdatedTime")) for stack in described}
 
 
 def synth(harness: Harness, name: str, text: str) -> Cdk:

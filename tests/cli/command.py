@@ -18,20 +18,6 @@ from waiting import PATIENCE
 from lakeferry.local.target import ExportTarget
 from simulators.aws import settings
 
-PARTS = (
-    "app.py",
-    "cdk.json",
-    "deployments",
-    "exports",
-    "flink",
-    "glue_jobs",
-    "lakeferry",
-    "lambdas",
-    "rehearsal",
-    "simulators",
-    "stacks",
-    "topics",
-)
 _numbers = itertools.count(1)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from canary import Canary
-from command import PARTS, Clone
-from lake import ROOT
+from command import Clone
 
-from lakeferry.deployment import cdk, node
 from lakeferry.output import Output
-from stacks.assets import glue_zip
+from rehearsal.harness import copy_project
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,25 +23,8 @@ def no_secret_is_written_down(tmp_path_factory):
 def clone(tmp_path_factory) -> Clone:
     """A checkout of its own: what a demo leaves in the tree is not the developer's. It shares what set-up has made."""
     root = tmp_path_factory.mktemp("clone")
-    for part in PARTS:
-        if (ROOT / part).is_file():
-            shutil.copy(ROOT / part, root / part)
-        else:
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    glue_zip()  # into build/; the processes of the clone don't get the settings of this machine's package index
-    for made in (".venv", ".venv-aws", ".jars", "build"):
-        (root / made).symlink_to(ROOT / made)
+    copy_project(root)
     return Clone(root)
-
-
-@pytest.fixture(scope="session")
-def deployable(clone) -> Clone:
-    """The same with what CDK needs."""
-    for part in ("package.json", "package-lock.json"):
-        shutil.copy(ROOT / part, clone.root / part)
-    cdk.command_line(node.find())  # fetched where it isn't there yet
-    (clone.root / "node_modules").symlink_to(ROOT / "node_modules")
-    return clone
 
 
 @pytest.fixture

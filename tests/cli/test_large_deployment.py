@@ -19,10 +19,10 @@ STAGE = "large"
 
 
 @pytest.fixture(scope="module")
-def operator(deployable):
-    file = deployable.root / "deployments" / f"{STAGE}.toml"
-    file.write_text(large_deployment.write(deployable.root))
-    plan = check.load(file, deployable.root)
+def operator(clone):
+    file = clone.root / "deployments" / f"{STAGE}.toml"
+    file.write_text(large_deployment.write(clone.root))
+    plan = check.load(file, clone.root)
     account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
@@ -32,8 +32,8 @@ def operator(deployable):
         environments.prepare(ctx, opened)
         # The bootstrap is the same for every stage of an account and region, and dev.toml takes least time to synthesise.
         with context.open_context("dev") as dev:
-            bootstrap(dev, deployable.root)
-        yield Operator(deployable, opened, ctx)
+            bootstrap(dev, clone.root)
+        yield Operator(clone, opened, ctx)
 
 
 def test_it_is_deployed_and_nothing_differs_from_the_file(operator):

@@ -1,6 +1,6 @@
 """Every file in deployments/ goes through a whole deployment and away again, by the commands that users call.
 
-dev.toml does so in test_six_commands.py. The tests of a file go on where the one before ended.
+dev.toml does so in the rehearsal. The tests of a file go on where the one before ended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STAGES = sorted({file.stem for file in (ROOT / "deployments").glob("*.toml")} - 
 
 
 @pytest.fixture(scope="module", params=STAGES)
-def operator(request, deployable):
+def operator(request, clone):
     with context.open_context(request.param) as file:
         account, region = file.deployment.snowflake.account, file.deployment.aws.region
     with (
@@ -40,7 +40,7 @@ def operator(request, deployable):
         target.in_environment(opened.variables),
     ):
         ctx = DeploymentContext(file.loaded, Addresses.read(opened.variables))
-        yield Operator(deployable, opened, ctx)
+        yield Operator(clone, opened, ctx)
 
 
 def test_what_is_missing_is_listed_before_anything_is_created(operator):

@@ -1,9 +1,13 @@
-"""The whole rehearsal once, by the command that users call; and what it says of itself."""
+"""One rehearsal by the command that users call, its results, and the transcript that the tutorial shows.
+
+After a change that is meant: `UPDATE_TRANSCRIPT=1 make test-rehearsal`, then read the difference.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -11,14 +15,24 @@ import pytest
 from lake import ROOT
 from promises import promised
 
-from rehearsal import report, run
+from rehearsal import report
 from rehearsal.harness import Check, CheckFailed, Phase, require
 
+PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
+BEGIN, END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
 #: What the document has with `--faults` only.
 FAULTS = {"seeds", "hits", "failed_first", "steps", "runs"}
-#: The whole of it is the set-up of the first test.
-pytestmark = pytest.mark.timeout(2700)
-#: What the issue of a rehearsal is: without one of these it has not shown that a deployment works.
+#: The commands of the transcript: as they were called, and as a user types them.
+SHOWN = {
+    "init": "init",
+    "secrets set confluent": "secrets set confluent",
+    "secrets set snowflake": "secrets set snowflake --generate",
+    "doctor": "doctor",
+    "plan": "plan",
+    "deploy --yes": "deploy",
+    "status": "status",
+}
+#: Without one of these, a rehearsal has not shown that a deployment works.
 CLAIMS = (
     "the real CDK deploys the unmodified templates",
     "stock_trades flows into an Iceberg table",
@@ -36,8 +50,54 @@ CLAIMS = (
     "every secret rotates while a reader reads",
     "an update changes what the file says and nothing else",
     "a failed change rolls back completely",
+    "init, secrets, doctor and plan lead to a deployment",
+    "status looks at every hop of every table",
+    "logs finds what a name wrote",
+    "a key is rotated and revoked by hand",
+    "an interrupted rotate claims no result",
+    "what somebody deleted is reported and created again",
+    "permissions that grow are shown before a deployment",
+    "an interrupted deploy stops nothing in AWS, and the next one does the rest",
     "nothing is left over at any vendor",
 )
+#: What differs from run to run, and what stands for it on the page.
+_VARIES = (
+    (re.compile(r"\b\d+(\.\d+)? s\b"), "… s"),
+    (re.compile(r"\b(\d+m)?\d+s\b"), "…"),
+    (re.compile(r"\b(env|lkc|lfcp|sa|cspi|tci|u|lsrc|lcc)-[a-z0-9]{4,}\b"), r"\1-…"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "…"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b"), "…"),
+    (re.compile(r"(:secret:\S+)-[0-9a-f]{6}\b"), r"\1-…"),
+    (re.compile(r"SHA256:[A-Za-z0-9+/]{43}="), "SHA256:…"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?( UTC|Z)?"), "…"),
+    (re.compile(r"\b[A-Z0-9]{16}\b"), "…"),
+    (re.compile(r"\b\d+\.\d+ (days|hours)"), "…"),
+    (re.compile(r"s3://\S+\.metadata\.json"), "s3://…"),
+    (re.compile(r"(bucket[0-9a-f]{8})-[0-9a-f]{13}"), r"\1-…"),
+    (re.compile(r"(Java: 17|uv:|Python: 3\.11|Node: \d+).*"), r"\1 …"),
+    (re.compile(r"concurrent executions: \d+"), "concurrent executions: …"),
+    (re.compile(r" {2,}"), "  "),
+)
+#: How far it is, which depends on the machine.
+_PROGRESS = re.compile(r"^(\[\d/\d\].*| {8}.*)\n", re.MULTILINE)
+
+
+def steady(text: str) -> str:
+    text = _PROGRESS.sub("", text)
+    for pattern, instead in _VARIES:
+        text = pattern.sub(instead, text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def transcript(printed):
+    """What `deploy` prints before it begins is what `plan` prints."""
+    blocks = []
+    for words, typed in SHOWN.items():
+        text = printed[words]
+        if words.startswith("deploy"):
+            text = text[text.index("Deployed ") :]
+        blocks.append(f"```console\n$ lakeferry {typed}\n{steady(text)}\n```\n")
+    return "\n" + "\n".join(blocks) + "\n"
 
 
 @pytest.fixture(scope="module")
@@ -49,45 +109,53 @@ def rehearsed(tmp_path_factory):
     return json.loads(answer.stdout), out, answer.stderr
 
 
-def test_every_check_passes(rehearsed):
-    document, _, _ = rehearsed
-    claims = [check["claim"] for phase in document["phases"] for check in phase["checks"]]
-    assert document["passed"]
-    assert not any(phase["failure"] for phase in document["phases"])
-    assert not set(CLAIMS) - set(claims)
-    assert claims.count("nothing is left over at any vendor") == 2
+@pytest.mark.rehearsal
+@pytest.mark.timeout(2700)
+class TestRehearsal:
+    def test_every_check_passes(self, rehearsed):
+        document, _, _ = rehearsed
+        claims = [check["claim"] for phase in document["phases"] for check in phase["checks"]]
+        assert document["passed"]
+        assert not any(phase["failure"] for phase in document["phases"])
+        assert not set(CLAIMS) - set(claims)
+
+    def test_numbers_are_those_of_something_real(self, rehearsed):
+        document, _, _ = rehearsed
+        numbers = {check["claim"]: check["numbers"] for phase in document["phases"] for check in phase["checks"]}
+        assert numbers["stock_trades flows into an Iceberg table"]["records"] > 100
+        assert numbers["the same question gives the same rows everywhere"]["trades"] > 100
+        assert numbers["the schedule fires, and the job publishes the right rows"]["rows"] > 1
+        assert numbers["every secret rotates while a reader reads"]["secrets"] >= 8
+        assert sum(numbers["the real CDK deploys the unmodified templates"].values()) > 200
+
+    def test_it_leaves_a_page_and_a_document(self, rehearsed):
+        document, out, result = rehearsed
+        page = (out / "rehearsal.html").read_text(encoding="utf-8")
+        written = json.loads((out / "rehearsal.json").read_text(encoding="utf-8"))
+        assert written["phases"] == document["phases"]
+        assert all(claim.replace("'", "&#x27;") in page for claim in CLAIMS)
+        assert "http" not in page
+        assert "<script" not in page
+        assert document["not_covered"] == list(report.NOT_COVERED)
+        assert "✓ deploy " in result
+
+    def test_the_document_is_as_promised(self, rehearsed):
+        assert set(rehearsed[0]) == promised("rehearse") - FAULTS
+
+    def test_the_tutorial_shows_what_the_commands_print(self, rehearsed):
+        printed = json.loads((rehearsed[1] / "rehearsal" / "printed.json").read_text(encoding="utf-8"))
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        shown, _, after = rest.partition(END)
+        if os.environ.get("UPDATE_TRANSCRIPT"):
+            shown = transcript(printed)
+            PAGE.write_text(before + BEGIN + shown + END + after, encoding="utf-8")
+        assert shown == transcript(printed)
 
 
-def test_numbers_are_those_of_something_real(rehearsed):
-    document, _, _ = rehearsed
-    numbers = {check["claim"]: check["numbers"] for phase in document["phases"] for check in phase["checks"]}
-    assert numbers["stock_trades flows into an Iceberg table"]["records"] > 100
-    assert numbers["the same question gives the same rows everywhere"]["trades"] > 100
-    assert numbers["the schedule fires, and the job publishes the right rows"]["rows"] > 1
-    assert numbers["every secret rotates while a reader reads"]["secrets"] >= 8
-    assert sum(numbers["the real CDK deploys the unmodified templates"].values()) > 200
-
-
-def test_it_leaves_a_page_and_a_document(rehearsed):
-    document, out, result = rehearsed
-    page = (out / "rehearsal.html").read_text(encoding="utf-8")
-    written = json.loads((out / "rehearsal.json").read_text(encoding="utf-8"))
-    assert written["phases"] == document["phases"]
-    assert all(claim.replace("'", "&#x27;") in page for claim in CLAIMS)
-    assert "http" not in page
-    assert "<script" not in page
-    assert document["not_covered"] == list(report.NOT_COVERED)
-    assert "✓ cdk deploy --all" in result
-
-
-def test_the_document_is_as_promised(rehearsed):
-    assert set(rehearsed[0]) == promised("rehearse") - FAULTS
-
-
-def test_who_has_looked_around_does_not_wait_for_a_second_deployment():
-    kept, whole = ([name for name, _ in run._last_phases(keep=keep)] for keep in (True, False))
-    assert kept == ["cdk destroy --all, and the inventory"]
-    assert whole == [*kept, "once more: deploy", "once more: destroy, and the inventory"]
+def test_what_varies_is_distinguished_from_what_does_not():
+    assert steady("made lkc-abc123 in 12.3 s") == "made lkc-… in … s"
+    assert steady("2 tables") == "2 tables"
 
 
 def test_a_claim_that_does_not_hold_fails():
