@@ -170,12 +170,11 @@ def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
             *exports.subscriptions(harness),
             *exports.published(harness),
             *exports.not_twice(harness),
-            *commands.logs(harness),
             *exports.failure_is_mailed(harness),
         ],
     )
     phase("rotation", lambda: rotation.secrets_rotate(harness))
-    phase("rotate", lambda: commands.rotate(harness))
+    phase("rotate and logs", lambda: [*commands.rotate(harness), *commands.logs(harness)])
     phase("deploy --repair", lambda: commands.repair(harness))
     phase("an update that is refused", lambda: lifecycle.permissions_are_shown(harness))
     phase("an update that fails", lambda: lifecycle.rollback(harness))

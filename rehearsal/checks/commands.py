@@ -104,13 +104,14 @@ def _interrupted_rotation(harness: Harness, name: str) -> Check:
 
 
 def logs(harness: Harness) -> list[Check]:
+    """After a rotation, and a run of the job that failed."""
     project = harness.project
     names = project.run("logs")["names"]
     require(names[:2] == ["daily_trades", "confluent"], f"logs lists {names}")
     (functions,) = project.run("logs rotation")["runs"]
     require(any('"message": "current"' in line["text"] for line in functions["lines"]), "no log line of a rotation's last step")
     (job,) = project.run("logs daily_trades")["runs"]
-    require(job["state"] == "SUCCEEDED", f"the newest run of daily_trades is {job['state']}")
+    require(job["state"] == "FAILED", f"the newest run of daily_trades, which failed, is {job['state']}")
     return [Check("logs finds what a name wrote", f"{len(names)} names; {len(functions['lines'])} lines of rotation")]
 
 

@@ -7,11 +7,11 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-import terminal
 from command import Clone
 from promises import promised
 
 from deployments import check
+from rehearsal.harness import talk
 
 MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
 
@@ -214,7 +214,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
         ("none [none]: ", "\n"), ("commas [example]: ", "\n"), ("cron [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
         ("none [engineers@example.com]: ", "none\n"), ("(commas) [engineers@example.com]: ", "on-call@corp.test\n"),
     ]  # fmt: skip
-    code, shown = terminal.talk(["init", "--stage", "test"], environment(place), typed, place.root)
+    code, shown = talk(["init", "--stage", "test"], environment(place), typed, place.root)
     assert code == 0, shown
     made = plan_of(place, "test")
     assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == ("eu-north-1", "env-abc123", "15 7 * * ? *")
@@ -224,7 +224,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
 def test_on_a_terminal_the_difference_is_shown_and_asked_about(place, answer, owner):
     typed = [(": ", "\n")] * 10 + [("yes or no [no]: ", f"{answer}\n")]
-    code, shown = terminal.talk(["init", "--owner", "sales team"], environment(place), typed[1:], place.root)
+    code, shown = talk(["init", "--owner", "sales team"], environment(place), typed[1:], place.root)
     assert code == 0, shown
     assert '+owner = "sales team"' in shown
     assert plan_of(place, "dev").identity.owner == owner

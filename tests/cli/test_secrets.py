@@ -8,9 +8,9 @@ from pathlib import Path
 
 import boto3
 import pytest
-import terminal
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from lake import ROOT
 from promises import promised
 from typer.testing import CliRunner
 
@@ -26,6 +26,7 @@ from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.client import Snowflake as SnowflakeClient
+from rehearsal.harness import talk
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
 from simulators.core import control
@@ -329,7 +330,7 @@ def test_a_secret_that_is_about_to_be_deleted_is_not_written_over(organization, 
 def test_on_a_terminal_the_secret_is_asked_for_and_not_shown(organization, secrets):
     key = organization.key(organization.account("deployer"))
     typed = [("id: ", f"{key.id}\n"), ("(not shown): ", f"{key.secret.reveal()}\n")]
-    code, shown = terminal.talk(["secrets", "set", "confluent"], os.environ, typed)
+    code, shown = talk(["secrets", "set", "confluent"], os.environ, typed, ROOT)
     assert code == 0, shown
     assert key.id in shown
     assert key.secret.reveal() not in shown
@@ -464,7 +465,7 @@ def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_work
 def test_on_a_terminal_a_private_key_may_be_pasted_and_is_not_shown(snowflake_account, secrets, rsa_key, pair):
     snowflake_account.set_key(pair)
     typed = [("(not shown): ", pem(rsa_key, passphrase=b"open sesame")), ("passphrase (not shown): ", "open sesame\n")]
-    code, shown = terminal.talk(["secrets", "set", "snowflake"], os.environ, typed)
+    code, shown = talk(["secrets", "set", "snowflake"], os.environ, typed, ROOT)
     assert code == 0, shown
     assert "PRIVATE" not in shown
     assert "sesame" not in shown
