@@ -9,10 +9,12 @@ as Glue's are, and that import the job from the zip that ships. The whole Spark 
 
 from __future__ import annotations
 
+import functools
 import signal
 import sys
 
 import boto3
+import botocore.session
 import pytest
 from aws_clients import Clients
 from hypothesis import HealthCheck, settings
@@ -30,6 +32,9 @@ settings.register_profile("steady", derandomize=True, **_PATIENT)
 settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATIENT)
 settings.load_profile("steady")
 
+# boto3's sessions share what they have read: parsing the descriptions of all services takes half a second each time, and every
+# deployment of a test has a session of its own.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 #: Files whose tests use one Spark session.
 _SPARK = (

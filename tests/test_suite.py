@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -39,7 +40,8 @@ def ran(tmp_path_factory):
     own = ["-p", "no:cacheprovider", "--timeout", "5", "-c", ROOT / "pyproject.toml", "--rootdir", root, root]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *own],
-        cwd=ROOT / "tests",
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,
         timeout=120,
