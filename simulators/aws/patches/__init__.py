@@ -11,8 +11,7 @@ from typing import Final
 from simulators.aws.hooks import Patch
 from simulators.aws.patches import (
     alarm_states,
-    athena_queries,
-    athena_workgroups,
+    athena,
     cfn_buckets,
     cfn_custom_resources,
     cfn_delete_order,
@@ -67,8 +66,7 @@ PATCHES: Final[tuple[Patch, ...]] = (
     cfn_in_progress.PATCH,
     cfn_custom_resources.PATCH,
     cfn_properties.PATCH,
-    athena_workgroups.PATCH,
-    athena_queries.PATCH,
+    *athena.PATCHES,
     cfn_buckets.PATCH,
     sns_mail.PATCH,
     sns_keys.PATCH,

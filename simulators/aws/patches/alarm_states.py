@@ -30,9 +30,9 @@ _BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
 
 
 @PATCH.replaces(f"ministack.{_CLOUDWATCH}", "_evaluate_alarm", "alarm")
-def evaluate(stock: Callable[[Any], None], alarm: dict[str, Any]) -> None:
+def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
     if alarm.get("ComparisonOperator") not in _BREACHES or not alarm.get("MetricName"):
-        return stock(alarm)
+        return original(alarm)
     return _move(alarm, state_of(alarm, _periods(alarm, time.time())))
 
 

@@ -22,27 +22,27 @@ _NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 Made = tuple[str, dict[str, Any]]
 
 
-@PATCH.provisions(_BUCKET, "create", stock=True)
-def create(stock: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
-    made = stock(logical_id, props, stack_name)
+@PATCH.provisions(_BUCKET, "create", original=True)
+def create(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+    made = original(logical_id, props, stack_name)
     try:
         _apply(made[0], props, {})
     except ValueError:
-        delete(stock, made[0], props)
+        delete(original, made[0], props)
         raise
     return made
 
 
-@PATCH.provisions(_BUCKET, "update", stock=True)
+@PATCH.provisions(_BUCKET, "update", original=True)
 def update(
-    stock: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, **given: Any
+    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, **given: Any
 ) -> Made:
-    made = stock(physical_id, old, new, stack_name, **given)
+    made = original(physical_id, old, new, stack_name, **given)
     _apply(made[0], new, old if made[0] == physical_id else {})
     return made
 
 
-@PATCH.provisions(_BUCKET, "delete", stock=True)
+@PATCH.provisions(_BUCKET, "delete", original=True)
 def delete(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
     """As DeleteBucket does it. One that is gone already is no failure."""
     s3 = ministack("services.s3")

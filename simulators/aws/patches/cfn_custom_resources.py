@@ -22,19 +22,19 @@ _asks: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("cloudformat
     "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
 )
 def invoke_custom_resource(
-    stock: Callable[..., tuple[str, dict[str, Any]]], *asked: Any, **named: Any
+    original: Callable[..., tuple[str, dict[str, Any]]], *asked: Any, **named: Any
 ) -> tuple[str, dict[str, Any]]:
     token = _asks.set(True)
     try:
-        return stock(*asked, **named)
+        return original(*asked, **named)
     finally:
         _asks.reset(token)
 
 
 @PATCH.replaces("ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event")
-def execute_function(stock: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
+def execute_function(original: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
     """Step Functions and others, which come here too, need what it returns."""
     if not _asks.get():
-        return stock(func, event)
-    in_background(stock, func, event)
+        return original(func, event)
+    in_background(original, func, event)
     return {}

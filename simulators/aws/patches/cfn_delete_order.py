@@ -22,14 +22,16 @@ class StillNeeded(Exception):
 
 
 @PATCH.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
-async def delete_stack(stock: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any) -> None:
+async def delete_stack(
+    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any
+) -> None:
     _stuck[stack_name] = set()
-    await stock(stack_name, stack_id, *given, **named)
+    await original(stack_name, stack_id, *given, **named)
 
 
 @PATCH.replaces(_STACKS, "_delete_resource", "resource_type physical_id props stack_name logical_id")
 def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., None],
+    original: Callable[..., None],
     resource_type: str,
     physical_id: str,
     props: dict[str, Any],
@@ -37,13 +39,13 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     logical_id: str | None = None,
 ) -> None:
     if stack_name is None or logical_id is None:
-        stock(resource_type, physical_id, props, stack_name, logical_id)
+        original(resource_type, physical_id, props, stack_name, logical_id)
         return
     stuck = _stuck.setdefault(stack_name, set())
     try:
         if users := _users(stack_name, logical_id) & stuck:
             raise StillNeeded(f"{', '.join(sorted(users))} could not be deleted, and needs it")
-        stock(resource_type, physical_id, props, stack_name, logical_id)
+        original(resource_type, physical_id, props, stack_name, logical_id)
     except Exception:
         stuck.add(logical_id)
         raise

@@ -24,7 +24,7 @@ _failed: dict[tuple[str, str], dict[str, Any]] = {}
     "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
 )
 def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., tuple[str, dict[str, Any]]],
+    original: Callable[..., tuple[str, dict[str, Any]]],
     request_type: str,
     logical_id: str,
     props: dict[str, Any],
@@ -37,23 +37,23 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     key = (stack_id, logical_id)
     if request_type == "Create":
         _failed[key] = {"ResourceType": resource_type, "LogicalResourceId": logical_id, "Properties": props, "Attributes": {}}
-    made = stock(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
+    made = original(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
     _failed.pop(key, None)
     return made
 
 
 @PATCH.replaces(_CUSTOM, "deliver_response", "token response")
-def deliver_response(stock: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
+def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
     """Runs in the thread of the answer, so what it belongs to is told by the answer itself."""
     record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
     if record is not None and response.get("PhysicalResourceId"):
         record["PhysicalResourceId"] = response["PhysicalResourceId"]
-    return stock(token, response)
+    return original(token, response)
 
 
 @PATCH.replaces(_STACKS, "_roll_back_operation", "stack_name stack_id stack operation reason_override")
 async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., Awaitable[None]],
+    original: Callable[..., Awaitable[None]],
     stack_name: str,
     stack_id: str,
     stack: dict[str, Any],
@@ -66,7 +66,7 @@ async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
         resources[failed["LogicalResourceId"]] = failed
         operation["created"] = [*operation.get("created", []), failed["LogicalResourceId"]]
     held = dict(resources)
-    await stock(stack_name, stack_id, stack, operation, reason_override)
+    await original(stack_name, stack_id, stack, operation, reason_override)
     if stack["StackStatus"] == "ROLLBACK_FAILED":
         for logical_id in stack.get("_rollback_failed", {}):
             resources[logical_id] = held[logical_id] | {"ResourceStatus": "DELETE_FAILED"}

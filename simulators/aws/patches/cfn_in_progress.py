@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 
 PATCH = Patch("cfn_in_progress")
 
 
 @PATCH.replaces_entry("ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource")
-def describe_stack_resource(stock: Stock, params: dict[str, Any]) -> Answer:
+def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answer:
     handlers = ministack("services.cloudformation.handlers")
     logical_id, stack = handlers._p(params, "LogicalResourceId"), handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
-        return stock(params)
+        return original(params)
     begun = _begun(stack["StackId"], logical_id)
     if not begun:
-        return stock(params)
+        return original(params)
     stack["_resources"][logical_id] = begun
     try:
-        return stock(params)
+        return original(params)
     finally:
         del stack["_resources"][logical_id]
 

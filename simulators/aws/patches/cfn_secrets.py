@@ -24,10 +24,10 @@ _TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
 
 
 @PATCH.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
-def secret_string(stock: Callable[..., str], props: dict[str, Any]) -> str:
+def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
     generate = props.get("GenerateSecretString")
     if props.get("SecretString") or not generate:
-        return stock(props)
+        return original(props)
     wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
     value = asked("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
@@ -35,28 +35,28 @@ def secret_string(stock: Callable[..., str], props: dict[str, Any]) -> str:
     return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
 
 
-@PATCH.provisions(_SECRET, "create", stock=True)
-def create_secret(stock: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+@PATCH.provisions(_SECRET, "create", original=True)
+def create_secret(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
     service = ministack("services.secretsmanager")
     if "Name" in props and props["Name"] in service._secrets:
         raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
-    name, attributes = stock(logical_id, props, stack_name)
+    name, attributes = original(logical_id, props, stack_name)
     if "SecretString" not in props and "GenerateSecretString" not in props:
         service._secrets[name]["Versions"].clear()
     return str(attributes["Arn"]), attributes
 
 
-@PATCH.provisions(_SECRET, "update", stock=True)
+@PATCH.provisions(_SECRET, "update", original=True)
 def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, logical_id: str
+    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, logical_id: str
 ) -> Made:
-    _, attributes = stock(_name(physical_id), old, new, stack_name, logical_id)
+    _, attributes = original(_name(physical_id), old, new, stack_name, logical_id)
     return attributes["Arn"], attributes
 
 
-@PATCH.provisions(_SECRET, "delete", stock=True)
-def delete_secret(stock: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    stock(_name(physical_id), props)
+@PATCH.provisions(_SECRET, "delete", original=True)
+def delete_secret(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
+    original(_name(physical_id), props)
 
 
 @PATCH.provisions(_SCHEDULE, "create")
@@ -84,12 +84,12 @@ def delete_schedule(physical_id: str, props: dict[str, Any]) -> None:
 
 @PATCH.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
 def resource_drift(
-    stock: Callable[..., dict[str, Any]], stack: dict[str, Any], logical_id: str, record: dict[str, Any], timestamp: str
+    original: Callable[..., dict[str, Any]], stack: dict[str, Any], logical_id: str, record: dict[str, Any], timestamp: str
 ) -> dict[str, Any]:
     if record.get("ResourceType") != _SECRET:
-        return stock(stack, logical_id, record, timestamp)
+        return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
-    found = stock(stack, logical_id, {**record, "PhysicalResourceId": _name(physical_id)}, timestamp)
+    found = original(stack, logical_id, {**record, "PhysicalResourceId": _name(physical_id)}, timestamp)
     return {**found, "PhysicalResourceId": physical_id}
 
 

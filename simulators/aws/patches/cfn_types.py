@@ -85,17 +85,19 @@ def _wanted(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str
     return wanted
 
 
-@PATCH.provisions(_FUNCTION, "create", stock=True)
-def create_function(stock: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+@PATCH.provisions(_FUNCTION, "create", original=True)
+def create_function(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
     """With its dead-letter queue, which stock MiniStack drops."""
-    name, attributes = stock(logical_id, props, stack_name)
+    name, attributes = original(logical_id, props, stack_name)
     _keep_dead_letters(name, props)
     return name, attributes
 
 
-@PATCH.provisions(_FUNCTION, "update", stock=True)
-def update_function(stock: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any) -> Made:
-    name, attributes = stock(physical_id, old, new, *rest)
+@PATCH.provisions(_FUNCTION, "update", original=True)
+def update_function(
+    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any
+) -> Made:
+    name, attributes = original(physical_id, old, new, *rest)
     _keep_dead_letters(name, new)
     return name, attributes
 

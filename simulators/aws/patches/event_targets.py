@@ -34,11 +34,11 @@ _matched: Final[contextvars.ContextVar[_Match]] = contextvars.ContextVar("lakefe
 
 @PATCH.replaces(_EVENTS, "_invoke_target", "target event rule view")
 def invoke_target(
-    stock: Callable[..., None], target: dict[str, Any], event: dict[str, Any], rule: dict[str, Any], view: Any = None
+    original: Callable[..., None], target: dict[str, Any], event: dict[str, Any], rule: dict[str, Any], view: Any = None
 ) -> None:
     token = _matched.set(_Match(target, rule.get("Arn", ""), event))
     try:
-        stock(target, event, rule, view)
+        original(target, event, rule, view)
     finally:
         _matched.reset(token)
 

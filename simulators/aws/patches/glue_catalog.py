@@ -18,7 +18,7 @@ import threading
 from typing import Any
 
 from simulators.aws.answers import json_error
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 
 PATCH = Patch("glue_catalog")
 MAX_RESULTS = 100
@@ -40,11 +40,11 @@ _lock = threading.Lock()
 
 @PATCH.replaces("ministack.services.glue", "_handle_request_sync", "method path headers body query_params")
 def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Stock, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
+    original: Original, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
 ) -> Answer:
     action = headers.get("x-amz-target", "").rpartition(".")[2]
     if action not in _ACTIONS:
-        return stock(method, path, headers, body, query_params)
+        return original(method, path, headers, body, query_params)
     request = fold(json.loads(body or b"{}"))
     listing = {name: request.pop(name, None) for name in ("MaxResults", "NextToken", "Expression")}
     if action == "UpdateTable":
@@ -52,7 +52,7 @@ def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
     with _lock:
         if action == "GetTables" and request.get("DatabaseName") not in ministack("services.glue")._databases:
             return json_error("EntityNotFoundException", f"Database {request.get('DatabaseName')} not found.")
-        answer: Answer = stock(method, path, headers, json.dumps(request).encode(), query_params)
+        answer: Answer = original(method, path, headers, json.dumps(request).encode(), query_params)
     if action in _LISTS and answer[0] == 200:
         return _page(answer, _LISTS[action], **listing)
     return answer

@@ -21,7 +21,7 @@ _OF_A_DATABASE = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "
 
 @PATCH.replaces("ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context")
 def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Any,
+    original: Any,
     access_key_id: str,
     iam_action: str,
     service: str,
@@ -30,7 +30,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     service_context: dict[str, Any] | None = None,
 ) -> Any:
     for arn in [resource_arn, *(containers(resource_arn) if service == "glue" else [])]:
-        denied = stock(access_key_id, iam_action, service, region, arn, service_context)
+        denied = original(access_key_id, iam_action, service, region, arn, service_context)
         if denied:
             return denied
     return None

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from simulators.aws.answers import json_answer, json_error
 from simulators.aws.controls import Asked, Told, as_json, control
-from simulators.aws.hooks import Answer, Patch, Stock, in_background, ministack
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
 from simulators.aws.job_run import JobRun
 
 PATCH = Patch("glue_runs")
@@ -34,8 +34,8 @@ _lock: Final = threading.Lock()
 
 
 @PATCH.replaces(_GLUE, "_create_job", "data")
-def create_job(stock: Stock, data: dict[str, Any]) -> Answer:
-    answer = stock(data)
+def create_job(original: Original, data: dict[str, Any]) -> Answer:
+    answer = original(data)
     if answer[0] == 200:
         job = ministack("services.glue")._jobs[data["Name"]]
         job["ExecutionProperty"] = data.get("ExecutionProperty") or {"MaxConcurrentRuns": 1}
@@ -44,8 +44,8 @@ def create_job(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_GLUE, "_update_job", "data")
-def update_job(stock: Stock, data: dict[str, Any]) -> Answer:
-    answer = stock(data)
+def update_job(original: Original, data: dict[str, Any]) -> Answer:
+    answer = original(data)
     given = data.get("JobUpdate", {}).get("ExecutionProperty")
     if answer[0] == 200 and given:
         ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
@@ -53,11 +53,11 @@ def update_job(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_GLUE, "_start_job_run", "data")
-def start_job_run(stock: Stock, data: dict[str, Any]) -> Answer:
+def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
     glue = ministack("services.glue")
     job = glue._jobs.get(data.get("JobName"))
     if job is None:
-        return stock(data)
+        return original(data)
     with _lock:
         runs = glue._job_runs.setdefault(job["Name"], [])
         limit = job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
@@ -69,10 +69,10 @@ def start_job_run(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_GLUE, "_batch_stop_job_run", "data")
-def batch_stop_job_run(stock: Stock, data: dict[str, Any]) -> Answer:
+def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
     """A run that goes on is told to stop and is STOPPING until it has; of the others MiniStack says what is wrong."""
     asked = [run for run in data.get("JobRunIds", []) if _ask_to_end(data.get("JobName", ""), run, "STOPPED")]
-    answer = stock({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in asked]})
+    answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in asked]})
     told = json.loads(answer[2])
     told["SuccessfulSubmissions"] += [{"JobName": data.get("JobName"), "JobRunId": run} for run in asked]
     return json_answer(told)

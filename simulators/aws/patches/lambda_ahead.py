@@ -17,8 +17,8 @@ Leased = tuple[Any, str]
 
 
 @PATCH.replaces("ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency")
-def acquire_worker(stock: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any) -> Leased:
-    leased = stock(func_name, config, *rest, **named)
+def acquire_worker(original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any) -> Leased:
+    leased = original(func_name, config, *rest, **named)
     if leased[1] == "spawn":
         for called in _called(config):
             in_background(_start, called)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from simulators.aws import identity, settings
 from simulators.aws.delivery import bury_in
-from simulators.aws.hooks import Answer, Patch, Stock, in_background, ministack
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
 
 PATCH = Patch("lambda_async")
 _LAMBDA: Final = "ministack.services.lambda_svc"
@@ -33,25 +33,25 @@ def invoke_async_with_retry(_: Callable[..., None], func: dict[str, Any], event:
 
 @PATCH.replaces(_LAMBDA, "_execute_function_dispatch", "func config event request_id started")
 def execute_function_dispatch(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., dict[str, Any]],
+    original: Callable[..., dict[str, Any]],
     func: dict[str, Any],
     config: dict[str, Any],
     event: Any,
     request_id: str,
     started: float,
 ) -> dict[str, Any]:
-    return stock(func, config, event, _request_id.get() or request_id, started)
+    return original(func, config, event, _request_id.get() or request_id, started)
 
 
 @PATCH.replaces(_LAMBDA, "_create_function", "data")
-def create_function(stock: Stock, data: dict[str, Any]) -> Answer:
-    return _refused(data, data.get("Role", "")) or stock(data)
+def create_function(original: Original, data: dict[str, Any]) -> Answer:
+    return _refused(data, data.get("Role", "")) or original(data)
 
 
 @PATCH.replaces(_LAMBDA, "_update_config", "name data")
-def update_config(stock: Stock, name: str, data: dict[str, Any]) -> Answer:
+def update_config(original: Original, name: str, data: dict[str, Any]) -> Answer:
     current = ministack("services.lambda_svc")._functions.get(name) or {"config": {}}
-    return _refused(data, data.get("Role") or current["config"].get("Role", "")) or stock(name, data)
+    return _refused(data, data.get("Role") or current["config"].get("Role", "")) or original(name, data)
 
 
 def _refused(data: dict[str, Any], role: str) -> Answer | None:

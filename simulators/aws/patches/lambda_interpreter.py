@@ -14,6 +14,6 @@ PATCH = Patch("lambda_interpreter")
 
 
 @PATCH.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
-def detect_runtime_binary(stock: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
-    binary, script = stock(runtime)
+def detect_runtime_binary(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
+    binary, script = original(runtime)
     return (str(settings.LAMBDA_PYTHON), script) if runtime.startswith("python") else (binary, script)

@@ -17,9 +17,9 @@ _WRITES: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
 @PATCH.replaces("ministack.services.lambda_svc", "_emit_lambda_logs", "func request_id log_text error duration_ms log_source")
-def emit_lambda_logs(stock: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
+def emit_lambda_logs(original: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
     if _may_write(func.get("config") or func):
-        stock(func, *rest, **named)
+        original(func, *rest, **named)
 
 
 def _may_write(config: dict[str, Any]) -> bool:

@@ -16,10 +16,10 @@ PATCH = Patch("metric_namespace")
 
 @PATCH.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
 def condition_keys(
-    stock: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
+    original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
 ) -> dict[str, Any]:
     """What a request says of itself to the conditions of policies."""
-    context = stock(service, iam_action, body, params)
+    context = original(service, iam_action, body, params)
     if iam_action.lower() != "cloudwatch:putmetricdata":
         return context
     return context | {"cloudwatch:namespace": _namespace(body, params)}

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simulators.aws.hooks import Answer, Asking, Patch, Request, Stock, ministack
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
 from simulators.aws.patches.extents import Extent, Spool
 
 PATCH = Patch("s3_bodies")
@@ -31,11 +31,11 @@ _getting: ContextVar[bool] = ContextVar("lakeferry_getting_object", default=Fals
 
 @PATCH.replaces(_S3, "_get_object", "bucket_name key headers query_params")
 def get_object(
-    stock: Stock, bucket_name: str, key: str, headers: dict[str, str], query_params: dict[str, Any] | None = None
+    original: Original, bucket_name: str, key: str, headers: dict[str, str], query_params: dict[str, Any] | None = None
 ) -> Answer:
     token = _getting.set(True)
     try:
-        status, answer, body = stock(bucket_name, key, headers, query_params)
+        status, answer, body = original(bucket_name, key, headers, query_params)
     finally:
         _getting.reset(token)
     if status == 200 and "versionId" in (query_params or {}):
@@ -44,15 +44,15 @@ def get_object(
 
 
 @PATCH.replaces(_S3, "_read_body", "bucket_name key obj")
-def read_body(stock: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
+def read_body(original: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
     if not _getting.get() or obj.get("body") is not None or obj["size"] < _STREAM_FROM:
-        return stock(bucket_name, key, obj)
+        return original(bucket_name, key, obj)
     return Extent.whole(Path(ministack("services.s3")._object_disk_path(bucket_name, key)))
 
 
 @PATCH.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
 def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., str | None],
+    original: Callable[..., str | None],
     bucket_name: str,
     key: str,
     prior_obj: dict[str, Any] | None,
@@ -60,16 +60,16 @@ def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
     data: bytes | None,
 ) -> str | None:
     """Without its bytes a version is read from its file, which is how all versions come back after a restart."""
-    return stock(bucket_name, key, prior_obj, obj, None)
+    return original(bucket_name, key, prior_obj, obj, None)
 
 
 @PATCH.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
 def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Stock, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
+    original: Original, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     s3 = ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
-    answer = stock(bucket_name, key, body, query_params, headers)
+    answer = original(bucket_name, key, body, query_params, headers)
     if answer[0] == 200:
         if "spool" not in upload:
             upload["spool"] = Spool()
@@ -79,9 +79,9 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 @PATCH.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
-async def handle_request(stock: Asking, request: Request) -> Answer:
+async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     """Parts are hashed and written in threads, so that meanwhile others arrive. They don't wait for one another on AWS."""
-    answering = stock()
+    answering = original()
     if request.method == "PUT" and {"partNumber", "uploadId"} <= request.query.keys():
         return await asyncio.to_thread(asyncio.run, answering)
     return await answering

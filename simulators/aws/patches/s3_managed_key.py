@@ -16,7 +16,7 @@ _MANAGED: Final = f"arn:aws:kms:{settings.REGION}:{settings.ACCOUNT}:alias/aws/s
 
 
 @PATCH.replaces("ministack.services.s3", "_resolve_sse_write_headers", "headers bucket_name")
-def resolve_sse_write_headers(stock: Callable[..., Any], headers: Mapping[str, str], bucket_name: str) -> Any:
+def resolve_sse_write_headers(original: Callable[..., Any], headers: Mapping[str, str], bucket_name: str) -> Any:
     if headers.get(_SSE) == "aws:kms" and not headers.get(_KEY):
         headers = {**headers, _KEY: _MANAGED}
-    return stock(headers, bucket_name)
+    return original(headers, bucket_name)

@@ -17,7 +17,7 @@ _OBJECT_ARN = "arn:aws:s3:::"
 
 @PATCH.replaces("ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context")
 def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Any,
+    original: Any,
     access_key_id: str,
     iam_action: str,
     service: str,
@@ -25,11 +25,11 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     resource_arn: str = "*",
     service_context: dict[str, Any] | None = None,
 ) -> Any:
-    denied = stock(access_key_id, iam_action, service, region, resource_arn, service_context)
+    denied = original(access_key_id, iam_action, service, region, resource_arn, service_context)
     if denied or iam_action != "s3:GetObject" or not _is_missing(resource_arn):
         return denied
     bucket_arn = resource_arn.partition("/")[0]
-    return stock(access_key_id, "s3:ListBucket", service, region, bucket_arn, None)
+    return original(access_key_id, "s3:ListBucket", service, region, bucket_arn, None)
 
 
 def _is_missing(object_arn: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from simulators.aws.answers import s3_error
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 from simulators.aws.patches.s3_assembly import Completion, Part
 
 PATCH = Patch("s3_multipart")
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 @PATCH.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
 def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Stock, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
+    original: Original, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     s3 = ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
@@ -46,12 +46,12 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     if wanted not in {"", _FULL_OBJECT} and sent != [wanted.lower()]:
         message = f"expected checksum Type: {wanted.lower()}, actual checksum Type: {sent[0]}"
         return s3_error("InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}")
-    return stock(bucket_name, key, body, query_params, headers)
+    return original(bucket_name, key, body, query_params, headers)
 
 
 @PATCH.replaces(_S3, "_complete_multipart_upload", "bucket_name key body query_params headers")
 def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Stock,
+    original: Original,
     bucket_name: str,
     key: str,
     body: bytes,
@@ -63,7 +63,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     upload, bucket = s3._multipart_uploads.get(upload_id), s3._ensure_bucket(bucket_name)
     if bucket is None or upload is None or (upload["bucket"], upload["key"]) != (bucket_name, key):
         # No such upload, or one that is complete already: stock answers as S3 does, which repeats its first answer.
-        return stock(bucket_name, key, body, query_params, headers)
+        return original(bucket_name, key, body, query_params, headers)
     refusal: Answer | None = s3._check_sse_c_part(headers, upload)
     refusal = refusal or s3._check_put_preconditions(headers, bucket["objects"].get(key))
     if refusal:

@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from simulators.aws import identity, settings
 from simulators.aws.controls import Asked, Told, as_json, control
 from simulators.aws.delivery import Outcome
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 from simulators.aws.schedule_times import is_once, moment, next_due
 from simulators.aws.scheduled_calls import SERVICE, Occurrence, call
 
@@ -41,17 +41,17 @@ _lock: Final = threading.Lock()
 
 
 @PATCH.replaces(_SCHEDULER, "_create_schedule", "name body")
-def create_schedule(stock: Stock, name: str, body: dict[str, Any]) -> Answer:
+def create_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
     refused = _refused(body)
-    answer = refused or stock(name, body)
+    answer = refused or original(name, body)
     if answer[0] == 200:
         _seen.pop(_key(body.get("GroupName", "default"), name), None)
     return answer
 
 
 @PATCH.replaces(_SCHEDULER, "_update_schedule", "name body")
-def update_schedule(stock: Stock, name: str, body: dict[str, Any]) -> Answer:
-    return _refused(body) or stock(name, body)
+def update_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
+    return _refused(body) or original(name, body)
 
 
 @PATCH.replaces(_SCHEDULER, "_ticker_loop", "")

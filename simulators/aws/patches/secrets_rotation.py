@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Patch, Stock, in_background, ministack
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
 
 PATCH = Patch("secrets_rotation")
 _SECRETS: Final = "ministack.services.secretsmanager"
@@ -33,10 +33,10 @@ _SECONDS: Final = {"hour": 3600, "day": 86400}
 
 
 @PATCH.replaces(_SECRETS, "_rotate_secret", "data")
-def rotate_secret(stock: Stock, data: dict[str, Any]) -> Answer:
+def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
     secret = _found(data)
     if not secret or secret.get("DeletedDate"):
-        return stock(data)
+        return original(data)
     function = data.get("RotationLambdaARN") or secret.get("RotationLambdaARN")
     if refusal := _refused(function, data.get("ClientRequestToken")):
         return refusal
@@ -57,7 +57,7 @@ def rotate_secret(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_SECRETS, "_get_secret_value", "data")
-def get_secret_value(stock: Stock, data: dict[str, Any]) -> Answer:
+def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     secret = _found(data)
     if secret and not secret.get("DeletedDate"):
         stage = data.get("VersionStage", "AWSCURRENT")
@@ -65,17 +65,17 @@ def get_secret_value(stock: Stock, data: dict[str, Any]) -> Answer:
         if version and _is_empty(version):
             message = f"Secrets Manager can't find the specified secret value for staging label: {stage}"
             return json_error("ResourceNotFoundException", message)
-    return stock(data)
+    return original(data)
 
 
 @PATCH.replaces(_SECRETS, "_put_secret_value", "data")
-def put_secret_value(stock: Stock, data: dict[str, Any]) -> Answer:
+def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     secret, token = _found(data), data.get("ClientRequestToken")
     if not secret or secret.get("DeletedDate"):
-        return stock(data)
+        return original(data)
     if token in secret["Versions"] and _is_empty(secret["Versions"][token]):
         del secret["Versions"][token]
-    answer = stock(data)
+    answer = original(data)
     if answer[0] == 200:
         for stage in data.get("VersionStages", []):
             _relabel(secret, stage, token)
@@ -83,8 +83,8 @@ def put_secret_value(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_SECRETS, "_describe_secret", "data")
-def describe_secret(stock: Stock, data: dict[str, Any]) -> Answer:
-    answer, secret = stock(data), _found(data)
+def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
+    answer, secret = original(data), _found(data)
     if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
         return answer
     described = json.loads(answer[2])

@@ -12,20 +12,20 @@ from __future__ import annotations
 from typing import Any
 
 from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 
 PATCH = Patch("secrets_versions")
 _SECRETS = "ministack.services.secretsmanager"
 
 
 @PATCH.replaces(_SECRETS, "_create_secret", "data")
-def create_secret(stock: Stock, data: dict[str, Any]) -> Answer:
+def create_secret(original: Original, data: dict[str, Any]) -> Answer:
     secrets = ministack("services.secretsmanager")
     token = data.get("ClientRequestToken")
     existing = secrets._secrets.get(data.get("Name"))
     if existing and token and token in existing["Versions"]:
         return _repeated(existing, token, data)
-    answer: Answer = stock(data)
+    answer: Answer = original(data)
     if answer[0] != 200:
         return answer
     secret = secrets._secrets[data["Name"]]
@@ -39,12 +39,12 @@ def create_secret(stock: Stock, data: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_SECRETS, "_put_secret_value", "data")
-def put_secret_value(stock: Stock, data: dict[str, Any]) -> Answer:
+def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
     token = data.get("ClientRequestToken")
     if secret and not secret.get("DeletedDate") and token and token in secret["Versions"]:
         return _repeated(secret, token, data)
-    return stock(data)
+    return original(data)
 
 
 def _repeated(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:

@@ -15,7 +15,7 @@ PATCH = Patch("secure_transport")
 
 
 @PATCH.replaces("ministack.core.iam_evaluator", "_resolve_condition_key", "key ctx")
-def resolve_condition_key(stock: Any, key: str, ctx: Any) -> Any:
+def resolve_condition_key(original: Any, key: str, ctx: Any) -> Any:
     if key.lower() == "aws:securetransport" and ipaddress.ip_address(ctx.source_ip).is_loopback:
         return "true"
-    return stock(key, ctx)
+    return original(key, ctx)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from simulators.aws.hooks import Answer, Asking, Patch, Request, ministack
+from simulators.aws.hooks import Answer, OriginalRequest, Patch, Request, ministack
 
 PATCH = Patch("sns_keys")
 _NEEDED: Final = ("kms:GenerateDataKey", "kms:Decrypt")
@@ -18,7 +18,7 @@ _OWN: Final = "alias/aws/sns"
 
 
 @PATCH.handles("ministack.services.sns")
-async def handle_request(stock: Asking, request: Request) -> Answer:
+async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     sns = ministack("services.sns")
     asked = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
     if sns._p(asked, "Action") in ("Publish", "PublishBatch"):
@@ -26,7 +26,7 @@ async def handle_request(stock: Asking, request: Request) -> Answer:
         topic = sns._topic_by_arn_any_scope(arn)
         if topic and (refused := _refused(topic, request)):
             return sns._error(*refused, 400)  # type: ignore[no-any-return]
-    return await stock()
+    return await original()
 
 
 def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from simulators.aws import settings
-from simulators.aws.hooks import Answer, Patch, Stock, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 from simulators.aws.patches import inbox
 
 PATCH = Patch("sns_mail")
@@ -33,12 +33,12 @@ Subscription = dict[str, Any]
 
 
 @PATCH.replaces(_SNS, "_subscribe", "params")
-def subscribe(stock: Stock, params: dict[str, Any]) -> Answer:
+def subscribe(original: Original, params: dict[str, Any]) -> Answer:
     sns = ministack("services.sns")
     protocol, endpoint = sns._p(params, "Protocol"), sns._p(params, "Endpoint")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
     known = _found(topic, protocol, endpoint) if topic else None
-    answer = stock(params)
+    answer = original(params)
     if answer[0] != 200 or protocol not in _MAIL:
         return answer
     found = _found(topic, protocol, endpoint)
@@ -52,9 +52,9 @@ def subscribe(stock: Stock, params: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces("ministack.services.cloudformation.provisioners", "_sns_sub_create", "logical_id props stack_name")
-@PATCH.provisions("AWS::SNS::Subscription", "create", stock=True)
-def create(stock: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
-    made = stock(logical_id, props, stack_name)
+@PATCH.provisions("AWS::SNS::Subscription", "create", original=True)
+def create(original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
+    made = original(logical_id, props, stack_name)
     topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
     found = next((each for each in topic["subscriptions"] if each["arn"] == made[0]), None) if topic else None
     if found and found["protocol"] in _MAIL:
@@ -63,7 +63,7 @@ def create(stock: Callable[..., Any], logical_id: str, props: dict[str, Any], st
 
 
 @PATCH.replaces(_SNS, "_confirm_subscription", "params")
-def confirm_subscription(stock: Stock, params: dict[str, Any]) -> Answer:
+def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
     sns = ministack("services.sns")
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
@@ -71,13 +71,13 @@ def confirm_subscription(stock: Stock, params: dict[str, Any]) -> Answer:
         if each.get("mail_token") == token and each["confirmed"]:
             inner = f"<ConfirmSubscriptionResult><SubscriptionArn>{each['arn']}</SubscriptionArn></ConfirmSubscriptionResult>"
             return sns._xml(200, "ConfirmSubscriptionResponse", inner)  # type: ignore[no-any-return]
-    return stock(params)
+    return original(params)
 
 
 @PATCH.replaces(_SNS, "_list_subscriptions", "params")
 @PATCH.replaces(_SNS, "_list_subscriptions_by_topic", "params")
-def list_subscriptions(stock: Stock, params: dict[str, Any]) -> Answer:
-    status, headers, body = stock(params)
+def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
+    status, headers, body = original(params)
     text = body.decode()
     for topic in ministack("services.sns")._topics.values():
         for each in topic["subscriptions"]:
@@ -87,12 +87,12 @@ def list_subscriptions(stock: Stock, params: dict[str, Any]) -> Answer:
 
 
 @PATCH.replaces(_SNS, "_publish", "params")
-def publish(stock: Stock, params: dict[str, Any]) -> Answer:
+def publish(original: Original, params: dict[str, Any]) -> Answer:
     sns = ministack("services.sns")
     subject = sns._p(params, "Subject")
     if len(subject) > _MAX_SUBJECT or not subject.isprintable():
         return sns._error("InvalidParameter", "Invalid parameter: Subject", 400)  # type: ignore[no-any-return]
-    return stock(params)
+    return original(params)
 
 
 @PATCH.replaces(
@@ -101,7 +101,7 @@ def publish(stock: Stock, params: dict[str, Any]) -> Answer:
     "topic_arn msg_id message subject message_structure message_attributes message_group_id message_dedup_id",
 )
 def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., None],
+    original: Callable[..., None],
     topic_arn: str,
     msg_id: str,
     message: str,
@@ -110,7 +110,7 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
     message_attributes: dict[str, Any] | None = None,
     **fifo: str,
 ) -> None:
-    stock(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
+    original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
     sns = ministack("services.sns")
     topic, attributes = sns._topic_by_arn_any_scope(topic_arn), message_attributes or {}
     for each in topic["subscriptions"] if topic else []:

@@ -34,10 +34,10 @@ _CLOCK: Final = _Clock()
 
 
 @PATCH.replaces("ministack.services.stepfunctions", "_run_execution", "exec_arn")
-def run_execution(stock: Callable[[str], None], exec_arn: str) -> None:
+def run_execution(original: Callable[[str], None], exec_arn: str) -> None:
     ministack("services.stepfunctions").time = _CLOCK
     _state.begins = True
     try:
-        stock(exec_arn)
+        original(exec_arn)
     finally:
         _state.begins = False

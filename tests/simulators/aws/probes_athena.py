@@ -52,26 +52,6 @@ def tells_snapshots(aws):
     return found[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
 
 
-def tells_history_files_and_refs(aws):
-    athena = Athena(aws)
-    snapshot = str(athena.table.current_snapshot().snapshot_id)
-    file = athena.table.inspect.files()["file_path"][0].as_py()
-    history = athena.rows('SELECT snapshot_id, is_current_ancestor FROM "trades$history"')
-    files = athena.rows('SELECT content, file_path, record_count, upper_bounds[1] FROM "trades$files"')
-    refs = athena.rows('SELECT name, type, snapshot_id FROM "trades$refs"')
-    if not history or not files or not refs:
-        return False
-    return (history[1:], files[1:], refs[1:]) == ([[snapshot, "true"]], [["0", file, "2", "2"]], [["main", "BRANCH", snapshot]])
-
-
-def reads_an_earlier_snapshot(aws):
-    athena = Athena(aws)
-    first = athena.table.current_snapshot().snapshot_id
-    athena.table.append(athena.table.scan().to_arrow())
-    counts = [athena.rows(f"SELECT count(*) FROM trades{at}") for at in ("", f" FOR VERSION AS OF {first}")]
-    return [(rows or [[], []])[1] for rows in counts] == [["4"], ["2"]]
-
-
 def applies_equality_deletes(aws):
     """Of a table that Tableflow upserts."""
     athena = Athena(aws)
@@ -194,8 +174,6 @@ PROBES = {
         writes_values_as_athena_does,
         names_types_as_athena_does,
         tells_snapshots,
-        tells_history_files_and_refs,
-        reads_an_earlier_snapshot,
         applies_equality_deletes,
         shows_and_describes,
         leaves_the_result_in_the_workgroups_place,
