@@ -191,10 +191,10 @@ class Engine:
         if statement.re is _SHOW_TABLES:
             with _glue_errors(f"Schema '{database}' does not exist"):
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
-            names = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
-            return Result([Column("tab_name", "string")], [[name] for name in names], header=False)
-        columns = self._view("described", self._metadata_file(database, names["table"].lower()), snapshots=False)
-        lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in columns.items()]
+            tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
+            return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
+        described = self._view("described", self._metadata_file(database, names["table"].lower()), snapshots=False)
+        lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()]
         header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
         return Result(header, [[line] for line in lines], header=False)
 
@@ -386,7 +386,8 @@ def _write(query: Query, result: Result) -> None:
         lines = [str(row[0]) for row in result.rows]
     # Athena doesn't document the format of its own metadata file.
     described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
-    parts, s3 = urlsplit(url), boto3.client("s3")
+    parts = urlsplit(url)
+    s3: Any = boto3.client("s3")
     for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", described)):
         try:
             s3.put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put)

@@ -1,7 +1,7 @@
-"""Where stock MiniStack is laxer than AWS, or slower than our work can bear: one module each.
+"""Patches that make MiniStack behave as AWS does, one module for each service.
 
-Of two patches on one function the later one in the list stands in front. A later piece of work adds a module and a
-line here, and a probe to tests/contract/test_patches.py, which also says when stock MiniStack has caught up.
+A module's docstring has, for each of its patches, AWS's behaviour with its source, and what stock MiniStack does. The probes of
+tests/simulators/aws prove both. simulators/aws/upstream/ offers to MiniStack what is of use to others.
 """
 
 from __future__ import annotations
@@ -10,69 +10,32 @@ from typing import Final
 
 from simulators.aws.hooks import Patch
 from simulators.aws.patches import (
-    alarm_states,
     athena,
-    cfn_buckets,
-    cfn_custom_resources,
-    cfn_delete_order,
-    cfn_failed_create,
-    cfn_in_progress,
-    cfn_properties,
-    cfn_secrets,
-    cfn_types,
-    event_targets,
-    glue_catalog,
-    glue_permissions,
-    glue_runs,
-    lambda_ahead,
-    lambda_async,
-    lambda_interpreter,
-    lambda_logs,
-    metric_namespace,
+    cloudformation,
+    cloudformation_types,
+    cloudwatch,
+    events,
+    glue,
+    lambda_functions,
+    s3,
     s3_bodies,
-    s3_limits,
-    s3_managed_key,
-    s3_missing_key,
-    s3_multipart,
-    scheduler_clock,
-    secrets_rotation,
-    secrets_versions,
-    secure_transport,
-    sns_keys,
-    sns_mail,
-    step_functions,
+    secretsmanager,
+    sns,
+    stepfunctions,
 )
 
+#: Of two patches on one function, the later one is called first.
 PATCHES: Final[tuple[Patch, ...]] = (
-    s3_bodies.PATCH,
-    s3_multipart.PATCH,
-    s3_limits.PATCH,
-    s3_managed_key.PATCH,
-    s3_missing_key.PATCH,
-    secure_transport.PATCH,
-    metric_namespace.PATCH,
-    alarm_states.PATCH,
-    glue_catalog.PATCH,
-    glue_permissions.PATCH,
-    secrets_versions.PATCH,
-    secrets_rotation.PATCH,
-    lambda_interpreter.PATCH,
-    step_functions.PATCH,
-    lambda_ahead.PATCH,
-    cfn_secrets.PATCH,
-    cfn_types.PATCH,
-    cfn_delete_order.PATCH,
-    cfn_failed_create.PATCH,
-    cfn_in_progress.PATCH,
-    cfn_custom_resources.PATCH,
-    cfn_properties.PATCH,
+    *s3_bodies.PATCHES,
+    *s3.PATCHES,
+    *cloudwatch.PATCHES,
+    *glue.PATCHES,
+    *secretsmanager.PATCHES,
+    *lambda_functions.PATCHES,
+    *stepfunctions.PATCHES,
+    *cloudformation_types.PATCHES,
+    *cloudformation.PATCHES,
     *athena.PATCHES,
-    cfn_buckets.PATCH,
-    sns_mail.PATCH,
-    sns_keys.PATCH,
-    glue_runs.PATCH,
-    scheduler_clock.PATCH,
-    event_targets.PATCH,
-    lambda_async.PATCH,
-    lambda_logs.PATCH,
+    *sns.PATCHES,
+    *events.PATCHES,
 )

@@ -19,7 +19,7 @@
 Laxer than AWS: glue:GetDatabase is not needed where glue:GetTable is; Lake Formation isn't there; the .metadata file beside a
 result is JSON. Stricter: what the engine doesn't run is refused as "not simulated".
 
-See what stock does: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and athena"`
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and athena"`
 """
 
 from __future__ import annotations

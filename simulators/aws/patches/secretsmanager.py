@@ -1,15 +1,18 @@
-"""Rotation of a secret by a Lambda function, in Secrets Manager's four steps.
+"""Secrets Manager: versions of a secret, and rotation.
 
-- RotateSecret labels a new version AWSPENDING that has no value, and has the function called with createSecret, setSecret,
-  testSecret and finishSecret, one after the other, after it has answered. Stock MiniStack copies the current value, makes
-  the copy current and calls nobody.
-- With RotateImmediately false, only testSecret is called, with a version that is made for it and goes away again.
-- It is refused without a function, with one whose policy doesn't let Secrets Manager in, and while another rotation is under
-  way, which is tried again then.
-- A version without a value is not found; PutSecretValue may fill it, once. A label that PutSecretValue gives is taken from the
-  version that had it.
-- The calls count in the function's metrics, its errors among them.
-- DescribeSecret tells when the last rotation ended and when the next one is due. None begins by itself.
+- secrets_versions: The ClientRequestToken is the id of the version, in CreateSecret too; stock MiniStack invents another. The
+  same token with the same value changes nothing, with another value it is ResourceExistsException; stock overwrites the version.
+  A secret that was created without a value has no version: GetSecretValue is ResourceNotFoundException; stock answers without a
+  value. Source: Secrets Manager API reference, CreateSecret, PutSecretValue, GetSecretValue.
+- secrets_rotation: RotateSecret labels a new version without a value AWSPENDING, answers, and has the function called with
+  createSecret, setSecret, testSecret and finishSecret; stock copies the current value, makes the copy current and calls nobody.
+  With RotateImmediately false only testSecret is called, with a version that is removed afterwards. It is refused without a
+  function, with one whose policy doesn't let Secrets Manager in, and while another rotation is in progress, which is tried again.
+  A version without a value is not found, and PutSecretValue may fill it once. PutSecretValue moves a label from the version that
+  had it. The calls count in the function's metrics. DescribeSecret has LastRotatedDate and NextRotationDate; no rotation begins
+  by itself. Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and secretsmanager"`
 """
 
 from __future__ import annotations
@@ -24,17 +27,61 @@ from typing import Any, Final
 from simulators.aws.answers import json_answer, json_error
 from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
 
-PATCH = Patch("secrets_rotation")
-_SECRETS: Final = "ministack.services.secretsmanager"
+VERSIONS = Patch("secrets_versions")
+_SECRETS = "ministack.services.secretsmanager"
+
+
+@VERSIONS.replaces(_SECRETS, "_create_secret", "data")
+def create_secret(original: Original, data: dict[str, Any]) -> Answer:
+    secrets = ministack("services.secretsmanager")
+    token = data.get("ClientRequestToken")
+    existing = secrets._secrets.get(data.get("Name"))
+    if existing and token and token in existing["Versions"]:
+        return _repeated(existing, token, data)
+    answer: Answer = original(data)
+    if answer[0] != 200:
+        return answer
+    secret = secrets._secrets[data["Name"]]
+    (made,) = secret["Versions"]
+    if "SecretString" not in data and "SecretBinary" not in data:
+        secret["Versions"].clear()
+        return _secret_json(secret)
+    version_id = token or made
+    secret["Versions"][version_id] = secret["Versions"].pop(made)
+    return _secret_json(secret, VersionId=version_id)
+
+
+@VERSIONS.replaces(_SECRETS, "_put_secret_value", "data")
+def put_secret_value_once(original: Original, data: dict[str, Any]) -> Answer:
+    _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
+    token = data.get("ClientRequestToken")
+    if secret and not secret.get("DeletedDate") and token and token in secret["Versions"]:
+        return _repeated(secret, token, data)
+    return original(data)
+
+
+def _repeated(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:
+    version = secret["Versions"][token]
+    if any(version.get(field) != data.get(field) for field in ("SecretString", "SecretBinary")):
+        message = f"ClientRequestToken {token} is already in use for a version of this secret with another value."
+        return json_error("ResourceExistsException", message)
+    return _secret_json(secret, VersionId=token, VersionStages=list(version["Stages"]))
+
+
+def _secret_json(secret: dict[str, Any], **fields: Any) -> Answer:
+    return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], **fields})
+
+
+ROTATION = Patch("secrets_rotation")
 _STEPS: Final = ("createSecret", "setSecret", "testSecret", "finishSecret")
 _PRINCIPAL: Final = "secretsmanager.amazonaws.com"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
 _SECONDS: Final = {"hour": 3600, "day": 86400}
 
 
-@PATCH.replaces(_SECRETS, "_rotate_secret", "data")
+@ROTATION.replaces(_SECRETS, "_rotate_secret", "data")
 def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
-    secret = _found(data)
+    secret = _secret_of(data)
     if not secret or secret.get("DeletedDate"):
         return original(data)
     function = data.get("RotationLambdaARN") or secret.get("RotationLambdaARN")
@@ -56,9 +103,9 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
     return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
 
 
-@PATCH.replaces(_SECRETS, "_get_secret_value", "data")
+@ROTATION.replaces(_SECRETS, "_get_secret_value", "data")
 def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
-    secret = _found(data)
+    secret = _secret_of(data)
     if secret and not secret.get("DeletedDate"):
         stage = data.get("VersionStage", "AWSCURRENT")
         version = secret["Versions"].get(data.get("VersionId") or _labelled(secret, stage))
@@ -68,9 +115,9 @@ def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     return original(data)
 
 
-@PATCH.replaces(_SECRETS, "_put_secret_value", "data")
+@ROTATION.replaces(_SECRETS, "_put_secret_value", "data")
 def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
-    secret, token = _found(data), data.get("ClientRequestToken")
+    secret, token = _secret_of(data), data.get("ClientRequestToken")
     if not secret or secret.get("DeletedDate"):
         return original(data)
     if token in secret["Versions"] and _is_empty(secret["Versions"][token]):
@@ -82,16 +129,16 @@ def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     return answer
 
 
-@PATCH.replaces(_SECRETS, "_describe_secret", "data")
+@ROTATION.replaces(_SECRETS, "_describe_secret", "data")
 def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
-    answer, secret = original(data), _found(data)
+    answer, secret = original(data), _secret_of(data)
     if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
         return answer
     described = json.loads(answer[2])
     rotated = secret.get("LastRotatedDate")
     if rotated:
         described["LastRotatedDate"] = rotated
-    if every := _every(secret.get("RotationRules") or {}):
+    if every := _interval_seconds(secret.get("RotationRules") or {}):
         described["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
     return json_answer(described)
 
@@ -118,7 +165,7 @@ def _begin(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
 
 
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
-    done = all(_called(secret, step, token) for step in steps)
+    done = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
     elif done and _labelled(secret, "AWSCURRENT") == token:
@@ -126,7 +173,7 @@ def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
         secret["LastRotatedDate"] = int(time.time())
 
 
-def _called(secret: dict[str, Any], step: str, token: str) -> bool:
+def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
     """Whether the function ended without an error."""
     functions = ministack("services.lambda_svc")
     record, config, _ = functions._get_func_record_for_ref(secret["RotationLambdaARN"])
@@ -139,7 +186,7 @@ def _called(secret: dict[str, Any], step: str, token: str) -> bool:
     return not failed and not answer.get("throttle")
 
 
-def _found(data: dict[str, Any]) -> dict[str, Any] | None:
+def _secret_of(data: dict[str, Any]) -> dict[str, Any] | None:
     _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
     return secret  # type: ignore[no-any-return]
 
@@ -159,9 +206,15 @@ def _is_empty(version: dict[str, Any]) -> bool:
     return version.get("SecretString") is None and version.get("SecretBinary") is None
 
 
-def _every(rules: dict[str, Any]) -> int:
+def _interval_seconds(rules: dict[str, Any]) -> int:
     """Seconds; 0 for a schedule by cron."""
     if days := rules.get("AutomaticallyAfterDays"):
         return int(days) * _SECONDS["day"]
     found = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
     return int(found[1]) * _SECONDS[found[2]] if found else 0
+
+
+PATCHES: Final = (
+    VERSIONS,
+    ROTATION,
+)

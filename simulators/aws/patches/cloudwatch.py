@@ -1,8 +1,16 @@
-"""CloudWatch's metric alarms: of one metric with its dimensions, period by period, with M of N and missing data.
+"""CloudWatch: states of metric alarms, and IAM's condition on a metric's namespace.
 
-Stock MiniStack puts all data of a metric's name together, whatever the dimensions and the time, and ignores
-DatapointsToAlarm and TreatMissingData (CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data").
-States change when data comes in; POST /_lakeferry/alarms/evaluate {"seconds": n} evaluates all alarms as of n seconds later.
+- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, M of N, and with TreatMissingData.
+  Stock MiniStack puts all data of a metric's name together, whatever the dimensions and the time, and ignores DatapointsToAlarm
+  and TreatMissingData. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data", "Evaluating an
+  alarm".
+- metric_namespace: The condition key cloudwatch:namespace narrows PutMetricData, which names no resource. Stock doesn't know the
+  key and denies what a policy allows under it. Source: service authorization reference, CloudWatch.
+
+Beyond AWS: states change when data comes in; POST alarms/evaluate {"seconds": n} below the control prefix evaluates all alarms as
+of n seconds later.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudwatch"`
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from simulators.aws import settings
 from simulators.aws.controls import Asked, Told, as_json, control
 from simulators.aws.hooks import Patch, ministack
 
-PATCH = Patch("alarm_states")
+ALARMS = Patch("alarm_states")
 _CLOUDWATCH: Final = "services.cloudwatch"
 #: CloudWatch looks at more periods than it needs; its guide's examples show two more.
 _MORE_PERIODS: Final = 2
@@ -29,7 +37,7 @@ _BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
 }
 
 
-@PATCH.replaces(f"ministack.{_CLOUDWATCH}", "_evaluate_alarm", "alarm")
+@ALARMS.replaces(f"ministack.{_CLOUDWATCH}", "_evaluate_alarm", "alarm")
 def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
     if alarm.get("ComparisonOperator") not in _BREACHES or not alarm.get("MetricName"):
         return original(alarm)
@@ -96,3 +104,34 @@ def _move(alarm: dict[str, Any], state: str) -> None:
     cloudwatch._record_history(alarm["AlarmName"], old, state, reason)
     cloudwatch._dispatch_alarm_actions(alarm, old, state, reason)
     cloudwatch._evaluate_parent_alarms(alarm)
+
+
+NAMESPACE = Patch("metric_namespace")
+
+
+@NAMESPACE.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
+def condition_keys(
+    original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
+) -> dict[str, Any]:
+    """What a request says of itself to the conditions of policies."""
+    context = original(service, iam_action, body, params)
+    if iam_action.lower() != "cloudwatch:putmetricdata":
+        return context
+    return context | {"cloudwatch:namespace": _namespace(body, params)}
+
+
+def _namespace(body: bytes, params: dict[str, Any]) -> str:
+    """Clients write it as JSON, or as a form. One that can't be read is none that a policy names."""
+    if body[:1] == b"{":
+        try:
+            return str(json.loads(body).get("Namespace", ""))
+        except ValueError:
+            return ""
+    given = params.get("Namespace", "")
+    return str(given[0] if isinstance(given, list) else given)
+
+
+PATCHES: Final = (
+    ALARMS,
+    NAMESPACE,
+)
