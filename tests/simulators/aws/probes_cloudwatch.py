@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in what operation rests on: schedules and jobs of stacks, metrics, executions."""
+"""What tells AWS from stock MiniStack in CloudWatch and Step Functions."""
 
 from __future__ import annotations
 
@@ -6,68 +6,9 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from aws_clients import error_of, policy
-from runtime_kit import control, noting_function, numbered, service_role, starter
-from stack_kit import Stack
+from probe_kit import probe
+from runtime_kit import control, noting_function, numbered, service_role
 from waiting import until
-
-SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
-
-
-def schedule_of_a_stack(aws, **properties):
-    """And the properties that it has beside those."""
-    given = {
-        "Name": numbered("schedule-of-a-stack"),
-        "ScheduleExpression": "cron(15 6 * * ? *)",
-        "FlexibleTimeWindow": {"Mode": "OFF"},
-        "Target": {"Arn": SEND, "RoleArn": starter(aws), "Input": "{}"},
-    }
-    return Stack(aws, "AWS::Scheduler::Schedule", **given | properties), given
-
-
-def a_schedule_keeps_its_zone_and_its_end(aws):
-    made, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
-    schedules = aws.client("scheduler")
-    first = schedules.get_schedule(Name=made.resource)
-    made.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
-    then = schedules.get_schedule(Name=made.resource)
-    zones = [each["ScheduleExpressionTimezone"] for each in (first, then)]
-    return (zones, "EndDate" in first, "EndDate" in then) == (["Europe/Berlin", "Asia/Tokyo"], True, False)
-
-
-def a_schedule_that_is_refused_fails_its_stack(aws):
-    """Its role trusts another group."""
-    target = {"Arn": SEND, "RoleArn": starter(aws, group="another"), "Input": "{}"}
-    made, _ = schedule_of_a_stack(aws, Target=target)
-    return made.status == "ROLLBACK_COMPLETE"
-
-
-def a_job_runs_as_often_at_once_as_its_template_says(aws):
-    given = {
-        "Name": numbered("job-of-a-stack"),
-        "Role": service_role(aws, "glue"),
-        "Command": {"Name": "glueetl", "ScriptLocation": "s3://bucket/script.py", "PythonVersion": "3"},
-        "GlueVersion": "5.1",
-    }
-    made = Stack(aws, "AWS::Glue::Job", **given, ExecutionProperty={"MaxConcurrentRuns": 3})
-    first = _runs(aws, made)
-    made.update(**given, ExecutionProperty={"MaxConcurrentRuns": 5})
-    return (first, _runs(aws, made)) == (3, 5)
-
-
-def _runs(aws, made):
-    return aws.glue.get_job(JobName=made.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
-
-
-def a_policy_may_name_the_namespace_of_metrics(aws):
-    """Statements of these helpers have no conditions, so the role's policy is written anew."""
-    role = aws.new_role(("cloudwatch:ListMetrics", "*"))
-    statement = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
-    statement["Condition"] = {"StringEquals": {"cloudwatch:namespace": "Own"}}
-    aws.iam.put_role_policy(RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(statement))
-    metrics = aws.assuming(role).client("cloudwatch")
-    data = [{"MetricName": "Age", "Value": 1.0}]
-    refused = [error_of(metrics.put_metric_data, Namespace=name, MetricData=data) for name in ("Own", "Others")]
-    return refused[0] is None and refused[1] is not None
 
 
 def alarm_state(aws, values, *, others=(), later=0, **alarm):
@@ -90,10 +31,12 @@ def alarm_state(aws, values, *, others=(), later=0, **alarm):
     return metrics.describe_alarms(AlarmNames=[name])["MetricAlarms"][0]["StateValue"]
 
 
+@probe("alarm_states")
 def an_alarm_is_of_its_own_dimensions(aws):
     return alarm_state(aws, [0, 0], others=[9, 9]) == "OK"
 
 
+@probe("alarm_states")
 def an_alarm_waits_for_as_many_periods_as_it_says(aws):
     return [alarm_state(aws, values) for values in ([0, 0, 9], [0, 9, 9], [9, 0, 9], [9, 9, 0])] == [
         "OK",
@@ -103,6 +46,7 @@ def an_alarm_waits_for_as_many_periods_as_it_says(aws):
     ]
 
 
+@probe("alarm_states")
 def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
     """At first, when data stops, and with one value of three."""
     result = {}
@@ -116,6 +60,7 @@ def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
     }
 
 
+@probe("alarm_states")
 def a_function_that_fails_raises_its_alarm(aws):
     """As the stacks define it, and not the alarm of another function."""
     metrics, names = aws.client("cloudwatch"), []
@@ -133,6 +78,20 @@ def a_function_that_fails_raises_its_alarm(aws):
     return [states[name] for name in names] == ["OK", "ALARM"]
 
 
+@probe("metric_namespace")
+def a_policy_may_name_the_namespace_of_metrics(aws):
+    """Statements of these helpers have no conditions, so the role's policy is written anew."""
+    role = aws.new_role(("cloudwatch:ListMetrics", "*"))
+    statement = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
+    statement["Condition"] = {"StringEquals": {"cloudwatch:namespace": "Own"}}
+    aws.iam.put_role_policy(RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(statement))
+    metrics = aws.assuming(role).client("cloudwatch")
+    data = [{"MetricName": "Age", "Value": 1.0}]
+    refused = [error_of(metrics.put_metric_data, Namespace=name, MetricData=data) for name in ("Own", "Others")]
+    return refused[0] is None and refused[1] is not None
+
+
+@probe("step_functions")
 def an_execution_begins_at_once(aws):
     """The fastest of several: a slow machine has no say. Stock lets each wait for 150 ms."""
     machines = aws.client("stepfunctions")
@@ -145,20 +104,3 @@ def an_execution_begins_at_once(aws):
         ended = until(lambda run=started: (result := machines.describe_execution(executionArn=run)).get("stopDate") and result)
         lasted.append((ended["stopDate"] - ended["startDate"]).total_seconds())
     return min(lasted) < 0.1
-
-
-PROBES = {
-    "step_functions": [an_execution_begins_at_once],
-    "cfn_properties": [
-        a_schedule_keeps_its_zone_and_its_end,
-        a_schedule_that_is_refused_fails_its_stack,
-        a_job_runs_as_often_at_once_as_its_template_says,
-    ],
-    "alarm_states": [
-        an_alarm_is_of_its_own_dimensions,
-        an_alarm_waits_for_as_many_periods_as_it_says,
-        an_alarm_without_data_is_what_it_says_of_missing_data,
-        a_function_that_fails_raises_its_alarm,
-    ],
-    "metric_namespace": [a_policy_may_name_the_namespace_of_metrics],
-}

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in mails: subscriptions that wait for their recipient, and keys of topics."""
+"""What tells AWS from stock MiniStack in SNS."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import urllib.error
 import urllib.request
 
 from aws_clients import error_of, policy
+from probe_kit import probe
 from stack_kit import Stack
 
 _numbers = itertools.count(1)
+
+
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -54,6 +57,7 @@ def counts(sns, topic):
     return attributes["SubscriptionsConfirmed"], attributes["SubscriptionsPending"]
 
 
+@probe("sns_mail")
 def waits_for_the_recipient(aws):
     sns, topic, _, arn = subscribed(aws)
     listed = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
@@ -62,10 +66,12 @@ def waits_for_the_recipient(aws):
     return (shown, pending, counts(sns, topic)) == (["PendingConfirmation"], "true", ("0", "1"))
 
 
+@probe("sns_mail")
 def does_not_tell_the_arn_before(aws):
     return subscribed(aws, ReturnSubscriptionArn=False)[-1] == "pending confirmation"
 
 
+@probe("sns_mail")
 def confirms_by_the_link_of_the_mail(aws):
     sns, topic, address, _ = subscribed(aws)
     follow(aws, address)
@@ -73,18 +79,21 @@ def confirms_by_the_link_of_the_mail(aws):
     return len(inbox(aws, address)) == 1 and counts(sns, topic) == ("1", "0")
 
 
+@probe("sns_mail")
 def confirms_by_the_token(aws):
     sns, topic, address, arn = subscribed(aws)
     tokens = [mail["link"].rpartition("Token=")[2] for mail in inbox(aws, address)]
     return [sns.confirm_subscription(TopicArn=topic, Token=each)["SubscriptionArn"] for each in tokens] == [arn]
 
 
+@probe("sns_mail")
 def sends_the_confirmation_again(aws):
     sns, topic, address, _ = subscribed(aws)
     sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=address)
     return [mail["kind"] for mail in inbox(aws, address)] == ["confirmation"] * 2
 
 
+@probe("sns_mail")
 def delivers_to_the_confirmed_alone(aws):
     sns, topic, address, _ = subscribed(aws)
     sns.publish(TopicArn=topic, Subject="Early", Message="too early")
@@ -95,6 +104,7 @@ def delivers_to_the_confirmed_alone(aws):
     return read == [("Sales of June", True, topic)]
 
 
+@probe("sns_mail")
 def unsubscribes_by_the_link_of_a_mail(aws):
     sns, topic, address, _ = subscribed(aws)
     follow(aws, address)
@@ -104,6 +114,7 @@ def unsubscribes_by_the_link_of_a_mail(aws):
     return (before, counts(sns, topic)) == (("1", "0"), ("0", "0"))
 
 
+@probe("sns_mail")
 def filters_mails(aws):
     sns, topic, address, arn = subscribed(aws)
     sns.set_subscription_attributes(SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue='{"kind": ["late"]}')
@@ -114,6 +125,7 @@ def filters_mails(aws):
     return [mail["subject"] for mail in inbox(aws, address)][1:] == ["late"]
 
 
+@probe("sns_mail")
 def waits_for_the_recipient_that_a_stack_names(aws):
     sns, topic, address = topic_and_address(aws)
     Stack(aws, "AWS::SNS::Subscription", TopicArn=topic, Protocol="email", Endpoint=address)
@@ -122,6 +134,7 @@ def waits_for_the_recipient_that_a_stack_names(aws):
     return (before, counts(sns, topic)) == (("0", "1"), ("1", "0"))
 
 
+@probe("sns_mail")
 def shows_mails_to_people(aws):
     sns, topic, address, _ = subscribed(aws)
     follow(aws, address)
@@ -130,12 +143,14 @@ def shows_mails_to_people(aws):
     return "<h2>a &lt; b</h2>" in page and "&lt;script&gt;" in page and '<a href="http' in page and "<script>" not in page
 
 
+@probe("sns_mail")
 def refuses_a_subject_of_two_lines(aws):
     sns, topic, _ = topic_and_address(aws)
     codes = [error_of(sns.publish, TopicArn=topic, Subject=subject, Message="m") for subject in ("a\nb", "a" * 101)]
     return codes == ["InvalidParameter"] * 2
 
 
+@probe("sns_keys")
 def wants_the_key_of_an_encrypted_topic(aws):
     """Root's key policy leaves it to the roles."""
     kms, (_, open_topic, _) = aws.client("kms"), topic_and_address(aws, KmsMasterKeyId="alias/aws/sns")
@@ -151,27 +166,10 @@ def wants_the_key_of_an_encrypted_topic(aws):
     return codes == ["KMSAccessDenied", "KMSAccessDenied", None, None]
 
 
+@probe("sns_keys")
 def refuses_a_disabled_key(aws):
     kms = aws.client("kms")
     key = kms.create_key()["KeyMetadata"]["KeyId"]
     sns, topic, _ = topic_and_address(aws, KmsMasterKeyId=key)
     kms.disable_key(KeyId=key)
     return error_of(sns.publish, TopicArn=topic, Message="m") == "KMSDisabled"
-
-
-PROBES = {
-    "sns_mail": [
-        waits_for_the_recipient,
-        does_not_tell_the_arn_before,
-        confirms_by_the_link_of_the_mail,
-        confirms_by_the_token,
-        sends_the_confirmation_again,
-        delivers_to_the_confirmed_alone,
-        unsubscribes_by_the_link_of_a_mail,
-        filters_mails,
-        waits_for_the_recipient_that_a_stack_names,
-        shows_mails_to_people,
-        refuses_a_subject_of_two_lines,
-    ],
-    "sns_keys": [wants_the_key_of_an_encrypted_topic, refuses_a_disabled_key],
-}
