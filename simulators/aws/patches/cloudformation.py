@@ -31,7 +31,7 @@ _stuck: dict[str, set[str]] = {}
 
 
 class StillNeeded(Exception):
-    """CloudFormation tells it as the resource's reason."""
+    """The reason of the resource's failure."""
 
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
@@ -98,14 +98,14 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     key = (stack_id, logical_id)
     if request_type == "Create":
         _failed[key] = {"ResourceType": resource_type, "LogicalResourceId": logical_id, "Properties": props, "Attributes": {}}
-    made = original(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
+    created = original(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
     _failed.pop(key, None)
-    return made
+    return created
 
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
 def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
-    """Runs in the thread of the answer, so what it belongs to is told by the answer itself."""
+    """It runs in the thread of the answer; the answer says which resource it belongs to."""
     record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
     if record is not None and response.get("PhysicalResourceId"):
         record["PhysicalResourceId"] = response["PhysicalResourceId"]
@@ -158,7 +158,7 @@ def _begun(stack_id: str, logical_id: str) -> dict[str, Any]:
     last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
     if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
         return {}
-    # In an update, stock calls it UPDATE_IN_PROGRESS what is made for the first time.
+    # In an update, stock reports UPDATE_IN_PROGRESS for a resource that is created.
     status = last["ResourceStatus"].replace("UPDATE_", "CREATE_")
     return {"ResourceType": last["ResourceType"], "ResourceStatus": status, "Timestamp": last["Timestamp"]}
 
@@ -173,18 +173,18 @@ _is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar
     "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
 )
 def invoke_without_waiting(
-    original: Callable[..., tuple[str, dict[str, Any]]], *asked: Any, **named: Any
+    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **named: Any
 ) -> tuple[str, dict[str, Any]]:
     token = _is_cloudformation.set(True)
     try:
-        return original(*asked, **named)
+        return original(*request, **named)
     finally:
         _is_cloudformation.reset(token)
 
 
 @CUSTOM_RESOURCES.replaces("ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event")
 def execute_function(original: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
-    """Step Functions and others, which come here too, need what it returns."""
+    """Step Functions and others, which call it too, need its result."""
     if not _is_cloudformation.get():
         return original(func, event)
     in_background(original, func, event)

@@ -28,7 +28,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from simulators.aws.hooks import Patch, ministack
-from simulators.aws.provisioning import Made, ProvisioningFailed, asked, typed
+from simulators.aws.provisioning import Provisioned, ProvisioningFailed, call_service, typed
 
 SECRETS = Patch("cfn_secrets")
 _CLOUDFORMATION: Final = "ministack.services.cloudformation"
@@ -43,14 +43,14 @@ def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
     if props.get("SecretString") or not generate:
         return original(props)
     wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
-    value = asked("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
+    value = call_service("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
         return str(value)
     return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
 
 
 @SECRETS.provisions(_SECRET, "create", original=True)
-def create_secret(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_secret(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     service = ministack("services.secretsmanager")
     if "Name" in props and props["Name"] in service._secrets:
         raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
@@ -62,8 +62,13 @@ def create_secret(original: Callable[..., Made], logical_id: str, props: dict[st
 
 @SECRETS.provisions(_SECRET, "update", original=True)
 def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
-    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, logical_id: str
-) -> Made:
+    original: Callable[..., Provisioned],
+    physical_id: str,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    stack_name: str,
+    logical_id: str,
+) -> Provisioned:
     _, attributes = original(_secret_name(physical_id), old, new, stack_name, logical_id)
     return attributes["Arn"], attributes
 
@@ -74,18 +79,18 @@ def delete_secret(original: Callable[..., None], physical_id: str, props: dict[s
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "create")
-def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
     wanted = {"SecretId": props["SecretId"], "RotationLambdaARN": props.get("RotationLambdaARN"), "RotationRules": rules}
     at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
-    asked("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
+    call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "update")
-def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Made:
-    made: Made = create_rotation("", new, stack_name)
-    return made
+def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
+    created: Provisioned = create_rotation("", new, stack_name)
+    return created
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
@@ -103,8 +108,8 @@ def resource_drift(
     if record.get("ResourceType") != _SECRET:
         return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
-    found = original(stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp)
-    return {**found, "PhysicalResourceId": physical_id}
+    result = original(stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp)
+    return {**result, "PhysicalResourceId": physical_id}
 
 
 def _secret_name(arn: str) -> str:
@@ -120,52 +125,52 @@ _FUNCTION: Final = "AWS::Lambda::Function"
 
 
 @TYPES.provisions(_QUERY, "create")
-def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     """Every property is create-only: a change makes another one, and the old one goes."""
-    made = asked("athena", "_create_named_query", props)["NamedQueryId"]
-    return made, {"NamedQueryId": made}
+    created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
+    return created, {"NamedQueryId": created}
 
 
 @TYPES.provisions(_QUERY, "delete")
 def delete_query(physical_id: str, props: dict[str, Any]) -> None:
     if physical_id in ministack("services.athena")._named_queries:
-        asked("athena", "_delete_named_query", {"NamedQueryId": physical_id})
+        call_service("athena", "_delete_named_query", {"NamedQueryId": physical_id})
 
 
 @TYPES.provisions(_BUDGET, "create")
-def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     wanted = _budget_request(logical_id, props, stack_name)
-    asked("budgets", "_create_budget", wanted)
+    call_service("budgets", "_create_budget", wanted)
     return wanted["Budget"]["BudgetName"], {}
 
 
 @TYPES.provisions(_BUDGET, "update")
-def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Made:
-    """Notifications are create-only, and the budget of the same name is made anew."""
+def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
+    """Notifications are create-only, and the budget of the same name is created again."""
     delete_budget(physical_id, old)
     new = {**new, "Budget": {**new["Budget"], "BudgetName": physical_id}}
-    asked("budgets", "_create_budget", _budget_request("", new, stack_name))
+    call_service("budgets", "_create_budget", _budget_request("", new, stack_name))
     return physical_id, {}
 
 
 @TYPES.provisions(_BUDGET, "delete")
 def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
     if physical_id in ministack("services.budgets")._budgets:
-        asked("budgets", "_delete_budget", {"BudgetName": physical_id})
+        call_service("budgets", "_delete_budget", {"BudgetName": physical_id})
 
 
 @TYPES.provisions(_SECURITY, "create")
-def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     """Every property is create-only: a change makes another one, and the old one goes."""
     name = str(props["Name"])
-    asked("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
+    call_service("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
     return name, {}
 
 
 @TYPES.provisions(_SECURITY, "delete")
 def delete_security(physical_id: str, props: dict[str, Any]) -> None:
     if physical_id in ministack("services.glue")._security_configs:
-        asked("glue", "_delete_security_configuration", {"Name": physical_id})
+        call_service("glue", "_delete_security_configuration", {"Name": physical_id})
 
 
 def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +193,7 @@ def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> 
 
 
 @TYPES.provisions(_FUNCTION, "create", original=True)
-def create_function(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_function(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     """With its dead-letter queue, which stock MiniStack drops."""
     name, attributes = original(logical_id, props, stack_name)
     _keep_dead_letters(name, props)
@@ -197,8 +202,8 @@ def create_function(original: Callable[..., Made], logical_id: str, props: dict[
 
 @TYPES.provisions(_FUNCTION, "update", original=True)
 def update_function(
-    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any
-) -> Made:
+    original: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any
+) -> Provisioned:
     name, attributes = original(physical_id, old, new, *rest)
     _keep_dead_letters(name, new)
     return name, attributes
@@ -217,19 +222,21 @@ _SCHEDULE: Final = "AWS::Scheduler::Schedule"
 
 
 @PROPERTIES.provisions(_SCHEDULE, "create", original=True)
-def create_schedule(_: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
+def create_schedule(_: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     make_name = ministack("services.cloudformation.provisioners")._physical_name
     name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
-    return name, {"Arn": asked("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
+    return name, {"Arn": call_service("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
 
 
 @PROPERTIES.provisions(_SCHEDULE, "update", original=True)
-def update_schedule(_: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Made:
+def update_schedule(
+    _: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
+) -> Provisioned:
     """Another name or group is another schedule; the one before goes when the update is through."""
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
-        made: Made = create_schedule(physical_id, new, stack_name)
-        return made
-    return physical_id, {"Arn": asked("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]}
+        created: Provisioned = create_schedule(physical_id, new, stack_name)
+        return created
+    return physical_id, {"Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]}
 
 
 @PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
@@ -246,23 +253,28 @@ _NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 @BUCKETS.provisions(_BUCKET, "create", original=True)
-def create_bucket(original: Callable[..., Made], logical_id: str, props: dict[str, Any], stack_name: str) -> Made:
-    made = original(logical_id, props, stack_name)
+def create_bucket(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    created = original(logical_id, props, stack_name)
     try:
-        _apply_settings(made[0], props, {})
+        _apply_settings(created[0], props, {})
     except ValueError:
-        delete_bucket(original, made[0], props)
+        delete_bucket(original, created[0], props)
         raise
-    return made
+    return created
 
 
 @BUCKETS.provisions(_BUCKET, "update", original=True)
 def update(
-    original: Callable[..., Made], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str, **given: Any
-) -> Made:
-    made = original(physical_id, old, new, stack_name, **given)
-    _apply_settings(made[0], new, old if made[0] == physical_id else {})
-    return made
+    original: Callable[..., Provisioned],
+    physical_id: str,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    stack_name: str,
+    **given: Any,
+) -> Provisioned:
+    created = original(physical_id, old, new, stack_name, **given)
+    _apply_settings(created[0], new, old if created[0] == physical_id else {})
+    return created
 
 
 @BUCKETS.provisions(_BUCKET, "delete", original=True)
@@ -287,11 +299,11 @@ def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> No
 
 
 def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
-    """Raises ValueError, which CloudFormation tells as the resource's reason."""
+    """Raises ValueError, which becomes the reason of the resource's failure."""
     if answer[0] >= 400:
         root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
-        told = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
-        raise ValueError(f"{told.get('Message')} (Service: S3, Status Code: {answer[0]}, {told.get('Code')}): {name}")
+        fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
+        raise ValueError(f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}")
 
 
 def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:

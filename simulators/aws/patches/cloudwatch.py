@@ -45,8 +45,8 @@ def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
 
 
 @control("POST", "/alarms/evaluate")
-def evaluate_later(asked: Asked) -> Told:
-    now = time.time() + float(json.loads(asked.body or b"{}").get("seconds", 0))
+def evaluate_later(request: Asked) -> Told:
+    now = time.time() + float(json.loads(request.body or b"{}").get("seconds", 0))
     responses = ministack("core.responses")
     responses.set_request_account_id(settings.ACCOUNT)
     responses.set_request_region(settings.REGION)
@@ -86,13 +86,13 @@ def _periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     points = list(cloudwatch._metrics.get(key) or [])
     period, statistic = float(alarm.get("Period", 60)), alarm.get("Statistic", "Average")
     breaches, threshold = _BREACHES[alarm["ComparisonOperator"]], float(alarm.get("Threshold", 0))
-    found: list[bool | None] = []
+    result: list[bool | None] = []
     for number in range(int(alarm.get("EvaluationPeriods", 1)) + _MORE_PERIODS):
         end = now - number * period
         inside = [point for point in points if end - period < point["Timestamp"] <= end]
         value = cloudwatch._stat_value(cloudwatch._calc_stats(inside), statistic, inside) if inside else None
-        found.append(None if value is None else breaches(float(value), threshold))
-    return found
+        result.append(None if value is None else breaches(float(value), threshold))
+    return result
 
 
 def _move(alarm: dict[str, Any], state: str) -> None:

@@ -77,9 +77,9 @@ def _tick(now: datetime) -> None:
 
 
 @control("POST", "/schedules/fire", waits=True)
-def fire_by_hand(asked: Asked) -> Told:
+def fire_by_hand(request: Asked) -> Told:
     try:
-        given = json.loads(asked.body)
+        given = json.loads(request.body)
         key, at = _key(given.get("group", "default"), given["name"]), moment(given.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
         return as_json({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)

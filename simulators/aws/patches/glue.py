@@ -1,6 +1,6 @@
 """Glue: the Data Catalog, permission on it, and runs of jobs.
 
-- glue_catalog: Names of databases and tables are stored and found in lower case; stock MiniStack keeps case. GetTables and
+- glue_catalog: Names of databases and tables are kept in lower case; stock MiniStack keeps case. GetTables and
   GetDatabases return at most 100 entries and a NextToken; stock returns all. GetTables in a database that doesn't exist is
   EntityNotFoundException; stock answers an empty list. Expression is a regular expression; stock takes it for a glob. UpdateTable
   replaces the whole definition; stock keeps what the new one leaves out. UpdateTable with a stale VersionId is always
@@ -200,17 +200,17 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
 
 @RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
 def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
-    """A run that goes on is told to stop and is STOPPING until it has; of the others MiniStack says what is wrong."""
-    asked = [run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")]
-    answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in asked]})
-    told = json.loads(answer[2])
-    told["SuccessfulSubmissions"] += [{"JobName": data.get("JobName"), "JobRunId": run} for run in asked]
-    return json_answer(told)
+    """Stop the active runs, which are STOPPING until they end; for the others MiniStack answers the error."""
+    stopping = [run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")]
+    answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]})
+    response = json.loads(answer[2])
+    response["SuccessfulSubmissions"] += [{"JobName": data.get("JobName"), "JobRunId": run} for run in stopping]
+    return json_answer(response)
 
 
 @control("POST", "/job-runs/expire")
-def expire(asked: Asked) -> Told:
-    given = json.loads(asked.body)
+def expire(request: Asked) -> Told:
+    given = json.loads(request.body)
     job, run = given.get("job", ""), given.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
         return as_json({"job": job, "run": run})
@@ -231,8 +231,8 @@ def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
     given = {**job.get("DefaultArguments", {}), **data.get("Arguments", {}), **job.get("NonOverridableArguments", {})}
     record = _record(job, data, run_id, given)
-    told = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
-    run = _active_runs[run_id] = JobRun(job, record, {**given, **told}, lambda: _put_event(record))
+    reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
+    run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
     in_background(run.carry_out)
     return run
 

@@ -61,7 +61,7 @@ def _called_functions(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _start(arn: str) -> None:
-    """The first call finds it started, or waits until it is. Where it can't be started, that call tells why."""
+    """Start a worker. The first invocation waits for it, and reports why it could not be started."""
     record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
     if not record or not config or not record.get("code_zip"):
         return

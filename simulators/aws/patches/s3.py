@@ -151,11 +151,11 @@ def _composite(stored: list[dict[str, Any]], upload: dict[str, Any], headers: di
     if not algorithm:
         return None
     of_parts = [part.get("checksums", {}).get(algorithm) for part in stored]
-    found: str | None = ministack("services.s3")._composite_checksum(algorithm, of_parts)
+    result: str | None = ministack("services.s3")._composite_checksum(algorithm, of_parts)
     declared = headers.get(f"x-amz-checksum-{algorithm.lower()}")
-    if declared and declared != found:
+    if declared and declared != result:
         raise Refused("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
-    return found
+    return result
 
 
 LIMITS = Patch("s3_limits")

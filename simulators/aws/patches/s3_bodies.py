@@ -237,10 +237,10 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
 
 def _in_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
     total = len(body)
-    found = ministack("services.s3")._parse_range(wanted, total) if wanted else None
-    if found is None:
+    result = ministack("services.s3")._parse_range(wanted, total) if wanted else None
+    if result is None:
         return 200, body
-    start, end = found
+    start, end = result
     answer["Content-Length"] = str(end + 1 - start)
     answer["Content-Range"] = f"bytes {start}-{end}/{total}"
     return 206, body[start : end + 1]

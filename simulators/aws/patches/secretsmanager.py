@@ -42,12 +42,12 @@ def create_secret(original: Original, data: dict[str, Any]) -> Answer:
     if answer[0] != 200:
         return answer
     secret = secrets._secrets[data["Name"]]
-    (made,) = secret["Versions"]
+    (created,) = secret["Versions"]
     if "SecretString" not in data and "SecretBinary" not in data:
         secret["Versions"].clear()
         return _secret_json(secret)
-    version_id = token or made
-    secret["Versions"][version_id] = secret["Versions"].pop(made)
+    version_id = token or created
+    secret["Versions"][version_id] = secret["Versions"].pop(created)
     return _secret_json(secret, VersionId=version_id)
 
 
@@ -210,8 +210,8 @@ def _interval_seconds(rules: dict[str, Any]) -> int:
     """Seconds; 0 for a schedule by cron."""
     if days := rules.get("AutomaticallyAfterDays"):
         return int(days) * _SECONDS["day"]
-    found = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
-    return int(found[1]) * _SECONDS[found[2]] if found else 0
+    result = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
+    return int(result[1]) * _SECONDS[result[2]] if result else 0
 
 
 PATCHES: Final = (

@@ -67,21 +67,21 @@ def put_mail(to: str, subject: str, body: str, *, topic: str, sender: str, kind:
 
 
 @control("GET", "/mail")
-def mails(asked: Asked) -> Told:
-    return as_json([asdict(mail) for mail in _chosen(asked)])
+def mails(request: Asked) -> Told:
+    return as_json([asdict(mail) for mail in _chosen(request)])
 
 
 @control("GET", "/mail.html")
-def page(asked: Asked) -> Told:
+def page(request: Asked) -> Told:
     """Newest first."""
-    articles = [_article(mail) for mail in reversed(_chosen(asked))]
+    articles = [_article(mail) for mail in reversed(_chosen(request))]
     shown = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
     return as_html(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
 
 
-def _chosen(asked: Asked) -> list[Mail]:
-    wanted = {name: asked.query[name] for name in ("to", "topic") if name in asked.query}
+def _chosen(request: Asked) -> list[Mail]:
+    wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
     return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
 
 
@@ -93,10 +93,10 @@ def _article(mail: Mail) -> str:
 def _linked(text: str) -> str:
     """Escaped, with its links to follow."""
     parts, at = [], 0
-    for found in _LINK.finditer(text):
-        link = html.escape(found[0])
-        parts += [html.escape(text[at : found.start()]), f'<a href="{link}">{link}</a>']
-        at = found.end()
+    for result in _LINK.finditer(text):
+        link = html.escape(result[0])
+        parts += [html.escape(text[at : result.start()]), f'<a href="{link}">{link}</a>']
+        at = result.end()
     return "".join([*parts, html.escape(text[at:])])
 
 
@@ -119,11 +119,11 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
     answer = original(params)
     if answer[0] != 200 or protocol not in _MAIL_PROTOCOLS:
         return answer
-    found = _subscription_of(topic, protocol, endpoint)
+    result = _subscription_of(topic, protocol, endpoint)
     if known is None or not known["confirmed"]:
-        _request_confirmation(topic, found)
-    shown = found["arn"]
-    if not found["confirmed"] and sns._p(params, "ReturnSubscriptionArn").lower() != "true":
+        _request_confirmation(topic, result)
+    shown = result["arn"]
+    if not result["confirmed"] and sns._p(params, "ReturnSubscriptionArn").lower() != "true":
         shown = "pending confirmation"
     inner = f"<SubscribeResult><SubscriptionArn>{shown}</SubscriptionArn></SubscribeResult>"
     return sns._xml(200, "SubscribeResponse", inner)  # type: ignore[no-any-return]
@@ -132,12 +132,12 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
 @MAIL.replaces("ministack.services.cloudformation.provisioners", "_sns_sub_create", "logical_id props stack_name")
 @MAIL.provisions("AWS::SNS::Subscription", "create", original=True)
 def create_of_stack(original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
-    made = original(logical_id, props, stack_name)
+    created = original(logical_id, props, stack_name)
     topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
-    found = next((each for each in topic["subscriptions"] if each["arn"] == made[0]), None) if topic else None
-    if found and found["protocol"] in _MAIL_PROTOCOLS:
-        _request_confirmation(topic, found)
-    return made
+    result = next((each for each in topic["subscriptions"] if each["arn"] == created[0]), None) if topic else None
+    if result and result["protocol"] in _MAIL_PROTOCOLS:
+        _request_confirmation(topic, result)
+    return created
 
 
 @MAIL.replaces(_SNS, "_confirm_subscription", "params")
@@ -255,9 +255,9 @@ _OWN: Final = "alias/aws/sns"
 @KEYS.handles("ministack.services.sns")
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     sns = ministack("services.sns")
-    asked = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
-    if sns._p(asked, "Action") in ("Publish", "PublishBatch"):
-        arn = sns._normalize_arn(sns._p(asked, "TopicArn") or sns._p(asked, "TargetArn"))
+    fields = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
+    if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
+        arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
         topic = sns._topic_by_arn_any_scope(arn)
         if topic and (refused := _refused(topic, request)):
             return sns._error(*refused, 400)  # type: ignore[no-any-return]

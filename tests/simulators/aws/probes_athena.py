@@ -32,10 +32,10 @@ def writes_values_as_athena_does(aws):
 @probe("athena_queries")
 def names_types_as_athena_does(aws):
     athena = Athena(aws)
-    found = athena.run("SELECT *, sum(id) OVER () FROM trades")
-    if found["Status"]["State"] != "SUCCEEDED":
+    result = athena.run("SELECT *, sum(id) OVER () FROM trades")
+    if result["Status"]["State"] != "SUCCEEDED":
         return False
-    answer = athena.client.get_query_results(QueryExecutionId=found["QueryExecutionId"])
+    answer = athena.client.get_query_results(QueryExecutionId=result["QueryExecutionId"])
     columns = answer["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
     names = [(column["Name"], column["Type"]) for column in columns]
     return names == [
@@ -53,9 +53,9 @@ def tells_snapshots(aws):
     athena = Athena(aws)
     first = athena.table.current_snapshot()
     athena.table.append(athena.table.scan().to_arrow())
-    found = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
+    result = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
     second = athena.table.current_snapshot()
-    return found[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
+    return result[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
 
 
 @probe("athena_queries")
@@ -82,9 +82,9 @@ def shows_and_describes(aws):
 def leaves_the_result_in_the_workgroups_place(aws):
     athena = Athena(aws)
     elsewhere = {"OutputLocation": f"s3://{aws.new_bucket()}/"}
-    found = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
-    key = f"athena/{found['QueryExecutionId']}.csv"
-    if found["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
+    execution = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
+    key = f"athena/{execution['QueryExecutionId']}.csv"
+    if execution["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
         return False
     left = [entry["Key"] for entry in aws.s3.list_objects_v2(Bucket=athena.bucket, Prefix="athena/").get("Contents", [])]
     if left != [key, f"{key}.metadata"]:
@@ -96,11 +96,11 @@ def leaves_the_result_in_the_workgroups_place(aws):
 @probe("athena_queries")
 def pages_results_with_the_names_first(aws):
     athena = Athena(aws)
-    found = athena.run("SELECT id FROM trades ORDER BY id")
-    if found["Status"]["State"] != "SUCCEEDED":
+    result = athena.run("SELECT id FROM trades ORDER BY id")
+    if result["Status"]["State"] != "SUCCEEDED":
         return False
     pages = athena.client.get_paginator("get_query_results").paginate(
-        QueryExecutionId=found["QueryExecutionId"], PaginationConfig={"PageSize": 2}
+        QueryExecutionId=result["QueryExecutionId"], PaginationConfig={"PageSize": 2}
     )
     return [len(page["ResultSet"]["Rows"]) for page in pages] == [2, 1]
 
@@ -194,13 +194,13 @@ MALFORMED = "InvalidRequestException"
 def wants_permission_on_the_workgroup_of_a_query(aws):
     athena, other = Athena(aws), Athena(aws)
     number = athena.start("SELECT 1")
-    asked = [each.as_role().get_query_execution for each in (athena, other)]
-    return [error_of(each, QueryExecutionId=number) for each in asked] == [None, "AccessDeniedException"]
+    calls = [each.as_role().get_query_execution for each in (athena, other)]
+    return [error_of(each, QueryExecutionId=number) for each in calls] == [None, "AccessDeniedException"]
 
 
 def saved(athena, **given):
-    asked = {"Name": "q", "Database": athena.database, "QueryString": "SELECT 1", "WorkGroup": athena.workgroup}
-    return athena.client.create_named_query(**(asked | given))["NamedQueryId"]
+    request = {"Name": "q", "Database": athena.database, "QueryString": "SELECT 1", "WorkGroup": athena.workgroup}
+    return athena.client.create_named_query(**(request | given))["NamedQueryId"]
 
 
 @probe("athena_workgroups")
@@ -208,8 +208,8 @@ def lists_saved_queries_of_a_workgroup(aws):
     athena = Athena(aws)
     number = saved(athena)
     listed = athena.client.list_named_queries(WorkGroup=athena.workgroup)["NamedQueryIds"]
-    found = athena.client.get_named_query(NamedQueryId=number)["NamedQuery"]["QueryString"]
-    return (listed, found) == ([number], "SELECT 1") and number not in athena.client.list_named_queries()["NamedQueryIds"]
+    result = athena.client.get_named_query(NamedQueryId=number)["NamedQuery"]["QueryString"]
+    return (listed, result) == ([number], "SELECT 1") and number not in athena.client.list_named_queries()["NamedQueryIds"]
 
 
 @probe("athena_workgroups")

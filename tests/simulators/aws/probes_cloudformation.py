@@ -36,15 +36,15 @@ def a_secrets_ref_is_its_arn(aws):
 
 @probe("cfn_secrets")
 def a_secret_without_a_value_has_none(aws):
-    made = secret(aws)
-    return error_of(aws.secrets.get_secret_value, SecretId=made.resource) == "ResourceNotFoundException"
+    created = secret(aws)
+    return error_of(aws.secrets.get_secret_value, SecretId=created.resource) == "ResourceNotFoundException"
 
 
 @probe("cfn_secrets")
 def a_generated_value_keeps_to_what_is_asked(aws):
     wanted = {"PasswordLength": 64, "ExcludePunctuation": True, "SecretStringTemplate": "{}", "GenerateStringKey": "key"}
-    made = secret(aws, GenerateSecretString=wanted)
-    key = json.loads(aws.secrets.get_secret_value(SecretId=made.resource)["SecretString"])["key"]
+    created = secret(aws, GenerateSecretString=wanted)
+    key = json.loads(aws.secrets.get_secret_value(SecretId=created.resource)["SecretString"])["key"]
     return len(key) == 64 and key.isalnum()
 
 
@@ -57,15 +57,17 @@ def a_stack_may_not_take_a_name_twice(aws):
 
 @probe("cfn_secrets")
 def a_schedule_turns_rotation_on_and_off(aws):
-    made = aws.secrets.create_secret(Name=f"scheduled-{next(_numbers)}", SecretString="old", Tags=[{"Key": "told", "Value": ""}])
+    created = aws.secrets.create_secret(
+        Name=f"scheduled-{next(_numbers)}", SecretString="old", Tags=[{"Key": "told", "Value": ""}]
+    )
     rules = {"ScheduleExpression": "rate(30 days)"}
-    given = {"SecretId": made["ARN"], "RotationLambdaARN": echo(aws), "RotationRules": rules}
+    given = {"SecretId": created["ARN"], "RotationLambdaARN": echo(aws), "RotationRules": rules}
     schedule = known(aws, "AWS::SecretsManager::RotationSchedule", RotateImmediatelyOnUpdate=False, **given)
     if schedule is None:
         return False
-    on = aws.secrets.describe_secret(SecretId=made["ARN"])
+    on = aws.secrets.describe_secret(SecretId=created["ARN"])
     schedule.delete()
-    off = aws.secrets.describe_secret(SecretId=made["ARN"])
+    off = aws.secrets.describe_secret(SecretId=created["ARN"])
     return (on["RotationEnabled"], on["RotationRules"], off["RotationEnabled"]) == (True, rules, False)
 
 
@@ -102,21 +104,21 @@ def _settled(aws, name, patience=30.0):
 
 @probe("cfn_secrets")
 def a_secret_has_not_drifted(aws):
-    made = Stack(aws, "AWS::SecretsManager::Secret", Name=f"drifts-{next(_numbers)}", SecretString="value")
-    return _drift(aws, made) == ("IN_SYNC", made.resource) and made.resource.startswith("arn:")
+    created = Stack(aws, "AWS::SecretsManager::Secret", Name=f"drifts-{next(_numbers)}", SecretString="value")
+    return _drift(aws, created) == ("IN_SYNC", created.resource) and created.resource.startswith("arn:")
 
 
-def _drift(aws, made):
+def _drift(aws, created):
     """What is told of the stack's resource, and by which id."""
     stacks = aws.client("cloudformation")
-    asked = stacks.detect_stack_drift(StackName=made.name)["StackDriftDetectionId"]
+    request = stacks.detect_stack_drift(StackName=created.name)["StackDriftDetectionId"]
 
     def detected():
-        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=asked)["DetectionStatus"]
+        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=request)["DetectionStatus"]
         return status != "DETECTION_IN_PROGRESS"
 
     until(detected)
-    (drift,) = stacks.describe_stack_resource_drifts(StackName=made.name)["StackResourceDrifts"]
+    (drift,) = stacks.describe_stack_resource_drifts(StackName=created.name)["StackResourceDrifts"]
     return drift["StackResourceDriftStatus"], drift["PhysicalResourceId"]
 
 
@@ -188,11 +190,11 @@ def schedule_of_a_stack(aws, **properties):
 
 @probe("cfn_properties")
 def a_schedule_keeps_its_zone_and_its_end(aws):
-    made, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
+    created, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
     schedules = aws.client("scheduler")
-    first = schedules.get_schedule(Name=made.resource)
-    made.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
-    then = schedules.get_schedule(Name=made.resource)
+    first = schedules.get_schedule(Name=created.resource)
+    created.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
+    then = schedules.get_schedule(Name=created.resource)
     zones = [each["ScheduleExpressionTimezone"] for each in (first, then)]
     return (zones, "EndDate" in first, "EndDate" in then) == (["Europe/Berlin", "Asia/Tokyo"], True, False)
 
@@ -201,8 +203,8 @@ def a_schedule_keeps_its_zone_and_its_end(aws):
 def a_schedule_that_is_refused_fails_its_stack(aws):
     """Its role trusts another group."""
     target = {"Arn": SEND, "RoleArn": starter(aws, group="another"), "Input": "{}"}
-    made, _ = schedule_of_a_stack(aws, Target=target)
-    return made.status == "ROLLBACK_COMPLETE"
+    created, _ = schedule_of_a_stack(aws, Target=target)
+    return created.status == "ROLLBACK_COMPLETE"
 
 
 @probe("cfn_properties")
@@ -213,14 +215,14 @@ def a_job_runs_as_often_at_once_as_its_template_says(aws):
         "Command": {"Name": "glueetl", "ScriptLocation": "s3://bucket/script.py", "PythonVersion": "3"},
         "GlueVersion": "5.1",
     }
-    made = Stack(aws, "AWS::Glue::Job", **given, ExecutionProperty={"MaxConcurrentRuns": 3})
-    first = _runs(aws, made)
-    made.update(**given, ExecutionProperty={"MaxConcurrentRuns": 5})
-    return (first, _runs(aws, made)) == (3, 5)
+    created = Stack(aws, "AWS::Glue::Job", **given, ExecutionProperty={"MaxConcurrentRuns": 3})
+    first = _runs(aws, created)
+    created.update(**given, ExecutionProperty={"MaxConcurrentRuns": 5})
+    return (first, _runs(aws, created)) == (3, 5)
 
 
-def _runs(aws, made):
-    return aws.glue.get_job(JobName=made.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
+def _runs(aws, created):
+    return aws.glue.get_job(JobName=created.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
 
 
 def of_bucket(aws, **properties):

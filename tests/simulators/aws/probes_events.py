@@ -129,7 +129,7 @@ def tries_again_what_was_refused(aws):
     aws.s3.put_object(Bucket=bucket, Key="go")
     if fired == {}:
         return False
-    runs = until(lambda: len(found := aws.glue.get_job_runs(JobName=job)["JobRuns"]) == 2 and found)
+    runs = until(lambda: len(match := aws.glue.get_job_runs(JobName=job)["JobRuns"]) == 2 and match)
     ends = [kit.ended(aws, job, run["Id"])["JobRunState"] for run in runs or []]
     result = (fired["invocation"]["state"], fired["invocation"]["error"])
     return (result, ends) == (("retrying", "ConcurrentRunsExceededException"), ["SUCCEEDED"] * 2)

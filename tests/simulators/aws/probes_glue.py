@@ -14,9 +14,9 @@ from waiting import until
 @probe("glue_catalog")
 def folds_names_of_tables(aws):
     database = aws.new_database()
-    made = error_of(aws.glue.create_table, DatabaseName=database.upper(), TableInput={"Name": "Orders"})
-    found = error_of(aws.glue.get_table, DatabaseName=database, Name="ORDERS")
-    return made is found is None
+    created = error_of(aws.glue.create_table, DatabaseName=database.upper(), TableInput={"Name": "Orders"})
+    result = error_of(aws.glue.get_table, DatabaseName=database, Name="ORDERS")
+    return created is result is None
 
 
 @probe("glue_catalog")
@@ -39,8 +39,8 @@ def filters_tables_by_regular_expression(aws):
     database = aws.new_database()
     for name in ("orders", "orders_by_day", "trades"):
         aws.glue.create_table(DatabaseName=database, TableInput={"Name": name})
-    found = aws.glue.get_tables(DatabaseName=database, Expression="orders.+")["TableList"]
-    return [table["Name"] for table in found] == ["orders_by_day"]
+    result = aws.glue.get_tables(DatabaseName=database, Expression="orders.+")["TableList"]
+    return [table["Name"] for table in result] == ["orders_by_day"]
 
 
 @probe("glue_catalog")
@@ -94,8 +94,8 @@ def runs_the_script_with_its_zip(aws):
     result = json.load(aws.s3.get_object(Bucket=bucket, Key="told")["Body"])
     same = {"--a": "run's", "--b": "job's", "--JOB_NAME": job, "--JOB_RUN_ID": record["Id"]}
     result["conf"] = [pair in result["submit"] for pair in ("--conf spark.c=1 ", "--conf spark.d=2 ")]
-    found = tuple(result[name] for name in ("module", "sees", "conf", "given"))
-    return found == ("from the zip", False, [True, True], result["given"] | same)
+    match = tuple(result[name] for name in ("module", "sees", "conf", "given"))
+    return match == ("from the zip", False, [True, True], result["given"] | same)
 
 
 @probe("glue_runs")

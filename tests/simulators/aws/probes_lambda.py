@@ -51,10 +51,10 @@ def counts_each_try_that_fails(aws):
     def errors():
         given = {"Dimensions": [{"Name": "FunctionName", "Value": function.rpartition(":")[2]}], "Statistics": ["Sum"]}
         window = {"StartTime": datetime.now(UTC) - timedelta(hours=1), "EndTime": datetime.now(UTC) + timedelta(hours=1)}
-        found = aws.client("cloudwatch").get_metric_statistics(
+        result = aws.client("cloudwatch").get_metric_statistics(
             Namespace="AWS/Lambda", MetricName="Errors", Period=7200, **given, **window
         )
-        return sum(point["Sum"] for point in found["Datapoints"])
+        return sum(point["Sum"] for point in result["Datapoints"])
 
     return until(lambda: errors() == 3, patience(aws)) is True and len(calls()) == 3
 

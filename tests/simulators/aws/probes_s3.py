@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 from aws_clients import PART, error_of, policy, sha256
-from probe_kit import probe
+from probe_kit import probe, refuses
 
 MIB = 1024 * 1024
 
@@ -45,48 +45,39 @@ def sends_a_range_of_a_version(aws):
     return got["Body"].read() == b"234" and got.get("ContentRange") == "bytes 2-4/10"
 
 
-@probe("s3_multipart")
-def refuses_a_small_part(aws):
+def complete(aws, bodies, edit, **upload):
+    """Complete an upload of these parts with an edited list."""
     bucket = aws.new_bucket()
-    return error_of(aws.complete, bucket, "k", *aws.upload(bucket, "k", [b"1", b"2"])) == "EntityTooSmall"
+    upload_id, parts = aws.upload(bucket, "k", bodies, **upload)
+    aws.complete(bucket, "k", upload_id, edit(parts))
 
 
-@probe("s3_multipart")
-def refuses_parts_out_of_order(aws):
-    bucket = aws.new_bucket()
-    upload_id, parts = aws.upload(bucket, "k", [bytes(PART), bytes(PART)])
-    return error_of(aws.complete, bucket, "k", upload_id, parts[::-1]) == "InvalidPartOrder"
-
-
-@probe("s3_multipart")
-def refuses_an_empty_list(aws):
-    bucket = aws.new_bucket()
-    upload_id, _ = aws.upload(bucket, "k", [b"1"])
-    return error_of(aws.complete, bucket, "k", upload_id, []) == "MalformedXML"
-
-
-@probe("s3_multipart")
-def refuses_a_part_without_etag(aws):
-    bucket = aws.new_bucket()
-    upload_id, _ = aws.upload(bucket, "k", [b"1"])
-    return error_of(aws.complete, bucket, "k", upload_id, [{"PartNumber": 1}]) == "MalformedXML"
-
-
-@probe("s3_multipart")
-def wants_the_checksum_of_each_part(aws):
-    bucket = aws.new_bucket()
-    upload_id, parts = aws.upload(bucket, "k", [b"1"], ChecksumAlgorithm="SHA256")
-    bare = [{"PartNumber": part["PartNumber"], "ETag": part["ETag"]} for part in parts]
-    return error_of(aws.complete, bucket, "k", upload_id, bare) == "InvalidRequest"
-
-
-@probe("s3_multipart")
-def wants_each_part_with_the_checksum_of_its_upload(aws):
+def upload_to_sha256(aws, **part):
+    """Upload a part to an upload that was created with SHA256."""
     bucket = aws.new_bucket()
     upload_id, _ = aws.upload(bucket, "k", [], ChecksumAlgorithm="SHA256")
-    part = {"Bucket": bucket, "Key": "k", "UploadId": upload_id, "PartNumber": 1, "Body": b"1"}
-    other = {"ChecksumSHA1": base64.b64encode(hashlib.sha1(b"1").digest()).decode()}
-    return error_of(aws.s3.upload_part, **part) == error_of(aws.s3.upload_part, **part, **other) == "InvalidRequest"
+    aws.s3.upload_part(Bucket=bucket, Key="k", UploadId=upload_id, PartNumber=1, Body=b"1", **part)
+
+
+def without_checksums(parts):
+    return [{"PartNumber": part["PartNumber"], "ETag": part["ETag"]} for part in parts]
+
+
+SHA1 = base64.b64encode(hashlib.sha1(b"1").digest()).decode()
+for name, code, call in (
+    ("refuses_a_small_part", "EntityTooSmall", lambda aws: complete(aws, [b"1", b"2"], list)),
+    ("refuses_parts_out_of_order", "InvalidPartOrder", lambda aws: complete(aws, [bytes(PART)] * 2, lambda parts: parts[::-1])),
+    ("refuses_an_empty_list", "MalformedXML", lambda aws: complete(aws, [b"1"], lambda parts: [])),
+    ("refuses_a_part_without_etag", "MalformedXML", lambda aws: complete(aws, [b"1"], lambda parts: [{"PartNumber": 1}])),
+    (
+        "wants_the_checksum_of_each_part",
+        "InvalidRequest",
+        lambda aws: complete(aws, [b"1"], without_checksums, ChecksumAlgorithm="SHA256"),
+    ),
+    ("refuses_a_part_without_the_checksum_of_its_upload", "InvalidRequest", upload_to_sha256),
+    ("refuses_a_part_with_another_checksum", "InvalidRequest", lambda aws: upload_to_sha256(aws, ChecksumSHA1=SHA1)),
+):
+    refuses("s3_multipart", name, code, call)
 
 
 @probe("s3_limits")

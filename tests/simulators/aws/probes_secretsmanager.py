@@ -20,8 +20,8 @@ def keeps_a_version_that_has_a_token(aws):
 
 @probe("secrets_versions")
 def names_the_first_version_by_its_token(aws):
-    made = aws.secrets.create_secret(Name=aws.new_database(), SecretString="1", ClientRequestToken="u" * 32)
-    return made["VersionId"] == "u" * 32
+    created = aws.secrets.create_secret(Name=aws.new_database(), SecretString="1", ClientRequestToken="u" * 32)
+    return created["VersionId"] == "u" * 32
 
 
 @probe("secrets_versions")

@@ -18,8 +18,8 @@ class Stack:
         self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
         settled = self._settled(self.name)
         self._id, self.status = settled["StackId"], settled["StackStatus"]
-        made = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
-        self.resource = made[0]["PhysicalResourceId"] if made else ""
+        created = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
+        self.resource = created[0]["PhysicalResourceId"] if created else ""
 
     def update(self, **properties):
         """The stack's status afterwards."""

@@ -26,9 +26,9 @@ def louder(stock, name):
 
 
 def patch(name, parameters):
-    made = Patch("louder")
-    made.replaces("a_library", name, parameters)(louder)
-    return made
+    created = Patch("louder")
+    created.replaces("a_library", name, parameters)(louder)
+    return created
 
 
 def test_of_two_patches_on_one_function_the_later_stands_in_front(library):
