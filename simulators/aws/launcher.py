@@ -1,4 +1,4 @@
-"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, amends and starts MiniStack.
+"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, patches and starts MiniStack.
 
 MiniStack reads its environment when it is imported, so that is set first, from nothing: what a user's shell happens to
 hold can't reach it. It serves on 127.0.0.1 only and connects to nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import probes_athena
 import probes_cloudformation
+import probes_cloudformation_types
 import probes_cloudwatch
 import probes_events
 import probes_glue
@@ -16,6 +17,7 @@ from probe_kit import PROBES
 MODULES = (
     probes_athena,
     probes_cloudformation,
+    probes_cloudformation_types,
     probes_cloudwatch,
     probes_events,
     probes_glue,

@@ -1,408 +1,109 @@
-"""What tells AWS from stock MiniStack in CloudFormation."""
+"""What tells AWS from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
 
 from __future__ import annotations
 
-import itertools
-import json
-
-from assembly_kit import dev_templates
-from aws_clients import error_of
-from botocore.exceptions import ClientError
 from probe_kit import probe
-from rotation_kit import echo, new_function
-from runtime_kit import numbered, service_role, starter
-from stack_kit import Stack
-from waiting import until
-
-_numbers = itertools.count(1)
-
-
-def known(aws, resource_type, **properties):
-    """None where the type is not known, which is told before anything is made."""
-    try:
-        return Stack(aws, resource_type, **properties)
-    except ClientError:
-        return None
-
-
-def secret(aws, **properties):
-    return Stack(aws, "AWS::SecretsManager::Secret", Name=f"of-a-stack-{next(_numbers)}", **properties)
-
-
-@probe("cfn_secrets")
-def a_secrets_ref_is_its_arn(aws):
-    return secret(aws, SecretString="value").resource.startswith("arn:")
-
-
-@probe("cfn_secrets")
-def a_secret_without_a_value_has_none(aws):
-    created = secret(aws)
-    return error_of(aws.secrets.get_secret_value, SecretId=created.resource) == "ResourceNotFoundException"
-
-
-@probe("cfn_secrets")
-def a_generated_value_keeps_to_what_is_asked(aws):
-    wanted = {"PasswordLength": 64, "ExcludePunctuation": True, "SecretStringTemplate": "{}", "GenerateStringKey": "key"}
-    created = secret(aws, GenerateSecretString=wanted)
-    key = json.loads(aws.secrets.get_secret_value(SecretId=created.resource)["SecretString"])["key"]
-    return len(key) == 64 and key.isalnum()
-
-
-@probe("cfn_secrets")
-def a_stack_may_not_take_a_name_twice(aws):
-    first = secret(aws, SecretString="value")
-    name = aws.secrets.describe_secret(SecretId=first.resource)["Name"]
-    return _status_of(aws, "AWS::SecretsManager::Secret", Name=name, SecretString="other") == "ROLLBACK_COMPLETE"
-
-
-@probe("cfn_secrets")
-def a_schedule_turns_rotation_on_and_off(aws):
-    created = aws.secrets.create_secret(
-        Name=f"scheduled-{next(_numbers)}", SecretString="old", Tags=[{"Key": "told", "Value": ""}]
-    )
-    rules = {"ScheduleExpression": "rate(30 days)"}
-    given = {"SecretId": created["ARN"], "RotationLambdaARN": echo(aws), "RotationRules": rules}
-    schedule = known(aws, "AWS::SecretsManager::RotationSchedule", RotateImmediatelyOnUpdate=False, **given)
-    if schedule is None:
-        return False
-    on = aws.secrets.describe_secret(SecretId=created["ARN"])
-    schedule.delete()
-    off = aws.secrets.describe_secret(SecretId=created["ARN"])
-    return (on["RotationEnabled"], on["RotationRules"], off["RotationEnabled"]) == (True, rules, False)
-
-
-def _status_of(aws, resource_type, **properties):
-    name = _begun(aws, resource_type, **properties)
-    return next(status for status, resource in reversed(_settled(aws, name)) if resource == name)
-
-
-def _begun(aws, resource_type, **properties):
-    name = f"to-fail-{next(_numbers)}"
-    body = json.dumps({"Resources": {"It": {"Type": resource_type, "Properties": properties}}})
-    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=body)
-    return name
-
-
-def _settled(aws, name, patience=30.0):
-    """Status and physical id of each event, the oldest first, once nothing is under way; the stack's own has its name."""
-    stacks = aws.client("cloudformation")
-    stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
-
-    def result():
-        events = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
-        return [
-            (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
-            for event in reversed(events)
-        ]
-
-    def over():
-        return next(status for status, resource in reversed(result()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
-
-    until(over, patience)
-    return result()
-
-
-@probe("cfn_secrets")
-def a_secret_has_not_drifted(aws):
-    created = Stack(aws, "AWS::SecretsManager::Secret", Name=f"drifts-{next(_numbers)}", SecretString="value")
-    return _drift(aws, created) == ("IN_SYNC", created.resource) and created.resource.startswith("arn:")
-
-
-def _drift(aws, created):
-    """What is told of the stack's resource, and by which id."""
-    stacks = aws.client("cloudformation")
-    request = stacks.detect_stack_drift(StackName=created.name)["StackDriftDetectionId"]
-
-    def detected():
-        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=request)["DetectionStatus"]
-        return status != "DETECTION_IN_PROGRESS"
-
-    until(detected)
-    (drift,) = stacks.describe_stack_resource_drifts(StackName=created.name)["StackResourceDrifts"]
-    return drift["StackResourceDriftStatus"], drift["PhysicalResourceId"]
-
-
-@probe("cfn_types")
-def makes_named_queries(aws):
-    given = {"Name": "first", "Database": "default", "QueryString": "SELECT 1"}
-    stack, athena = known(aws, "AWS::Athena::NamedQuery", **given), aws.client("athena")
-    if stack is None:
-        return False
-    first = athena.get_named_query(NamedQueryId=stack.resource)["NamedQuery"]["QueryString"]
-    stack.update(**given | {"QueryString": "SELECT 2"})
-    ids = athena.list_named_queries()["NamedQueryIds"]
-    return first == "SELECT 1" and stack.resource not in ids and stack.delete() == "DELETE_COMPLETE"
-
-
-@probe("cfn_types")
-def makes_budgets(aws):
-    limit = {"Amount": 100, "Unit": "USD"}
-    subscriber = {"SubscriptionType": "EMAIL", "Address": "engineers@example.com"}
-    above = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
-    given = {
-        "Budget": {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit},
-        "NotificationsWithSubscribers": [{"Notification": above, "Subscribers": [subscriber]}],
-    }
-    stack, budgets = known(aws, "AWS::Budgets::Budget", **given), aws.client("budgets")
-    if stack is None:
-        return False
-    result = budgets.describe_budget(AccountId="000000000000", BudgetName=stack.resource)["Budget"]["BudgetLimit"]
-    return float(result["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
-
-
-@probe("cfn_types")
-def makes_security_configurations(aws):
-    name = f"security-{next(_numbers)}"
-    bookmarks = {"JobBookmarksEncryptionMode": "CSE-KMS", "KmsKeyArn": aws.arn("kms", "key/1")}
-    encryption = {"JobBookmarksEncryption": bookmarks, "S3Encryptions": [{"S3EncryptionMode": "SSE-S3"}]}
-    stack = known(aws, "AWS::Glue::SecurityConfiguration", Name=name, EncryptionConfiguration=encryption)
-    if stack is None:
-        return False
-    held = aws.glue.get_security_configuration(Name=name)["SecurityConfiguration"]["EncryptionConfiguration"]
-    gone = stack.delete() == "DELETE_COMPLETE" and error_of(aws.glue.get_security_configuration, Name=name) is not None
-    return held == {"JobBookmarksEncryption": bookmarks, "S3Encryption": [{"S3EncryptionMode": "SSE-S3"}]} and gone
-
-
-@probe("cfn_types")
-def a_function_keeps_its_dead_letters(aws):
-    queue = aws.client("sqs").create_queue(QueueName=f"dead-letters-{next(_numbers)}")["QueueUrl"]
-    arn = aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    role = aws.new_role((["sqs:SendMessage"], arn))
-    given = {"Runtime": "python3.11", "Handler": "index.handler", "Role": role, "Code": {"ZipFile": "def handler(e, c): pass"}}
-    stack = Stack(aws, "AWS::Lambda::Function", DeadLetterConfig={"TargetArn": arn}, **given)
-    kept = aws.functions.get_function_configuration(FunctionName=stack.resource).get("DeadLetterConfig")
-    return kept == {"TargetArn": arn}
-
-
-SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
-
-
-def schedule_of_a_stack(aws, **properties):
-    """And the properties that it has beside those."""
-    given = {
-        "Name": numbered("schedule-of-a-stack"),
-        "ScheduleExpression": "cron(15 6 * * ? *)",
-        "FlexibleTimeWindow": {"Mode": "OFF"},
-        "Target": {"Arn": SEND, "RoleArn": starter(aws), "Input": "{}"},
-    }
-    return Stack(aws, "AWS::Scheduler::Schedule", **given | properties), given
-
-
-@probe("cfn_properties")
-def a_schedule_keeps_its_zone_and_its_end(aws):
-    created, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
-    schedules = aws.client("scheduler")
-    first = schedules.get_schedule(Name=created.resource)
-    created.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
-    then = schedules.get_schedule(Name=created.resource)
-    zones = [each["ScheduleExpressionTimezone"] for each in (first, then)]
-    return (zones, "EndDate" in first, "EndDate" in then) == (["Europe/Berlin", "Asia/Tokyo"], True, False)
-
-
-@probe("cfn_properties")
-def a_schedule_that_is_refused_fails_its_stack(aws):
-    """Its role trusts another group."""
-    target = {"Arn": SEND, "RoleArn": starter(aws, group="another"), "Input": "{}"}
-    created, _ = schedule_of_a_stack(aws, Target=target)
-    return created.status == "ROLLBACK_COMPLETE"
-
-
-@probe("cfn_properties")
-def a_job_runs_as_often_at_once_as_its_template_says(aws):
-    given = {
-        "Name": numbered("job-of-a-stack"),
-        "Role": service_role(aws, "glue"),
-        "Command": {"Name": "glueetl", "ScriptLocation": "s3://bucket/script.py", "PythonVersion": "3"},
-        "GlueVersion": "5.1",
-    }
-    created = Stack(aws, "AWS::Glue::Job", **given, ExecutionProperty={"MaxConcurrentRuns": 3})
-    first = _runs(aws, created)
-    created.update(**given, ExecutionProperty={"MaxConcurrentRuns": 5})
-    return (first, _runs(aws, created)) == (3, 5)
-
-
-def _runs(aws, created):
-    return aws.glue.get_job(JobName=created.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
-
-
-def of_bucket(aws, **properties):
-    return Stack(aws, "AWS::S3::Bucket", **properties)
-
-
-def of_ours():
-    """The properties of the bucket of exports, as our stack has them."""
-    resources = dev_templates()["data"]["Resources"]
-    return next(
-        each["Properties"] for name, each in resources.items() if name.startswith("LakeBucket") and "Tags" in each["Properties"]
-    )
-
-
-@probe("cfn_buckets")
-def expires_what_the_template_says(aws):
-    """All rules of ours are there, in S3's words."""
-    wanted = of_ours()["LifecycleConfiguration"]["Rules"]
-    bucket = of_bucket(aws, LifecycleConfiguration={"Rules": wanted}).resource
-    if error_of(aws.s3.get_bucket_lifecycle_configuration, Bucket=bucket):
-        return False
-    rules = aws.s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
-    result = [(rule["ID"], rule["Filter"]["Prefix"], rule.get("Expiration", {}).get("Days"), rule["Status"]) for rule in rules]
-    tidy = (rules[0]["AbortIncompleteMultipartUpload"], rules[0]["NoncurrentVersionExpiration"], rules[0]["Expiration"])
-    expected = [(rule["Id"], rule.get("Prefix", ""), rule.get("ExpirationInDays"), rule["Status"]) for rule in wanted]
-    return result == expected and tidy == (
-        {"DaysAfterInitiation": 7},
-        {"NoncurrentDays": 7},
-        {"ExpiredObjectDeleteMarker": True},
-    )
-
-
-@probe("cfn_buckets")
-def encrypts_what_the_template_says(aws):
-    bucket = of_bucket(aws, BucketEncryption=of_ours()["BucketEncryption"]).resource
-    return aws.s3.put_object(Bucket=bucket, Key="k", Body=b"1").get("ServerSideEncryption") == "AES256"
-
-
-@probe("cfn_buckets")
-def tags_what_the_template_says(aws):
-    tags = of_ours()["Tags"]
-    bucket = of_bucket(aws, Tags=tags).resource
-    return not error_of(aws.s3.get_bucket_tagging, Bucket=bucket) and aws.s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == tags
-
-
-@probe("cfn_buckets")
-def owns_objects_as_the_template_says(aws):
-    bucket = of_bucket(aws, OwnershipControls={"Rules": [{"ObjectOwnership": "ObjectWriter"}]}).resource
-    controls = aws.s3.get_bucket_ownership_controls(Bucket=bucket)["OwnershipControls"]
-    return controls == {"Rules": [{"ObjectOwnership": "ObjectWriter"}]}
-
-
-@probe("cfn_buckets")
-def takes_away_what_the_template_no_longer_says(aws):
-    ours = of_ours()
-    stack = of_bucket(aws, **ours)
-    before = error_of(aws.s3.get_bucket_tagging, Bucket=stack.resource)
-    ours["LifecycleConfiguration"] = {"Rules": ours["LifecycleConfiguration"]["Rules"][:1]}
-    status = stack.update(**{name: value for name, value in ours.items() if name not in ("Tags", "VersioningConfiguration")})
-    if before or status != "UPDATE_COMPLETE":
-        return False
-    rules = aws.s3.get_bucket_lifecycle_configuration(Bucket=stack.resource)["Rules"]
-    versioning = aws.s3.get_bucket_versioning(Bucket=stack.resource)["Status"]
-    return (len(rules), versioning, error_of(aws.s3.get_bucket_tagging, Bucket=stack.resource)) == (
-        1,
-        "Suspended",
-        "NoSuchTagSet",
-    )
-
-
-@probe("cfn_buckets")
-def keeps_a_bucket_that_holds_an_object(aws):
-    stack = of_bucket(aws)
-    aws.s3.put_object(Bucket=stack.resource, Key="k", Body=b"1")
-    full = stack.delete()
-    error_of(aws.s3.delete_object, Bucket=stack.resource, Key="k")
-    return (full, stack.delete()) == ("DELETE_FAILED", "DELETE_COMPLETE")
-
-
-@probe("cfn_buckets")
-def keeps_a_bucket_that_holds_an_old_version(aws):
-    """And one that holds nothing but a delete marker."""
-    stack = of_bucket(aws, VersioningConfiguration={"Status": "Enabled"})
-    version = aws.s3.put_object(Bucket=stack.resource, Key="k", Body=b"1")["VersionId"]
-    marker = aws.s3.delete_object(Bucket=stack.resource, Key="k")["VersionId"]
-    result = [stack.delete()]
-    for each in (version, marker):
-        error_of(aws.s3.delete_object, Bucket=stack.resource, Key="k", VersionId=each)
-        result.append(stack.delete())
-    return result == ["DELETE_FAILED", "DELETE_FAILED", "DELETE_COMPLETE"]
-
-
-#: Makes a thing and then fails; the first time that it is to delete it, it fails as well. Calls may go to different processes.
+from rotation_kit import new_function
+from stack_kit import begin_stack, settled_events, status_of
+
+#: The answer of a custom resource's function to CloudFormation.
+_REPLY = """
+import json, urllib.request
+
+def reply(event, status, physical_id):
+    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    result |= {"Status": status, "Reason": "as it is wanted", "PhysicalResourceId": physical_id}
+    call = urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT")
+    urllib.request.urlopen(call, timeout=10)
+"""
+#: Fails after it has created a thing; fails at the first Delete too. Invocations may be in different processes.
 _FAILING = """
-import json, pathlib, tempfile, urllib.request
+import pathlib, tempfile
+from reply import reply
 
 def handler(event, context):
     kept = pathlib.Path(tempfile.gettempdir(), event["StackId"].rpartition("/")[2])
-    asked = [*(kept.read_text().split() if kept.exists() else []), event["RequestType"]]
-    kept.write_text(" ".join(asked))
+    requests = [*(kept.read_text().split() if kept.exists() else []), event["RequestType"]]
+    kept.write_text(" ".join(requests))
     deletes = event["RequestType"] == "Delete"
-    done = (not STUBBORN or asked.count("Delete") > 1) if deletes else MAKES
-    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    result |= {"Status": "SUCCESS" if done else "FAILED", "Reason": "as it is wanted", "PhysicalResourceId": "thing-1"}
-    call = urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT")
-    urllib.request.urlopen(call, timeout=10)
+    done = (not STUBBORN or requests.count("Delete") > 1) if deletes else MAKES
+    reply(event, "SUCCESS" if done else "FAILED", "thing-1")
 """
 
 
 @probe("cfn_delete_order")
 def keeps_what_a_stuck_resource_needs(aws):
     """The topic stays until the thing that names it could be deleted."""
-    name, thing = f"to-fail-{next(_numbers)}", {"ServiceToken": _failing(aws, stubborn=True, makes=True), "of": {"Ref": "Topic"}}
-    resources = {"Topic": {"Type": "AWS::SNS::Topic"}, "It": {"Type": "Custom::Thing", "Properties": thing}}
-    stacks = aws.client("cloudformation")
-    stacks.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
-    _settled(aws, name)
+    thing = {"ServiceToken": _failing(aws, stubborn=True, makes=True), "of": {"Ref": "Topic"}}
+    topic = {"Topic": {"Type": "AWS::SNS::Topic"}}
+    stacks, name = aws.client("cloudformation"), begin_stack(aws, "Custom::Thing", topic, **thing)
+    settled_events(aws, name)
     topic = stacks.describe_stack_resource(StackName=name, LogicalResourceId="Topic")["StackResourceDetail"]["PhysicalResourceId"]
     stacks.delete_stack(StackName=name)
-    first = _settled(aws, name)
+    first = settled_events(aws, name)
     is_kept = topic in {one["TopicArn"] for one in aws.client("sns").list_topics()["Topics"]}
     stacks.delete_stack(StackName=name)
-    then = _settled(aws, name)
+    then = settled_events(aws, name)
     return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and is_kept
+
+
+def custom(aws, source, **options):
+    """Return the ARN of a custom resource's function."""
+    return new_function(aws, {"it.py": source, "reply.py": _REPLY}, "it.handler", **options)
 
 
 def _failing(aws, *, stubborn, makes=False):
     source = _FAILING.replace("STUBBORN", str(stubborn)).replace("MAKES", str(makes))
-    return new_function(aws, {"it.py": source}, "it.handler")
+    return custom(aws, source)
 
 
 @probe("cfn_failed_create")
-def deletes_what_a_failed_create_made(aws):
-    name = _begun(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=False))
-    events = _settled(aws, name)
+def deletes_the_object_of_a_failed_create(aws):
+    name = begin_stack(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=False))
+    events = settled_events(aws, name)
     return ("DELETE_COMPLETE", "thing-1") in events
 
 
 @probe("cfn_failed_create")
 def deletes_later_what_a_rollback_could_not(aws):
-    name = _begun(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=True))
-    if ("ROLLBACK_FAILED", name) not in _settled(aws, name):
+    name = begin_stack(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=True))
+    if ("ROLLBACK_FAILED", name) not in settled_events(aws, name):
         return False
     aws.client("cloudformation").delete_stack(StackName=name)
-    return ("DELETE_COMPLETE", "thing-1") in _settled(aws, name)
+    return ("DELETE_COMPLETE", "thing-1") in settled_events(aws, name)
 
 
-#: Its id is the state that it sees itself in.
+#: Its physical id is the status that its own resource has.
 _LOOKING = """
-import boto3, json, urllib.request
+import boto3
 from botocore.exceptions import ClientError
+from reply import reply
 
 def handler(event, context):
-    asked = {"StackName": event["StackId"], "LogicalResourceId": event["LogicalResourceId"]}
+    resource = {"StackName": event["StackId"], "LogicalResourceId": event["LogicalResourceId"]}
     try:
-        seen = boto3.client("cloudformation").describe_stack_resource(**asked)["StackResourceDetail"]["ResourceStatus"]
+        seen = boto3.client("cloudformation").describe_stack_resource(**resource)["StackResourceDetail"]["ResourceStatus"]
     except ClientError as error:
         seen = "nothing"
-    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    result |= {"Status": "SUCCESS", "PhysicalResourceId": seen}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
+    reply(event, "SUCCESS", seen)
 """
 
 
 @probe("cfn_in_progress")
-def tells_of_a_resource_that_is_being_made(aws):
+def describes_a_resource_that_is_being_created(aws):
     """As the resource's own function sees it."""
     role = aws.new_role((["cloudformation:DescribeStackResource"], "*"))
-    name = _begun(aws, "Custom::Thing", ServiceToken=new_function(aws, {"it.py": _LOOKING}, "it.handler", role=role))
-    events = _settled(aws, name)
+    name = begin_stack(aws, "Custom::Thing", ServiceToken=custom(aws, _LOOKING, role=role))
+    events = settled_events(aws, name)
     return ("CREATE_COMPLETE", "CREATE_IN_PROGRESS") in events
 
 
 _LINGERING = """
-import boto3, json, os, time, urllib.request
+import boto3, os, time
+from reply import reply
 
 def handler(event, context):
-    result = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    result |= {"Status": "SUCCESS", "PhysicalResourceId": "thing"}
-    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT"), timeout=10)
+    reply(event, "SUCCESS", "thing")
     s3, bucket, until = boto3.client("s3"), os.environ["BUCKET"], time.monotonic() + 6
     while not s3.list_objects_v2(Bucket=bucket, Prefix="go")["KeyCount"]:
         if time.monotonic() > until:
@@ -416,8 +117,8 @@ def waits_for_the_answer_and_not_for_the_function(aws):
     """Which goes on until it is let go, or has waited for six seconds and says so."""
     bucket = aws.new_bucket()
     role = aws.new_role((["s3:ListBucket", "s3:PutObject"], [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]))
-    function = new_function(aws, {"it.py": _LINGERING}, "it.handler", role=role, environment={"BUCKET": bucket})
-    status = _status_of(aws, "Custom::Thing", ServiceToken=function)
+    function = custom(aws, _LINGERING, role=role, environment={"BUCKET": bucket})
+    status = status_of(aws, "Custom::Thing", ServiceToken=function)
     waited = "waited" in [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
     aws.s3.put_object(Bucket=bucket, Key="go")
     return status == "CREATE_COMPLETE" and not waited
