@@ -70,11 +70,11 @@ def new_queue(aws, *, lets_in=None):
 def letter(aws, url, patience=20.0):
     """The body of the message in a queue, and its attributes as texts. Both are empty where none comes."""
     sqs = aws.client("sqs")
-    found = until(lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience)
-    if not found:
+    result = until(lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience)
+    if not result:
         return "", {}
-    attributes = found[0].get("MessageAttributes", {})
-    return found[0]["Body"], {name: each["StringValue"] for name, each in attributes.items()}
+    attributes = result[0].get("MessageAttributes", {})
+    return result[0]["Body"], {name: each["StringValue"] for name, each in attributes.items()}
 
 
 def new_job(aws, script, *statements, modules=None, arguments=None, role=None, runs=1, **given):
@@ -102,11 +102,11 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, r
 def ended(aws, job, run, patience=20.0):
     """The record of a run that has ended."""
 
-    def found():
+    def result():
         record = aws.glue.get_job_run(JobName=job, RunId=run)["JobRun"]
         return record if record["JobRunState"] not in ("STARTING", "RUNNING", "STOPPING") else None
 
-    return until(found, patience) or {"JobRunState": "still going"}
+    return until(result, patience) or {"JobRunState": "still going"}
 
 
 def run(aws, job, **arguments):

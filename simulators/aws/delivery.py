@@ -1,6 +1,6 @@
 """Trying again what a target refused, and the queue for what can't be delivered at all.
 
-The pauses between tries are short: AWS waits up to a day, which nobody has here. Limits on tries and age hold as given.
+The pauses between tries are short: AWS waits up to a day. Limits on tries and age hold as given.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class Outcome(NamedTuple):
     def attributes(self, **others: str) -> dict[str, dict[str, str]]:
         """Of the message in the dead-letter queue."""
         assert self.error is not None
-        told = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
-        told |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
-        return {name: {"DataType": "String", "StringValue": value} for name, value in {**told, **others}.items() if value}
+        answer = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
+        answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
+        return {name: {"DataType": "String", "StringValue": value} for name, value in {**answer, **others}.items() if value}
 
 
 def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
@@ -119,10 +119,10 @@ def bury_in(queue_arn: str, credentials: Credentials, body: str, attributes: dic
         _log.error("a dead letter for %s is lost: %s", name, error)
 
 
-def told_by_boto(error: Exception) -> Undelivered:
+def undelivered(error: Exception) -> Undelivered:
     if isinstance(error, ClientError):
-        told = error.response["Error"]
-        return Undelivered(told.get("Code", "Unknown"), told.get("Message", "") or told.get("Code", ""))
+        answer = error.response["Error"]
+        return Undelivered(answer.get("Code", "Unknown"), answer.get("Message", "") or answer.get("Code", ""))
     if isinstance(error, ParamValidationError):
         return Undelivered("ValidationException", str(error))
     assert isinstance(error, BotoCoreError)

@@ -1,7 +1,6 @@
-"""Functions of MiniStack that we stand in front of, each checked before the first is replaced.
+"""Replace functions of MiniStack. Every hook is checked before the first function is replaced.
 
-A function of ours gets the one it replaces as its first argument, so that it can ask it, refuse before it, or change
-what it answers.
+A replacement gets the original function as its first argument: it can call it, refuse before the call, or change the answer.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, NamedTuple
 
 #: What MiniStack's request handlers return: status, headers, body.
 Answer = tuple[int, dict[str, str], Any]
-#: The function that a replacement stands in front of.
-Stock = Callable[..., Answer]
+#: The function that is replaced.
+Original = Callable[..., Answer]
 Replacement = Callable[..., Any]
 Naming = Callable[[str, bytes], str | None]
-#: What stock answers to a request, once it is awaited.
-Asking = Callable[[], Coroutine[Any, Any, Answer]]
-Handler = Callable[[Asking, "Request"], Awaitable[Answer]]
-#: Where MiniStack says which resource a call is on.
+#: Has MiniStack answer the request.
+OriginalRequest = Callable[[], Coroutine[Any, Any, Answer]]
+Handler = Callable[[OriginalRequest, "Request"], Awaitable[Answer]]
+#: The function in which MiniStack decides which resource a call concerns.
 _RESOURCE_ARN = (
     "ministack.core.iam_actions",
     "extract_resource_arn",
@@ -32,7 +31,7 @@ _RESOURCE_ARN = (
 
 
 class Request(NamedTuple):
-    """As the services of MiniStack get it. Names of headers are lower case."""
+    """A request as MiniStack's services get it. Names of headers are lower case."""
 
     method: str
     path: str
@@ -41,17 +40,17 @@ class Request(NamedTuple):
     query: dict[str, Any]
 
     def caller(self) -> tuple[str, str]:
-        """Access key id, and region."""
+        """Return the access key id and the region."""
         router = ministack("core.router")
         return router.extract_access_key_id(self.headers, self.query), router.extract_region(self.headers)
 
 
 class HookMissing(Exception):
-    """MiniStack is not built as the patches expect; the sentence names the hook."""
+    """MiniStack is not built as the patches expect. The message names the hook."""
 
 
 class Hook(NamedTuple):
-    """A module-level function by name, and the names of the parameters that it must have."""
+    """A module-level function by name, with the names of its parameters."""
 
     module: str
     name: str
@@ -59,39 +58,39 @@ class Hook(NamedTuple):
 
     def find(self) -> Callable[..., Any]:
         try:
-            found = getattr(importlib.import_module(self.module), self.name)
+            function = getattr(importlib.import_module(self.module), self.name)
         except (ImportError, AttributeError) as missing:
             raise HookMissing(f"{self} is gone ({missing}). {_ADVICE}") from missing
-        has = tuple(inspect.signature(found).parameters)
+        has = tuple(inspect.signature(function).parameters)
         if has != self.parameters:
             raise HookMissing(f"{self} now takes ({', '.join(has)}), not ({', '.join(self.parameters)}). {_ADVICE}")
-        return found  # type: ignore[no-any-return]
+        return function  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
 
 
-_ADVICE = "Pin the MiniStack that the patches were written for, or write the patch anew"
+_ADVICE = "Pin the MiniStack version that the patches were written for, or rewrite the patch"
 
 
 class ProvisionerHook(NamedTuple):
-    """One verb of a type of CloudFormation's. `stock` says whether MiniStack has it, and ours stands in front of it."""
+    """One verb of a CloudFormation type. `original`: MiniStack has it, and the replacement gets it as its first argument."""
 
     resource_type: str
     verb: str
-    stock: bool
+    original: bool
 
     def check(self) -> None:
-        if self.stock and self.verb not in provisioners().get(self.resource_type, {}):
+        if self.original and self.verb not in provisioners().get(self.resource_type, {}):
             raise HookMissing(f"CloudFormation's {self.resource_type} has no {self.verb}. {_ADVICE}")
 
     def put(self, replacement: Replacement) -> None:
         verbs = provisioners().setdefault(self.resource_type, {})
-        verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.stock else replacement
+        verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.original else replacement
 
 
 class EntryHook(NamedTuple):
-    """A function that a module keeps in a table, by the table's name and its key there."""
+    """A function in a table of a module."""
 
     module: str
     table: str
@@ -111,24 +110,24 @@ class EntryHook(NamedTuple):
 
 
 class Patch:
-    """One way in which MiniStack is brought nearer to AWS: its name, and the functions that do it."""
+    """One difference between MiniStack and AWS: its name, and the functions that remove it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.in_tables: dict[ProvisionerHook | EntryHook, Replacement] = {}
         self._replacements: dict[Hook, Replacement] = {}
 
-    def provisions(self, resource_type: str, verb: str, *, stock: bool = False) -> Callable[[Replacement], Replacement]:
-        """Decorate CloudFormation's `create`, `update` or `delete` of a type; with `stock`, as `replaces` does."""
+    def provisions(self, resource_type: str, verb: str, *, original: bool = False) -> Callable[[Replacement], Replacement]:
+        """Decorate the `create`, `update` or `delete` of a CloudFormation type. `original`: it replaces one of MiniStack's."""
 
         def register(replacement: Replacement) -> Replacement:
-            self.in_tables[ProvisionerHook(resource_type, verb, stock)] = replacement
+            self.in_tables[ProvisionerHook(resource_type, verb, original)] = replacement
             return replacement
 
         return register
 
     def replaces_entry(self, module: str, table: str, key: str) -> Callable[[Replacement], Replacement]:
-        """Decorate the function that stands in front of the one in `module.table[key]`."""
+        """Decorate the replacement of `module.table[key]`."""
 
         def register(replacement: Replacement) -> Replacement:
             self.in_tables[EntryHook(module, table, key)] = replacement
@@ -137,7 +136,7 @@ class Patch:
         return register
 
     def replaces(self, module: str, name: str, parameters: str) -> Callable[[Replacement], Replacement]:
-        """Decorate the function that stands in front of `module.name`."""
+        """Decorate the replacement of `module.name`, which has these parameters."""
 
         def register(replacement: Replacement) -> Replacement:
             self._replacements[Hook(module, name, tuple(parameters.split()))] = replacement
@@ -146,11 +145,11 @@ class Patch:
         return register
 
     def handles(self, module: str, options: str = "") -> Callable[[Handler], Handler]:
-        """Decorate what stands in front of all requests to a service, whose module it is. `options` are further parameters."""
+        """Decorate the handler of all requests to the service of this module. `options` are further parameters."""
 
         def register(handler: Handler) -> Handler:
-            async def handle(stock: Callable[..., Coroutine[Any, Any, Answer]], *given: Any, **named: Any) -> Answer:
-                return await handler(functools.partial(stock, *given, **named), Request(*given[: len(Request._fields)]))
+            async def handle(original: Callable[..., Coroutine[Any, Any, Answer]], *args: Any, **kwargs: Any) -> Answer:
+                return await handler(functools.partial(original, *args, **kwargs), Request(*args[: len(Request._fields)]))
 
             self.replaces(module, "handle_request", f"method path headers body query_params {options}")(handle)
             return handler
@@ -158,9 +157,9 @@ class Patch:
         return register
 
     def names_resources(self, service: str) -> Callable[[Naming], Naming]:
-        """Decorate what says of a JSON service's call, by its target and body, which resource of it IAM is to check.
+        """Decorate the function that names the resource that IAM checks for a call of a JSON service, from its target and body.
 
-        It gives the ARN's last part, or None for what stock names as it does.
+        It returns the last part of the ARN, or None to leave the decision to MiniStack.
         """
 
         def register(naming: Naming) -> Naming:
@@ -176,7 +175,7 @@ class Patch:
 def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     own: str,
     naming: Naming,
-    stock: Callable[..., str],
+    original: Callable[..., str],
     service: str,
     method: str,
     path: str,
@@ -188,33 +187,33 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
 ) -> str:
     if service == own and (named := naming(headers.get("x-amz-target", ""), body)):
         return f"arn:aws:{service}:{region}:{account_id}:{named}"
-    return stock(service, method, path, headers, body, query_params, region, account_id)
+    return original(service, method, path, headers, body, query_params, region, account_id)
 
 
-def in_background(work: Callable[..., object], *given: Any) -> None:
-    """In a thread that knows whose request this is: account and region. The server's own can't wait for a call to itself."""
-    threading.Thread(target=contextvars.copy_context().run, args=(work, *given), daemon=True).start()
+def in_background(work: Callable[..., object], *args: Any) -> None:
+    """Run it in a thread with the account and region of this request. The server's own thread can't wait for a call to itself."""
+    threading.Thread(target=contextvars.copy_context().run, args=(work, *args), daemon=True).start()
 
 
 def apply(patches: Iterable[Patch]) -> None:
-    """Put every patch in place, or none. Of two on one hook, the later one stands in front."""
-    given = list(patches)
-    wanted = [pair for patch in given for pair in patch]
-    in_tables = [pair for patch in given for pair in patch.in_tables.items()]
-    for hook, _ in wanted:
+    """Apply every patch, or none. Of two on one hook, the later one is called first."""
+    applied = list(patches)
+    functions = [pair for patch in applied for pair in patch]
+    entries = [pair for patch in applied for pair in patch.in_tables.items()]
+    for hook, _ in functions:
         hook.find()
-    for kept, _ in in_tables:
-        kept.check()
-    for hook, replacement in wanted:
+    for entry, _ in entries:
+        entry.check()
+    for hook, replacement in functions:
         module = importlib.import_module(hook.module)
         original = getattr(module, hook.name)
         setattr(module, hook.name, functools.wraps(original)(functools.partial(replacement, original)))
-    for kept, replacement in in_tables:
-        kept.put(replacement)
+    for entry, replacement in entries:
+        entry.put(replacement)
 
 
 def provisioners() -> dict[str, dict[str, Any]]:
-    """CloudFormation's verbs by type.
+    """Return CloudFormation's verbs by type.
 
     create(logical_id, props, stack_name), update(id, old, new, stack_name) and delete(id, props).
     """
@@ -223,5 +222,5 @@ def provisioners() -> dict[str, dict[str, Any]]:
 
 
 def ministack(name: str) -> Any:
-    """One of its modules, by the name within the package; they exist only in the server's own process."""
+    """Return a module of MiniStack by its name in the package. It can be imported only in the server's process."""
     return importlib.import_module(f"ministack.{name}")

@@ -60,31 +60,31 @@ def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> An
 
 
 def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | None = None) -> Credentials:
-    """As `service`, for the account, and for `source_arn` where the service tells it. Raises Refused."""
+    """Assume the role as `service`, for the account, and for `source_arn` if the service sends it. Raises Refused."""
     if not _enforced():
         return ROOT
     if not trusts(role_arn, service, source_arn):
         raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
     account, role_name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
-    made = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
+    created = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
     session = {
         "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name[:64]}",
         "UserId": f"{role_name}:{session_name[:64]}",
-        "SecretAccessKey": made.secret_access_key,
-        "SessionToken": made.session_token,
+        "SecretAccessKey": created.secret_access_key,
+        "SessionToken": created.session_token,
         "AccountId": account,
         "PrincipalType": "AssumedRole",
     }
-    ministack("services.sts").register_session(made.access_key_id, session)
-    return made
+    ministack("services.sts").register_session(created.access_key_id, session)
+    return created
 
 
 def of_function(config: dict[str, Any]) -> Credentials:
     """Those that Lambda gives to a function."""
     if not _enforced():
         return ROOT
-    made = ministack("core.lambda_runtime").execution_credentials(config)
-    return Credentials(made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"], made["AWS_SESSION_TOKEN"])
+    created = ministack("core.lambda_runtime").execution_credentials(config)
+    return Credentials(created["AWS_ACCESS_KEY_ID"], created["AWS_SECRET_ACCESS_KEY"], created["AWS_SESSION_TOKEN"])
 
 
 def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
@@ -104,8 +104,8 @@ def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: s
     if not _enforced():
         return True
     context = _as_service(action, resource, source_arn)
-    found = ministack("core.iam_evaluator").evaluate_resource_policy(policy or {}, context, service=service)
-    return bool(found.decision == "Allow")
+    result = ministack("core.iam_evaluator").evaluate_resource_policy(policy or {}, context, service=service)
+    return bool(result.decision == "Allow")
 
 
 def may(role_arn: str, action: str, resource: str) -> bool:
@@ -130,7 +130,7 @@ def _enforced() -> bool:
 
 
 def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
-    told = {"aws:sourceaccount": settings.ACCOUNT} | ({"aws:sourcearn": source_arn} if source_arn else {})
+    keys = {"aws:sourceaccount": settings.ACCOUNT} | ({"aws:sourcearn": source_arn} if source_arn else {})
     return ministack("core.iam_evaluator").EvalContext(
         principal_arn="*",
         principal_type="Service",
@@ -138,7 +138,7 @@ def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
         action=action,
         resource_arn=resource,
         region=settings.REGION,
-        service_context=told,
+        service_context=keys,
     )
 
 

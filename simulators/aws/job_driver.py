@@ -1,7 +1,7 @@
 """What the process of a Glue job run starts with: it runs the job's script, and ends with the server that began it.
 
 Called by its path, in the interpreter of jobs: `python -S job_driver.py REASON SCRIPT ARGUMENT…`. Standard library only, and
-nothing of this project can be imported here, as on Glue. Why a run failed goes to the file REASON, in Glue's words.
+nothing of this project can be imported, as on Glue. Why a run failed goes to the file REASON, in Glue's words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines that a job run writes, on their way to CloudWatch Logs while it runs, under the job's role.
 
 Output goes to <prefix>/output and errors to <prefix>/error, each in a stream named after the run. A group that isn't there is
-made where the role may. What the role may not write is lost, and the run goes on.
+created if the role may. What the role may not write is lost, and the run goes on.
 """
 
 from __future__ import annotations

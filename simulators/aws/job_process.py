@@ -120,10 +120,10 @@ def _jars() -> list[Path]:
 
 
 def _packages() -> Path:
-    found = sorted((settings.LAMBDA_PYTHON.parents[1] / "lib").glob("python3*/site-packages"))
-    if not found:
+    result = sorted((settings.LAMBDA_PYTHON.parents[1] / "lib").glob("python3*/site-packages"))
+    if not result:
         raise NotSetUp("the interpreter of jobs has no packages (.venv is missing). Run `make setup`")
-    return found[0]
+    return result[0]
 
 
 def _worker_python(folder: Path) -> Path:

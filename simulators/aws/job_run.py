@@ -1,4 +1,4 @@
-"""One run of a Glue job, from its role to its last event: fetched, started, watched, ended, told."""
+"""Carry out one run of a Glue job, from its role to its last event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, job_process, settings
-from simulators.aws.delivery import told_by_boto
+from simulators.aws.delivery import undelivered
 from simulators.aws.job_logs import DEFAULT_PREFIX, PREFIX_ARGUMENT, Tail
 
 SERVICE: Final = "glue.amazonaws.com"
@@ -30,11 +30,13 @@ class Failed(Exception):
 
 
 class JobRun:
-    """`record` is what GetJobRun answers; this keeps it up to date. `tell` hears of the end."""
+    """`record` is what GetJobRun answers; this class keeps it up to date. `on_end` is called at the end."""
 
-    def __init__(self, job: dict[str, Any], record: dict[str, Any], arguments: dict[str, str], tell: Callable[[], None]) -> None:
+    def __init__(
+        self, job: dict[str, Any], record: dict[str, Any], arguments: dict[str, str], on_end: Callable[[], None]
+    ) -> None:
         self.record = record
-        self._job, self._arguments, self._tell = job, arguments, tell
+        self._job, self._arguments, self._on_end = job, arguments, on_end
         self._asked = ""
 
     def ask_to_end(self, state: str) -> None:
@@ -104,7 +106,7 @@ class JobRun:
         if message:
             self.record["ErrorMessage"] = message
         self._enter(state)
-        self._tell()
+        self._on_end()
 
 
 def _role_arn(job: dict[str, Any]) -> str:
@@ -130,8 +132,8 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
     try:
         client.download_file(bucket, key, str(target))
     except (ClientError, BotoCoreError) as error:
-        told = told_by_boto(error)
-        raise Failed(f"Failed to download {location}: {told.message} (Error Code: {told.code})") from None
+        refusal = undelivered(error)
+        raise Failed(f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})") from None
     return target
 
 

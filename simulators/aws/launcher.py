@@ -1,6 +1,6 @@
-"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, amends and starts MiniStack.
+"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, patches and starts MiniStack.
 
-MiniStack reads its environment when it is imported, so that is made first, from nothing: what a user's shell happens to
+MiniStack reads its environment when it is imported, so that is set first, from nothing: what a user's shell happens to
 hold can't reach it. It serves on 127.0.0.1 only and connects to nothing.
 """
 
@@ -38,7 +38,7 @@ class StartFailed(Exception):
 
 
 class Options(NamedTuple):
-    """What `python -m simulators.aws` was asked for."""
+    """The options of `python -m simulators.aws`."""
 
     port: int
     state_dir: Path | None
@@ -49,7 +49,7 @@ class Options(NamedTuple):
 
 
 def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until told to stop; `announce` gets the address and credentials once it answers.
+    """Serve until SIGTERM; `announce` gets the address and credentials once it answers.
 
     Raises StartFailed and HookMissing.
     """
@@ -93,7 +93,7 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
         "LAMBDA_EXECUTOR": "local",
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
-        # Custom resources are asked again after a fiftieth of the usual pause. With 0, tries run out before a vendor is done.
+        # Custom resources are polled after a fiftieth of the usual pause. With 0, tries run out before a vendor is done.
         "SFN_WAIT_SCALE": "0.02",
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(data / "s3"),
@@ -110,17 +110,17 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
     }
 
 
-def require_version(found: str) -> None:
+def require_version(installed: str) -> None:
     pinned = settings.pinned_version()
-    if found != pinned:
-        raise StartFailed(f"MiniStack is {found}, the patches are for {pinned}. Run `make setup`")
+    if installed != pinned:
+        raise StartFailed(f"MiniStack is {installed}, the patches are for {pinned}. Run `make setup`")
 
 
 def _become(wanted: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(wanted)
     tempfile.tempdir = None  # it may be remembered from the environment of before
-    sys.argv = ["ministack"]  # whose main() reads it
+    sys.argv = ["ministack"]  # MiniStack reads it
 
 
 def _credentials(port: int, options: Options) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _credentials(port: int, options: Options) -> dict[str, Any]:
 
 @contextmanager
 def _bound(port: int) -> Iterator[socket.socket]:
-    """Bound here and listened on by the server: between the two nobody else can take the port."""
+    """Bind the port; the server listens on it. Between the two nobody else can take it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -179,7 +179,7 @@ def _held(state_dir: Path) -> Iterator[None]:
 async def _serve(
     descriptor: int,
     ready: Callable[[], None],
-    stock: Callable[..., Awaitable[None]],
+    original: Callable[..., Awaitable[None]],
     app: Any,
     config: Any,
     *,
@@ -188,14 +188,14 @@ async def _serve(
 ) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
-    telling = asyncio.create_task(_tell_when_it_answers(port, ready))
+    announcing = asyncio.create_task(_announce_when_it_answers(port, ready))
     try:
-        await stock(FaultInjector(front(app)), config, **options)
+        await original(FaultInjector(front(app)), config, **options)
     finally:
-        telling.cancel()
+        announcing.cancel()
 
 
-async def _tell_when_it_answers(port: int, ready: Callable[[], None]) -> None:
+async def _announce_when_it_answers(port: int, ready: Callable[[], None]) -> None:
     pause = 0.002
     while not await _answers(port):
         await asyncio.sleep(pause)

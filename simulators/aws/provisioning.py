@@ -1,4 +1,4 @@
-"""What the provisioners of CloudFormation's types have in common: they ask the service, and tell what it refuses."""
+"""What the provisioners of CloudFormation types share: calls of the service, with its refusals as exceptions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from simulators.aws.hooks import ministack
 
-#: A resource's physical id, and what Fn::GetAtt finds of it.
-Made = tuple[str, dict[str, Any]]
+#: A resource's physical id, and its attributes for Fn::GetAtt.
+Provisioned = tuple[str, dict[str, Any]]
 
 
 class ProvisioningFailed(Exception):
-    """What the service answered; CloudFormation tells it as the resource's reason."""
+    """The service's refusal, which becomes the reason of the resource's failure."""
 
 
-def asked(service: str, operation: str, *given: Any) -> dict[str, Any]:
-    """The service's own answer. Raises ProvisioningFailed where it refuses."""
+def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
+    """Return the service's answer. Raises ProvisioningFailed if it refuses."""
     status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
@@ -25,7 +25,7 @@ def asked(service: str, operation: str, *given: Any) -> dict[str, Any]:
 
 
 def typed(value: Any) -> Any:
-    """Templates may say numbers and booleans as strings."""
+    """Parse a number or boolean, which templates may give as strings."""
     if value in ("true", "false"):
         return value == "true"
     return int(value) if isinstance(value, str) and value.isdigit() else value

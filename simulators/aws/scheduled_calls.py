@@ -13,12 +13,12 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, settings
-from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver, told_by_boto
+from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver, undelivered
 from simulators.aws.hooks import ministack
 
 SERVICE: Final = "scheduler.amazonaws.com"
 _UNIVERSAL: Final = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
-#: Where the SDK for Java, whose names Scheduler uses, and boto3 differ.
+#: Scheduler uses the names of the SDK for Java; these differ in boto3.
 _BOTO_NAMES: Final = {"sfn": "stepfunctions", "eventbridge": "events"}
 
 
@@ -72,7 +72,7 @@ def call(occurrence: Occurrence) -> Outcome:
         except identity.Refused as refused:
             raise Undelivered("AccessDeniedException", str(refused)) from None
         except (ClientError, BotoCoreError) as error:
-            raise told_by_boto(error) from None
+            raise undelivered(error) from None
 
     return deliver(attempt, Policy.of(occurrence.target), lambda outcome: bury(occurrence, outcome))
 

@@ -19,7 +19,7 @@ SERVICES: Final = (
     "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs", "monitoring",
     "athena", "budgets", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states", "tagging",
 )  # fmt: skip
-#: How long the server may take to flush its state once it is told to stop, before its process group is killed.
+#: How long the server may take to flush its state when it is asked to stop, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0
 #: Between the tries of an asynchronous call of a function, where AWS waits minutes.
 FUNCTION_RETRY_SECONDS: Final = 0.2
@@ -41,7 +41,7 @@ def java_home() -> dict[str, str]:
 
 
 def client_environment(url: str) -> dict[str, str]:
-    """What makes a client come here and nowhere else, beside keys."""
+    """Return the variables that direct a client to this address and nowhere else, without keys."""
     return {
         "AWS_ENDPOINT_URL": url,
         "AWS_REGION": REGION,

@@ -10,7 +10,7 @@ from constructs import Construct
 from deployments.model import Deployment
 from stacks.base import pascal_case
 
-_QUERIES: Final = {
+QUERIES: Final = {
     "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
     "Count": ("how many rows", 'SELECT count(*) AS "rows" FROM "{database}"."{table}"'),
     "Commits": ("when data came", 'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC'),
@@ -20,7 +20,7 @@ _QUERIES: Final = {
 def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
     """Create the queries. Names are quoted, because the database's has a hyphen."""
     for topic in deployment.tables_in_glue:
-        for name, (title, text) in _QUERIES.items():
+        for name, (title, text) in QUERIES.items():
             athena.CfnNamedQuery(
                 scope,
                 f"{pascal_case(topic.name)}{name}Query",

@@ -1,26 +1,174 @@
-"""S3 bodies stay on disk: memory is bounded by the parts in flight, not by the size of objects.
+"""S3 objects stay on disk: memory is bounded by the parts that are in flight, not by the size of objects.
 
-AWS streams. Stock MiniStack holds every part of an upload and the assembled object in memory, reads a whole object for
-each range of it that is asked for (357 MB in ranges of 8 MiB: 35 MB/s), and keeps all versions of a versioned bucket in
-memory for good. Here parts are spooled to a file as they arrive, and objects are sent from their file in chunks.
+- s3_bodies: AWS streams objects. Stock MiniStack holds all parts of an upload and the assembled object in memory, reads a whole
+  object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all versions in memory. Here parts are spooled to
+  a file as they arrive, and objects are sent from their file in chunks. `python -m benchmarks growth` needs it: its exports have
+  up to 20 million rows. Range together with VersionId is honoured too; stock sends the whole version. Source: S3 API reference,
+  GetObject.
 
-Also here, because it is the same lines: AWS honours Range together with VersionId, stock MiniStack sends the whole
-version.
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and s3_bodies"`
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
+from xml.sax.saxutils import escape
 
-from simulators.aws.hooks import Answer, Asking, Patch, Request, Stock, ministack
-from simulators.aws.patches.extents import Extent, Spool
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
 
-PATCH = Patch("s3_bodies")
+CHUNK = 256 * 1024
+
+
+class Descriptor:
+    """An open file that is closed when nothing refers to it any more."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A stretch of an open file. It has a length and can be sliced as bytes can, and that is all it can do.
+
+    It stays readable when the file's name is removed or given to another file.
+    """
+
+    file: Descriptor
+    start: int
+    length: int
+
+    @classmethod
+    def whole(cls, path: Path) -> Extent:
+        file = Descriptor(os.open(path, os.O_RDONLY))
+        return cls(file, 0, os.fstat(file.number).st_size)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, wanted: slice) -> Extent:
+        begin, end, _ = wanted.indices(self.length)
+        return Extent(self.file, self.start + begin, max(0, end - begin))
+
+    def chunks(self) -> Iterator[bytes]:
+        """Raises OSError where the file has become shorter."""
+        position, end = self.start, self.start + self.length
+        while position < end:
+            chunk = os.pread(self.file.number, min(CHUNK, end - position), position)
+            if not chunk:
+                raise OSError(f"{end - position} bytes are missing at the end of a file")
+            yield chunk
+            position += len(chunk)
+
+
+class Spool:
+    """A file without a name that takes what arrives, from several threads, and vanishes with the last extent in it."""
+
+    def __init__(self) -> None:
+        with tempfile.TemporaryFile() as file:
+            self._file = Descriptor(os.dup(file.fileno()))
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def append(self, data: bytes) -> Extent:
+        with self._lock:
+            start, self._end = self._end, self._end + len(data)
+        written = 0
+        while written < len(data):
+            written += os.pwrite(self._file.number, memoryview(data)[written:], start + written)
+        return Extent(self._file, start, len(data))
+
+
+class Part(NamedTuple):
+    """An entry of the list that CompleteMultipartUpload is given."""
+
+    number: int
+    etag: str
+    checksums: dict[str, str]
+
+
+class Completion(NamedTuple):
+    """An upload that is accepted, with the parts it shall consist of and the checksum that this gives."""
+
+    bucket_name: str
+    key: str
+    upload: dict[str, Any]
+    parts: list[Part]
+    checksum: str | None
+
+    def publish(self, host: str) -> Answer:
+        s3, names = ministack("services.s3"), (self.bucket_name, self.key)
+        path = Path(s3._object_disk_path(*names))
+        assembled, obj = self._assembled(path), self._record()
+        objects = s3._buckets[self.bucket_name]["objects"]
+        prior, objects[self.key] = objects.get(self.key), obj
+        # A version that this one displaces is still in the file: it is put aside before the file is replaced.
+        version_id = s3._record_object_version(*names, prior, obj, None)
+        assembled.replace(path)
+        s3._persist_object(*names, obj)
+        if s3._bucket_replication.get(self.bucket_name):
+            s3._maybe_replicate(*names, obj, path.read_bytes())
+        event = {"size": obj["size"], "etag": obj["etag"], "version_id": version_id}
+        s3._fire_s3_event_async(*names, "s3:ObjectCreated:CompleteMultipartUpload", **event)
+        version = {"x-amz-version-id": version_id} if version_id else {}
+        headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(obj), **version}
+        return 200, headers, self._result(obj, host)
+
+    @property
+    def _stored(self) -> list[dict[str, Any]]:
+        return [self.upload["parts"][part.number] for part in self.parts]
+
+    def _assembled(self, path: Path) -> Path:
+        """A copied part (UploadPartCopy) is bytes, all others are extents. MiniStack ignores files that are named so."""
+        assembled = path.with_name(path.name + ".tmp")
+        assembled.parent.mkdir(parents=True, exist_ok=True)
+        with assembled.open("wb") as file:
+            for body in (part["body"] for part in self._stored):
+                file.writelines(body.chunks() if isinstance(body, Extent) else [body])
+        return assembled
+
+    def _record(self) -> dict[str, Any]:
+        taken_over = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
+        digests = b"".join(bytes.fromhex(part.etag) for part in self.parts)
+        sizes = [part["size"] for part in self._stored]
+        return {
+            **{name: self.upload.get(name) for name in taken_over},
+            "body": None,
+            "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
+            "last_modified": ministack("services.s3").now_iso(),
+            "size": sum(sizes),
+            "parts": [{"PartNumber": part.number, "Size": size} for part, size in zip(self.parts, sizes, strict=True)],
+            "checksums": {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {},
+            "checksum_type": "COMPOSITE" if self.checksum else None,
+        }
+
+    def _result(self, obj: dict[str, Any], host: str) -> bytes:
+        fields = {
+            "Location": f"http://{host}/{self.bucket_name}/{self.key}",
+            "Bucket": self.bucket_name,
+            "Key": self.key,
+            "ETag": obj["etag"],
+            **{f"Checksum{algorithm}": value for algorithm, value in obj["checksums"].items()},
+            **({"ChecksumType": "COMPOSITE"} if self.checksum else {}),
+        }
+        xml = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in fields.items())
+        tag = "CompleteMultipartUploadResult"
+        return f'<{tag} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{xml}</{tag}>'.encode()
+
+
+BODIES = Patch("s3_bodies")
 _S3 = "ministack.services.s3"
 
 #: A smaller object is read whole, as stock does: cheaper than opening a stream.
@@ -29,13 +177,13 @@ _STREAM_FROM = 1024 * 1024
 _getting: ContextVar[bool] = ContextVar("lakeferry_getting_object", default=False)
 
 
-@PATCH.replaces(_S3, "_get_object", "bucket_name key headers query_params")
+@BODIES.replaces(_S3, "_get_object", "bucket_name key headers query_params")
 def get_object(
-    stock: Stock, bucket_name: str, key: str, headers: dict[str, str], query_params: dict[str, Any] | None = None
+    original: Original, bucket_name: str, key: str, headers: dict[str, str], query_params: dict[str, Any] | None = None
 ) -> Answer:
     token = _getting.set(True)
     try:
-        status, answer, body = stock(bucket_name, key, headers, query_params)
+        status, answer, body = original(bucket_name, key, headers, query_params)
     finally:
         _getting.reset(token)
     if status == 200 and "versionId" in (query_params or {}):
@@ -43,16 +191,16 @@ def get_object(
     return status, answer, _streaming(body) if isinstance(body, Extent) else body
 
 
-@PATCH.replaces(_S3, "_read_body", "bucket_name key obj")
-def read_body(stock: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
+@BODIES.replaces(_S3, "_read_body", "bucket_name key obj")
+def read_body(original: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
     if not _getting.get() or obj.get("body") is not None or obj["size"] < _STREAM_FROM:
-        return stock(bucket_name, key, obj)
+        return original(bucket_name, key, obj)
     return Extent.whole(Path(ministack("services.s3")._object_disk_path(bucket_name, key)))
 
 
-@PATCH.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
+@BODIES.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
 def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Callable[..., str | None],
+    original: Callable[..., str | None],
     bucket_name: str,
     key: str,
     prior_obj: dict[str, Any] | None,
@@ -60,16 +208,16 @@ def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
     data: bytes | None,
 ) -> str | None:
     """Without its bytes a version is read from its file, which is how all versions come back after a restart."""
-    return stock(bucket_name, key, prior_obj, obj, None)
+    return original(bucket_name, key, prior_obj, obj, None)
 
 
-@PATCH.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
+@BODIES.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
 def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
-    stock: Stock, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
+    original: Original, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     s3 = ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
-    answer = stock(bucket_name, key, body, query_params, headers)
+    answer = original(bucket_name, key, body, query_params, headers)
     if answer[0] == 200:
         if "spool" not in upload:
             upload["spool"] = Spool()
@@ -78,10 +226,10 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     return answer
 
 
-@PATCH.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
-async def handle_request(stock: Asking, request: Request) -> Answer:
+@BODIES.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
+async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     """Parts are hashed and written in threads, so that meanwhile others arrive. They don't wait for one another on AWS."""
-    answering = stock()
+    answering = original()
     if request.method == "PUT" and {"partNumber", "uploadId"} <= request.query.keys():
         return await asyncio.to_thread(asyncio.run, answering)
     return await answering
@@ -89,10 +237,10 @@ async def handle_request(stock: Asking, request: Request) -> Answer:
 
 def _in_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
     total = len(body)
-    found = ministack("services.s3")._parse_range(wanted, total) if wanted else None
-    if found is None:
+    result = ministack("services.s3")._parse_range(wanted, total) if wanted else None
+    if result is None:
         return 200, body
-    start, end = found
+    start, end = result
     answer["Content-Length"] = str(end + 1 - start)
     answer["Content-Range"] = f"bytes {start}-{end}/{total}"
     return 206, body[start : end + 1]
@@ -106,3 +254,6 @@ async def _send_chunks(body: Extent, send: Any, receive: Any) -> None:
     for chunk in body.chunks():
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+PATCHES: Final = (BODIES,)

@@ -47,9 +47,11 @@ class Athena:
 
     @functools.cached_property
     def table(self):
-        made = glue_catalog(self.aws).create_table((self.database, "trades"), SCHEMA, location=f"s3://{self.bucket}/lake/trades")
-        made.append(pa.Table.from_pylist(ROWS, SCHEMA))
-        return made
+        created = glue_catalog(self.aws).create_table(
+            (self.database, "trades"), SCHEMA, location=f"s3://{self.bucket}/lake/trades"
+        )
+        created.append(pa.Table.from_pylist(ROWS, SCHEMA))
+        return created
 
     def append_large(self, size):
         """A row that takes so many bytes, however it is compressed."""
@@ -57,15 +59,15 @@ class Athena:
 
     def start(self, sql, client=None, **given):
         self.table  # noqa: B018  (it is made when it is first needed)
-        asked = {"QueryString": sql, "WorkGroup": self.workgroup, "QueryExecutionContext": {"Database": self.database}}
-        return (client or self.client).start_query_execution(**(asked | given))["QueryExecutionId"]
+        request = {"QueryString": sql, "WorkGroup": self.workgroup, "QueryExecutionContext": {"Database": self.database}}
+        return (client or self.client).start_query_execution(**(request | given))["QueryExecutionId"]
 
     def ended(self, number, client=None):
         """The execution."""
 
         def over():
-            found = (client or self.client).get_query_execution(QueryExecutionId=number)["QueryExecution"]
-            return found if found["Status"]["State"] not in ("QUEUED", "RUNNING") else None
+            result = (client or self.client).get_query_execution(QueryExecutionId=number)["QueryExecution"]
+            return result if result["Status"]["State"] not in ("QUEUED", "RUNNING") else None
 
         return until(over, patience=300.0)
 
@@ -74,11 +76,11 @@ class Athena:
 
     def rows(self, sql, **given):
         """With the names of the columns in front; None where it failed."""
-        found = self.run(sql, **given)
-        return self.results(found) if found["Status"]["State"] == "SUCCEEDED" else None
+        result = self.run(sql, **given)
+        return self.results(result) if result["Status"]["State"] == "SUCCEEDED" else None
 
-    def results(self, found, **given):
-        answer = self.client.get_query_results(QueryExecutionId=found["QueryExecutionId"], **given)["ResultSet"]["Rows"]
+    def results(self, result, **given):
+        answer = self.client.get_query_results(QueryExecutionId=result["QueryExecutionId"], **given)["ResultSet"]["Rows"]
         return [[datum.get("VarCharValue") for datum in row["Data"]] for row in answer]
 
     def reason(self, sql, client=None):

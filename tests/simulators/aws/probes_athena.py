@@ -1,9 +1,11 @@
-"""What tells AWS from stock MiniStack in Athena: queries that read Iceberg as their caller."""
+"""What tells AWS from stock MiniStack in Athena."""
 
 from __future__ import annotations
 
 from athena_kit import Athena, glue_catalog
 from aws_clients import error_of
+from probe_kit import probe
+from stack_kit import Stack
 from tableflow_kit import sent, topic_of
 
 from simulators.tableflow.kafka import Log
@@ -12,12 +14,14 @@ from simulators.tableflow.writer import Place, Tableflow
 MALFORMED = "InvalidRequestException"
 
 
+@probe("athena_queries")
 def selects_from_iceberg(aws):
     athena = Athena(aws)
     sql = f'SELECT count(*) AS "rows", sum(id) FROM "{athena.database}"."trades" WHERE Price > 1'
     return athena.rows(sql) == [["rows", "_col1"], ["2", "3"]]
 
 
+@probe("athena_queries")
 def writes_values_as_athena_does(aws):
     sql = "SELECT Id, name, at, price, tags, at < current_timestamp, 1.5e10, 7/2, date '2026-01-02' FROM trades ORDER BY id"
     first = ["1", 'a, "b"', "2026-01-02 03:04:05.678901 UTC", "1.50", "[x]", "true", "1.5E10", "3", "2026-01-02"]
@@ -25,12 +29,13 @@ def writes_values_as_athena_does(aws):
     return (Athena(aws).rows(sql) or [])[1:] == [first, second]
 
 
+@probe("athena_queries")
 def names_types_as_athena_does(aws):
     athena = Athena(aws)
-    found = athena.run("SELECT *, sum(id) OVER () FROM trades")
-    if found["Status"]["State"] != "SUCCEEDED":
+    result = athena.run("SELECT *, sum(id) OVER () FROM trades")
+    if result["Status"]["State"] != "SUCCEEDED":
         return False
-    answer = athena.client.get_query_results(QueryExecutionId=found["QueryExecutionId"])
+    answer = athena.client.get_query_results(QueryExecutionId=result["QueryExecutionId"])
     columns = answer["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
     names = [(column["Name"], column["Type"]) for column in columns]
     return names == [
@@ -43,35 +48,17 @@ def names_types_as_athena_does(aws):
     ]
 
 
+@probe("athena_queries")
 def tells_snapshots(aws):
     athena = Athena(aws)
     first = athena.table.current_snapshot()
     athena.table.append(athena.table.scan().to_arrow())
-    found = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
+    result = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
     second = athena.table.current_snapshot()
-    return found[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
+    return result[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
 
 
-def tells_history_files_and_refs(aws):
-    athena = Athena(aws)
-    snapshot = str(athena.table.current_snapshot().snapshot_id)
-    file = athena.table.inspect.files()["file_path"][0].as_py()
-    history = athena.rows('SELECT snapshot_id, is_current_ancestor FROM "trades$history"')
-    files = athena.rows('SELECT content, file_path, record_count, upper_bounds[1] FROM "trades$files"')
-    refs = athena.rows('SELECT name, type, snapshot_id FROM "trades$refs"')
-    if not history or not files or not refs:
-        return False
-    return (history[1:], files[1:], refs[1:]) == ([[snapshot, "true"]], [["0", file, "2", "2"]], [["main", "BRANCH", snapshot]])
-
-
-def reads_an_earlier_snapshot(aws):
-    athena = Athena(aws)
-    first = athena.table.current_snapshot().snapshot_id
-    athena.table.append(athena.table.scan().to_arrow())
-    counts = [athena.rows(f"SELECT count(*) FROM trades{at}") for at in ("", f" FOR VERSION AS OF {first}")]
-    return [(rows or [[], []])[1] for rows in counts] == [["4"], ["2"]]
-
-
+@probe("athena_queries")
 def applies_equality_deletes(aws):
     """Of a table that Tableflow upserts."""
     athena = Athena(aws)
@@ -83,6 +70,7 @@ def applies_equality_deletes(aws):
     return athena.rows('SELECT owner, "$$offset" FROM accounts') == [["owner", "$$offset"], ["b", "1"]]
 
 
+@probe("athena_queries")
 def shows_and_describes(aws):
     athena = Athena(aws)
     shown = athena.rows("SHOW TABLES")
@@ -90,12 +78,13 @@ def shows_and_describes(aws):
     return shown == [["trades"]] and described[0][0].split() == ["id", "bigint"]
 
 
+@probe("athena_queries")
 def leaves_the_result_in_the_workgroups_place(aws):
     athena = Athena(aws)
     elsewhere = {"OutputLocation": f"s3://{aws.new_bucket()}/"}
-    found = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
-    key = f"athena/{found['QueryExecutionId']}.csv"
-    if found["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
+    execution = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
+    key = f"athena/{execution['QueryExecutionId']}.csv"
+    if execution["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
         return False
     left = [entry["Key"] for entry in aws.s3.list_objects_v2(Bucket=athena.bucket, Prefix="athena/").get("Contents", [])]
     if left != [key, f"{key}.metadata"]:
@@ -104,17 +93,19 @@ def leaves_the_result_in_the_workgroups_place(aws):
     return (result["ServerSideEncryption"], result["Body"].read()) == ("AES256", b'"name","id"\n"a, ""b""","1"\n,"2"\n')
 
 
+@probe("athena_queries")
 def pages_results_with_the_names_first(aws):
     athena = Athena(aws)
-    found = athena.run("SELECT id FROM trades ORDER BY id")
-    if found["Status"]["State"] != "SUCCEEDED":
+    result = athena.run("SELECT id FROM trades ORDER BY id")
+    if result["Status"]["State"] != "SUCCEEDED":
         return False
     pages = athena.client.get_paginator("get_query_results").paginate(
-        QueryExecutionId=found["QueryExecutionId"], PaginationConfig={"PageSize": 2}
+        QueryExecutionId=result["QueryExecutionId"], PaginationConfig={"PageSize": 2}
     )
     return [len(page["ResultSet"]["Rows"]) for page in pages] == [2, 1]
 
 
+@probe("athena_queries")
 def says_what_is_not_there(aws):
     athena = Athena(aws)
     wanted = {
@@ -125,11 +116,13 @@ def says_what_is_not_there(aws):
     return {sql: athena.reason(sql) for sql in wanted} == wanted
 
 
+@probe("athena_queries")
 def refuses_what_is_no_statement(aws):
     athena = Athena(aws)
     return [error_of(athena.start, sql) for sql in ("SELEC 1", "SELECT FROM WHERE", "SELECT 1; SELECT 2")] == [MALFORMED] * 3
 
 
+@probe("athena_queries")
 def refuses_a_workgroup_that_is_not_there(aws):
     athena = Athena(aws)
     codes = [error_of(athena.start, "SELECT 1", WorkGroup="none")]
@@ -137,17 +130,20 @@ def refuses_a_workgroup_that_is_not_there(aws):
     return [*codes, error_of(athena.start, "SELECT 1")] == [MALFORMED] * 2
 
 
+@probe("athena_queries")
 def refuses_a_bucket_that_is_not_there(aws):
     athena = Athena(aws, ResultConfiguration={"OutputLocation": "s3://bucket-of-nobody/athena/"})
     return error_of(athena.start, "SELECT 1") == MALFORMED
 
 
+@probe("athena_queries")
 def starts_once_for_a_token(aws):
     athena, token = Athena(aws), {"ClientRequestToken": "t" * 32}
     numbers = {athena.start("SELECT 1", **token) for _ in range(2)}
     return len(numbers) == 1 and error_of(athena.start, "SELECT 2", **token) == MALFORMED
 
 
+@probe("athena_queries")
 def cancels_what_reads_too_much(aws):
     """Only the columns that are read count."""
     athena = Athena(aws, BytesScannedCutoffPerQuery=10**7)
@@ -157,6 +153,7 @@ def cancels_what_reads_too_much(aws):
     return stopped and part["State"] == "SUCCEEDED"
 
 
+@probe("athena_queries")
 def reads_as_its_caller(aws):
     athena = Athena(aws)
     sql = "SELECT count(*) FROM trades"
@@ -176,11 +173,13 @@ _READ = {
 }
 
 
+@probe("athena_queries")
 def wants_the_location_of_the_results_bucket(aws):
     athena = Athena(aws)
     return error_of(athena.start, "SELECT 1", athena.as_role("s3:GetBucketLocation")) == MALFORMED
 
 
+@probe("athena_queries")
 def gives_results_to_who_may_read_them(aws):
     athena = Athena(aws)
     number = athena.run("SELECT id FROM trades")["QueryExecutionId"]
@@ -188,26 +187,57 @@ def gives_results_to_who_may_read_them(aws):
     return codes == [None, "AccessDeniedException"]
 
 
-PROBES = {
-    "athena_queries": [
-        selects_from_iceberg,
-        writes_values_as_athena_does,
-        names_types_as_athena_does,
-        tells_snapshots,
-        tells_history_files_and_refs,
-        reads_an_earlier_snapshot,
-        applies_equality_deletes,
-        shows_and_describes,
-        leaves_the_result_in_the_workgroups_place,
-        pages_results_with_the_names_first,
-        says_what_is_not_there,
-        refuses_what_is_no_statement,
-        refuses_a_workgroup_that_is_not_there,
-        refuses_a_bucket_that_is_not_there,
-        starts_once_for_a_token,
-        cancels_what_reads_too_much,
-        reads_as_its_caller,
-        wants_the_location_of_the_results_bucket,
-        gives_results_to_who_may_read_them,
-    ],
-}
+MALFORMED = "InvalidRequestException"
+
+
+@probe("athena_workgroups")
+def wants_permission_on_the_workgroup_of_a_query(aws):
+    athena, other = Athena(aws), Athena(aws)
+    number = athena.start("SELECT 1")
+    calls = [each.as_role().get_query_execution for each in (athena, other)]
+    return [error_of(each, QueryExecutionId=number) for each in calls] == [None, "AccessDeniedException"]
+
+
+def saved(athena, **given):
+    request = {"Name": "q", "Database": athena.database, "QueryString": "SELECT 1", "WorkGroup": athena.workgroup}
+    return athena.client.create_named_query(**(request | given))["NamedQueryId"]
+
+
+@probe("athena_workgroups")
+def lists_saved_queries_of_a_workgroup(aws):
+    athena = Athena(aws)
+    number = saved(athena)
+    listed = athena.client.list_named_queries(WorkGroup=athena.workgroup)["NamedQueryIds"]
+    result = athena.client.get_named_query(NamedQueryId=number)["NamedQuery"]["QueryString"]
+    return (listed, result) == ([number], "SELECT 1") and number not in athena.client.list_named_queries()["NamedQueryIds"]
+
+
+@probe("athena_workgroups")
+def pages_saved_queries(aws):
+    athena = Athena(aws)
+    numbers = {saved(athena, Name=f"q{number}") for number in range(51)}
+    pages = list(athena.client.get_paginator("list_named_queries").paginate(WorkGroup=athena.workgroup))
+    return len(pages) == 2 and {number for page in pages for number in page["NamedQueryIds"]} == numbers
+
+
+@probe("athena_workgroups")
+def saves_no_query_in_a_workgroup_that_is_not_there(aws):
+    return error_of(saved, Athena(aws), WorkGroup="none") == MALFORMED
+
+
+@probe("athena_workgroups")
+def keeps_a_workgroup_that_holds_queries(aws):
+    athena = Athena(aws)
+    number = saved(athena)
+    refused = error_of(athena.client.delete_work_group, WorkGroup=athena.workgroup)
+    athena.client.delete_work_group(WorkGroup=athena.workgroup, RecursiveDeleteOption=True)
+    return (refused, error_of(athena.client.get_named_query, NamedQueryId=number)) == (MALFORMED, MALFORMED)
+
+
+@probe("athena_workgroups")
+def keeps_a_workgroup_of_a_stack_that_holds_queries(aws):
+    stack = Stack(aws, "AWS::Athena::WorkGroup", Name="workgroup-that-holds")
+    number = saved(Athena(aws), WorkGroup=stack.resource)
+    full = stack.delete()
+    error_of(aws.client("athena").delete_named_query, NamedQueryId=number)
+    return (full, stack.delete()) == ("DELETE_FAILED", "DELETE_COMPLETE")

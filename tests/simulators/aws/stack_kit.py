@@ -18,8 +18,8 @@ class Stack:
         self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
         settled = self._settled(self.name)
         self._id, self.status = settled["StackId"], settled["StackStatus"]
-        made = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
-        self.resource = made[0]["PhysicalResourceId"] if made else ""
+        created = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
+        self.resource = created[0]["PhysicalResourceId"] if created else ""
 
     def update(self, **properties):
         """The stack's status afterwards."""
@@ -40,3 +40,36 @@ class Stack:
 
     def _template(self, properties):
         return json.dumps({"Resources": {"It": {"Type": self._type, "Properties": properties}}})
+
+
+def begin_stack(aws, resource_type, others=None, **properties):
+    """Begin to create a stack of this resource and others. Return its name."""
+    name = f"to-fail-{next(_numbers)}"
+    resources = {"It": {"Type": resource_type, "Properties": properties}, **(others or {})}
+    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    return name
+
+
+def settled_events(aws, name, patience=30.0):
+    """Return status and physical id of each event, the oldest first, once the stack is settled; its own events have its name."""
+    stacks = aws.client("cloudformation")
+    stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
+
+    def events():
+        listed = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
+        return [
+            (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
+            for event in reversed(listed)
+        ]
+
+    def is_settled():
+        return next(status for status, resource in reversed(events()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
+
+    until(is_settled, patience)
+    return events()
+
+
+def status_of(aws, resource_type, **properties):
+    """Return the status of a new stack of this resource once it is settled."""
+    name = begin_stack(aws, resource_type, **properties)
+    return next(status for status, resource in reversed(settled_events(aws, name)) if resource == name)

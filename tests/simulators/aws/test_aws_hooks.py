@@ -21,19 +21,19 @@ def library(tmp_path, monkeypatch):
     del sys.modules["a_library"]
 
 
-def louder(stock, name):
-    return stock(name).upper()
+def louder(original, name):
+    return original(name).upper()
 
 
 def patch(name, parameters):
-    made = Patch("louder")
-    made.replaces("a_library", name, parameters)(louder)
-    return made
+    created = Patch("louder")
+    created.replaces("a_library", name, parameters)(louder)
+    return created
 
 
 def test_of_two_patches_on_one_function_the_later_stands_in_front(library):
-    def twice(stock, name):
-        return stock(name) * 2
+    def twice(original, name):
+        return original(name) * 2
 
     second = Patch("twice")
     second.replaces("a_library", "greet", "name")(twice)

@@ -1,4 +1,4 @@
-"""Parts of the patches that can be told apart from a server."""
+"""Functions of the patches that need no server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from simulators.aws.patches import glue_catalog, glue_permissions
-from simulators.aws.patches.extents import CHUNK, Extent, Spool
-from simulators.aws.patches.s3_multipart import Refused, listed_parts
+from simulators.aws.patches import glue
+from simulators.aws.patches.s3 import Refused, listed_parts
+from simulators.aws.patches.s3_bodies import CHUNK, Extent, Spool
 
 CONTENT = bytes(index % 251 for index in range(2 * CHUNK + 5))
 
@@ -59,7 +59,7 @@ def test_a_list_of_parts_that_is_none_is_refused(body):
 
 
 def test_updates_of_tables_never_overlap():
-    """Stock compares the version and then writes: whoever enters in between loses an update without being told."""
+    """Stock compares the version and then writes: whoever enters in between loses an update without an error."""
     both_inside, met = threading.Barrier(2), []
 
     def stock(*_):
@@ -72,7 +72,7 @@ def test_updates_of_tables_never_overlap():
 
     def update(_):
         headers = {"x-amz-target": "AWSGlue.UpdateTable"}
-        return glue_catalog.handle_request(stock, "POST", "/", headers, b'{"TableInput": {"Name": "t"}}', {})[0]
+        return glue.handle_request(stock, "POST", "/", headers, b'{"TableInput": {"Name": "t"}}', {})[0]
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(update, range(2))) == [200, 200]
@@ -93,11 +93,11 @@ def test_updates_of_tables_never_overlap():
     ],
 )
 def test_a_glue_call_is_about_one_resource_of_the_catalog(action, request_, resource):
-    assert glue_permissions.catalog_resource(f"AWSGlue.{action}", json.dumps(request_).encode()) == resource
+    assert glue.catalog_resource(f"AWSGlue.{action}", json.dumps(request_).encode()) == resource
 
 
 def test_a_table_lies_in_its_database_and_that_in_the_catalog():
     prefix = "arn:aws:glue:eu-west-1:000000000000:"
-    assert glue_permissions.containers(f"{prefix}table/d/t") == [f"{prefix}database/d", f"{prefix}catalog"]
-    assert glue_permissions.containers(f"{prefix}database/d") == [f"{prefix}catalog"]
-    assert glue_permissions.containers(f"{prefix}job/export") == []
+    assert glue.containers(f"{prefix}table/d/t") == [f"{prefix}database/d", f"{prefix}catalog"]
+    assert glue.containers(f"{prefix}database/d") == [f"{prefix}catalog"]
+    assert glue.containers(f"{prefix}job/export") == []

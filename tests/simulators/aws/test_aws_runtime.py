@@ -128,8 +128,8 @@ def test_a_schedule_that_is_due_ends_in_published_files_and_a_function_that_know
 
 
 def _lines(aws, part, run):
-    found = aws.client("logs").get_log_events(logGroupName=f"/aws-glue/runtime/{part}", logStreamName=run, startFromHead=True)
-    return [each["message"] for each in found["events"]]
+    result = aws.client("logs").get_log_events(logGroupName=f"/aws-glue/runtime/{part}", logStreamName=run, startFromHead=True)
+    return [each["message"] for each in result["events"]]
 
 
 def test_nothing_of_a_run_is_left_when_the_server_stops():

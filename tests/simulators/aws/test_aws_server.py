@@ -11,6 +11,8 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import boto3
 import psutil
@@ -246,3 +248,11 @@ def test_an_exception_in_its_block_stops_it():
     with pytest.raises(ZeroDivisionError):
         fail_inside(EmbeddedAws())
     assert not processes[0].is_running()
+
+
+def test_a_control_that_does_not_exist_is_named(aws):
+    request = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(urllib.error.HTTPError) as missing:
+        request.open(f"{aws.server.url}/_simulator/nothing")
+    with missing.value as answer:
+        assert "GET /mail" in json.load(answer)["error"]

@@ -42,21 +42,21 @@ def test_of_many_conditional_puts_at_once_one_wins(aws, bucket):
 
 def test_a_conditional_completion_creates_once_and_can_be_repeated(aws, bucket):
     first, second = (aws.upload(bucket, "big", [body]) for body in (b"first", b"second"))
-    made = aws.complete(bucket, "big", *first, IfNoneMatch="*")
+    created = aws.complete(bucket, "big", *first, IfNoneMatch="*")
     assert error_of(aws.complete, bucket, "big", *second, IfNoneMatch="*") == "PreconditionFailed"
-    assert aws.complete(bucket, "big", *first, IfNoneMatch="*")["ETag"] == made["ETag"]
+    assert aws.complete(bucket, "big", *first, IfNoneMatch="*")["ETag"] == created["ETag"]
     assert aws.s3.get_object(Bucket=bucket, Key="big")["Body"].read() == b"first"
     assert [each["UploadId"] for each in aws.s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [second[0]]
 
 
 def test_a_multipart_object_has_the_bytes_etag_and_checksum_of_its_parts(aws, bucket):
     bodies = [b"a" * PART, b"b" * (PART + 7), b"tail"]
-    made = aws.complete(bucket, "whole", *aws.upload(bucket, "whole", bodies, ChecksumAlgorithm="SHA256"))
+    created = aws.complete(bucket, "whole", *aws.upload(bucket, "whole", bodies, ChecksumAlgorithm="SHA256"))
     digests = b"".join(hashlib.md5(body).digest() for body in bodies)
     composite = base64.b64encode(hashlib.sha256(b"".join(hashlib.sha256(body).digest() for body in bodies)).digest())
     head = aws.s3.head_object(Bucket=bucket, Key="whole", ChecksumMode="ENABLED")
-    assert head["ETag"] == made["ETag"] == f'"{hashlib.md5(digests).hexdigest()}-3"'
-    assert head["ChecksumSHA256"] == made["ChecksumSHA256"] == f"{composite.decode()}-3"
+    assert head["ETag"] == created["ETag"] == f'"{hashlib.md5(digests).hexdigest()}-3"'
+    assert head["ChecksumSHA256"] == created["ChecksumSHA256"] == f"{composite.decode()}-3"
     assert (head["ContentLength"], head["ChecksumType"]) == (2 * PART + 11, "COMPOSITE")
     assert aws.s3.get_object(Bucket=bucket, Key="whole")["Body"].read() == b"".join(bodies)
     middle = aws.s3.get_object(Bucket=bucket, Key="whole", Range=f"bytes={PART - 2}-{PART + 1}")

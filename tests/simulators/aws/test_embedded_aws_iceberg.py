@@ -101,8 +101,8 @@ def test_two_writers_at_once_lose_nothing(aws, lake):
 
     with ThreadPoolExecutor(2) as pool:
         acknowledged = sorted(itertools.chain.from_iterable(pool.map(write, (0, 100))))
-    found = catalog_of(aws, f"s3://{bucket}").load_table((database, "shared")).scan().to_arrow()
-    assert sorted(found["id"].to_pylist()) == acknowledged
+    result = catalog_of(aws, f"s3://{bucket}").load_table((database, "shared")).scan().to_arrow()
+    assert sorted(result["id"].to_pylist()) == acknowledged
 
 
 def test_a_role_reads_its_table_and_writes_nothing(aws, lake):

@@ -1,33 +1,52 @@
-"""Each patch does what AWS does, and is still needed: stock MiniStack still does not."""
+"""Each patch does what AWS does, and is still needed: stock MiniStack still does not.
+
+They run when simulators change, when the pin of MiniStack changes, and every night.
+"""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
-from patch_probes import PROBES, holds_no_object_in_memory, holds_no_version_in_memory
+from probes import PROBES
+from probes_s3 import holds_no_object_in_memory, holds_no_version_in_memory
 from stack_kit import Stack
 
-from simulators.aws.patches import PATCHES
+from simulators.aws import patches
 
-CASES = [pytest.param(name, probe, id=f"{name}-{probe.__name__}") for name, probes in PROBES.items() for probe in probes]
+#: The module of each patch: test ids begin with it, for `-k "stock and glue"`.
+MODULE = {patch.name: name for name, module in vars(patches).items() for patch in getattr(module, "PATCHES", ())}
+CASES = [
+    pytest.param(
+        probe,
+        id=f"{MODULE.get(name)}-{name}-{probe.__name__}",
+        marks=pytest.mark.skipif(
+            probe in (holds_no_object_in_memory, holds_no_version_in_memory) and sys.platform != "linux",
+            reason="only Linux shows the memory of another process in /proc",
+        ),
+    )
+    for name, probes in PROBES.items()
+    for probe in probes
+]
 
 
-@pytest.mark.parametrize(("name", "probe"), CASES)
-def test_patched_is_as_aws(aws, name, probe):
-    _skip_where_memory_is_not_told(probe)
+@pytest.mark.parametrize("probe", CASES)
+def test_patched_does_as_aws(aws, probe):
     assert probe(aws)
 
 
-@pytest.mark.deep  # the version is pinned: only a new pin can change what stock does
-@pytest.mark.parametrize(("name", "probe"), CASES)
-def test_stock_still_needs_it(stock_aws, name, probe):
-    _skip_where_memory_is_not_told(probe)
-    assert not probe(stock_aws), f"stock MiniStack now does this: drop it from the patch {name}"
+@pytest.mark.parametrize("probe", CASES)
+def test_stock_still_does_not(stock_aws, probe):
+    assert not probe(stock_aws), "stock MiniStack does this now: drop it from the patch"
 
 
 def test_every_patch_has_a_probe():
-    assert {patch.name for patch in PATCHES} == {name for name, probes in PROBES.items() if probes}
+    assert {patch.name for patch in patches.PATCHES} == set(PROBES)
+
+
+def test_every_module_names_the_command_that_shows_stock():
+    for name in set(MODULE.values()):
+        assert f'-k "stock and {name}"' in vars(patches)[name].__doc__
 
 
 def test_a_deleted_stacks_secret_frees_its_name(aws):
@@ -39,8 +58,3 @@ def test_a_deleted_stacks_secret_frees_its_name(aws):
         stack.delete()
         with pytest.raises(aws.secrets.exceptions.ResourceNotFoundException):
             aws.secrets.describe_secret(SecretId=name)
-
-
-def _skip_where_memory_is_not_told(probe):
-    if probe in (holds_no_object_in_memory, holds_no_version_in_memory) and sys.platform != "linux":
-        pytest.skip("only Linux tells the memory of another process in /proc")

@@ -1,0 +1,406 @@
+"""Run one Athena query, in a process of its own in the project's environment: `python -m simulators.aws.athena`.
+
+The process has the caller's AWS credentials in its environment. DuckDB reads Iceberg tables of the Glue Data Catalog with
+them, so IAM decides on every Glue and S3 call of a query, as it does for Athena. Standard input and output carry lines of JSON:
+
+    in   the fields of Query
+    out  {"type": "DML", "subtype": "SELECT"}, or {"malformed": reason} and the end
+    in   any line: run it
+    out  {"state": "SUCCEEDED", "columns": …, "rows": …, "scanned": bytes}, or another state with a "reason"
+
+The process ends with its standard input. Stricter than Athena: statements other than SELECT, SHOW TABLES and DESCRIBE
+are malformed, tables that are not Iceberg tables fail, and of the metadata tables only "$snapshots" exists.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import boto3
+import duckdb
+import duckdb_extension_avro
+import duckdb_extension_httpfs
+import duckdb_extension_iceberg
+import sqlglot
+from botocore.exceptions import ClientError
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+_EXTENSIONS: Final = {"avro": duckdb_extension_avro, "httpfs": duckdb_extension_httpfs, "iceberg": duckdb_extension_iceberg}
+_NAME: Final = r"[`\"]?({}[^`\"\s.;]+)[`\"]?"
+_DATABASE, _TABLE = _NAME.format("?P<database>"), _NAME.format("?P<table>")
+_SHOW_TABLES: Final = re.compile(rf"\s*SHOW\s+TABLES(?:\s+IN\s+{_DATABASE})?\s*;?\s*", re.IGNORECASE)
+_DESCRIBE: Final = re.compile(rf"\s*(?:DESCRIBE|DESC)\s+(?:{_DATABASE}\.)?{_TABLE}\s*;?\s*", re.IGNORECASE)
+_NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
+_UNKNOWN_COLUMN: Final = re.compile(r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)")
+#: How GetQueryResults names a type of DuckDB's, and its precision.
+_TYPES: Final = {
+    "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5), "INTEGER": ("integer", 10),
+    "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17), "DOUBLE": ("double", 17), "DATE": ("date", 0),
+    "TIME": ("time", 3), "TIMESTAMP": ("timestamp", 3), "TIMESTAMP WITH TIME ZONE": ("timestamp with time zone", 3),
+    "BLOB": ("varbinary", 1073741824),
+}  # fmt: skip
+#: The columns of "table$snapshots", from the table's metadata file.
+_SNAPSHOTS: Final = """
+SELECT make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at, (s->>'snapshot-id')::BIGINT AS snapshot_id,
+  (s->>'parent-snapshot-id')::BIGINT AS parent_id, s->'summary'->>'operation' AS operation, s->>'manifest-list' AS manifest_list,
+  map_from_entries(list_filter(map_entries((s->'summary')::MAP(VARCHAR, VARCHAR)), lambda e: e.key <> 'operation')) AS summary
+FROM (SELECT unnest((content->'snapshots')::JSON[]) AS s FROM read_text({location}))
+"""
+
+
+class Query(NamedTuple):
+    """One StartQueryExecution. `output` is the S3 URL of the result without its suffix; `put` has PutObject's encryption."""
+
+    sql: str
+    database: str
+    catalog: str
+    output: str
+    cutoff: int | None
+    put: dict[str, str]
+
+
+class Column(NamedTuple):
+    """A column as GetQueryResults describes it."""
+
+    name: str
+    type: str
+    precision: int = 0
+    scale: int = 0
+
+
+class Result(NamedTuple):
+    """Values as text, None for NULL. The result of a SELECT is CSV with a header; that of SHOW and DESCRIBE is plain text."""
+
+    columns: list[Column]
+    rows: list[list[str | None]]
+    scanned: int = 0
+    header: bool = True
+
+
+class Malformed(Exception):
+    """Athena refuses the statement before it runs anything."""
+
+
+class Failed(Exception):
+    """The query failed, with Athena's reason."""
+
+
+def main() -> None:
+    query = Query(**json.loads(sys.stdin.readline()))
+    try:
+        statement = parse(query.sql)
+    except Malformed as malformed:
+        _reply(malformed=str(malformed))
+        return
+    utility = isinstance(statement, re.Match)
+    _reply(type="UTILITY" if utility else "DML", subtype="SHOW" if utility else "SELECT")
+    if sys.stdin.readline():
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+        _reply(**_outcome(query, statement))
+
+
+def parse(sql: str) -> exp.Query | re.Match[str]:
+    """Return a SELECT, or the match of SHOW or DESCRIBE. Raises Malformed."""
+    for pattern in (_SHOW_TABLES, _DESCRIBE):
+        if match := pattern.fullmatch(sql):
+            return match
+    try:
+        statements = [each for each in sqlglot.parse(sql, dialect="trino") if each is not None]
+    except SqlglotError as error:
+        first = next(iter(getattr(error, "errors", [])), {"highlight": str(error).splitlines()[0]})
+        raise Malformed(f"line {first.get('line', 1)}:{first.get('col', 1)}: mismatched input '{first['highlight']}'") from None
+    if len(statements) > 1:
+        raise Malformed(f"Only one sql statement is allowed. Got: {sql}")
+    if not statements:
+        raise Malformed("line 1:1: mismatched input '<EOF>'")
+    if not isinstance(statements[0], exp.Query):
+        raise Malformed(f"{_NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement")
+    return statements[0]
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def _reply(**fields: Any) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def _outcome(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, Any]:
+    try:
+        engine = Engine(query)
+        result = engine.show(statement) if isinstance(statement, re.Match) else engine.select(statement)
+        if query.cutoff is not None and result.scanned > query.cutoff:
+            return {"state": "CANCELLED", "reason": "Bytes scanned limit was exceeded"}
+        _write(query, result)
+    except Failed as failed:
+        return {"state": "FAILED", "reason": str(failed)}
+    except Exception as error:
+        traceback.print_exc()
+        return {"state": "FAILED", "reason": f"GENERIC_INTERNAL_ERROR: {type(error).__name__}: {error}"}
+    return {"state": "SUCCEEDED", **result._asdict()}
+
+
+class Engine:
+    """DuckDB over the Glue Data Catalog, with the credentials of the environment. All methods raise Failed."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._glue: Any = boto3.client("glue")
+        self._connection = duckdb.connect(
+            config={"threads": 1, "autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        )
+        self._connection.execute("SET TimeZone = 'UTC'")
+        for name, package in _EXTENSIONS.items():
+            folder = Path(str(package.__file__)).parent / "extensions"
+            self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
+        endpoint = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
+        token = _literal(os.environ.get("AWS_SESSION_TOKEN", ""))
+        key_id, secret, region = (
+            _literal(os.environ[f"AWS_{name}"]) for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION")
+        )
+        self._connection.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION {region}, "
+            f"ENDPOINT {_literal(endpoint)}, URL_STYLE path, USE_SSL false)"
+        )
+        self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+
+    def show(self, statement: re.Match[str]) -> Result:
+        names = statement.groupdict()
+        database = (names.get("database") or self._query.database).lower()
+        if statement.re is _SHOW_TABLES:
+            with _glue_errors(f"Schema '{database}' does not exist"):
+                pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
+            tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
+            return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
+        described = self._view("described", self._metadata_file(database, names["table"].lower()), snapshots=False)
+        lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()]
+        header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
+        return Result(header, [[line] for line in lines], header=False)
+
+    def select(self, tree: exp.Query) -> Result:
+        schemas, only_snapshots = self._bind_tables(tree)
+        sql = _translate(tree, schemas)
+        self._connection.execute("PRAGMA enable_profiling = 'no_output'")
+        self._connection.execute("""SET custom_profiling_settings = '{"TOTAL_BYTES_READ": "true"}'""")
+        try:
+            answer = self._connection.execute(sql)
+            described = [(str(column[0]), str(column[1])) for column in answer.description or []]
+            rows = answer.fetchall()
+        except duckdb.Error as error:
+            raise _failure(error) from None
+        scanned = int(json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0))
+        columns = [_column(name.lower(), kind) for name, kind in described]
+        digits = 3 if only_snapshots else 6
+        return Result(columns, [_texts(row, columns, digits) for row in rows], scanned)
+
+    def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
+        """Make a view for each table of the statement and put its name there. Return the views' columns by name."""
+        schemas: dict[str, dict[str, str]] = {}
+        kinds = set()
+        common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+        for node in list(tree.find_all(exp.Table)):
+            if not isinstance(node.this, exp.Identifier) or node.args.get("version"):
+                raise Failed(f"{_NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
+            name = [part.name.lower() for part in node.parts]
+            if len(name) == 1 and name[0] in common:
+                continue
+            defaults = [self._query.catalog.lower(), self._query.database.lower()]
+            catalog, database, base = [*defaults[: 3 - len(name)], *name]
+            first = node.parts[0].meta
+            where = f"line {first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
+            if catalog != "awsdatacatalog":
+                raise Failed(f"CATALOG_NOT_FOUND: {where}Catalog '{catalog}' does not exist")
+            table, _, kind = base.partition("$")
+            if kind not in ("", "snapshots"):
+                raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
+            kinds.add(kind)
+            view = f"table {len(schemas)}"
+            schemas[view] = self._view(view, self._metadata_file(database, table, where), snapshots=bool(kind))
+            node.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True)))
+            node.set("this", exp.to_identifier(view, quoted=True))
+            node.set("db", None)
+            node.set("catalog", None)
+        return schemas, kinds == {"snapshots"}
+
+    def _metadata_file(self, database: str, name: str, where: str = "") -> str:
+        with _glue_errors(f"{where}Schema '{database}' does not exist"):
+            try:
+                table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
+            except self._glue.exceptions.EntityNotFoundException:
+                self._glue.get_database(Name=database)
+                raise Failed(f"TABLE_NOT_FOUND: {where}Table 'awsdatacatalog.{database}.{name}' does not exist") from None
+        parameters = table.get("Parameters") or {}
+        if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
+            raise Failed(f"{_NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
+        return str(parameters["metadata_location"])
+
+    def _view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
+        """Create the view and return DuckDB's types by column, in lower case as Athena has them."""
+        source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
+        try:
+            self._connection.execute(f'CREATE VIEW "{name}" AS {source.format(location=_literal(location))}')
+            return {row[0].lower(): row[1] for row in self._connection.execute(f'DESCRIBE "{name}"').fetchall()}
+        except duckdb.Error as error:
+            raise _failure(error) from None
+
+
+@contextmanager
+def _glue_errors(not_found: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        if code == "EntityNotFoundException":
+            raise Failed(f"SCHEMA_NOT_FOUND: {not_found}") from None
+        if code.startswith("AccessDenied"):
+            raise Failed(f"Insufficient permissions to execute the query. {message}") from None
+        raise Failed(f"HIVE_METASTORE_ERROR: {code}: {message}") from None
+
+
+def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
+    """Return DuckDB's SQL. Columns without a name are called by their position. Raises Failed for an unknown column."""
+    for select in tree.find_all(exp.Select):
+        for number, each in enumerate(select.expressions):
+            if not isinstance(each, exp.Alias | exp.Column | exp.Dot) and not each.is_star:
+                each.replace(exp.alias_(each.copy(), f"_col{number}", quoted=True))
+    for column in tree.find_all(exp.Column):
+        column.set("db", None)
+        column.set("catalog", None)
+    schema = MappingSchema(dict(schemas), dialect="duckdb")
+    try:
+        resolved = annotate_types(qualify(tree, dialect="trino", schema=schema), schema=schema, dialect="trino")
+    except SqlglotError as error:
+        message = str(error)
+    else:
+        for kind in resolved.find_all(exp.DataType):  # DuckDB has no TIMESTAMP(6)
+            if kind.is_type(*exp.DataType.TEMPORAL_TYPES):
+                kind.set("expressions", [])
+        return str(resolved.sql(dialect="duckdb"))
+    unknown = _UNKNOWN_COLUMN.search(message)
+    if unknown is None:
+        raise Failed(f"SYNTAX_ERROR: {message.splitlines()[0]}")
+    name, position = unknown[1] or unknown[2], re.search(r"Line: (\d+), Col: (\d+)", message)
+    line, end = (int(position[1]), int(position[2])) if position else (1, 1)
+    raise Failed(f"COLUMN_NOT_FOUND: line {line}:{max(1, end - len(name) + 1)}: Column '{name}' cannot be resolved")
+
+
+def _failure(error: duckdb.Error) -> Failed:
+    message = str(error)
+    url = re.search(r"'https?://[^/]+/([^'?]+)", message)
+    if url and "HTTP 403" in message:
+        return Failed(f"PERMISSION_DENIED: Permission denied on S3 path: s3://{url[1]}")
+    if url:
+        return Failed(f"ICEBERG_CANNOT_OPEN_SPLIT: Error opening Iceberg split s3://{url[1]}")
+    return Failed(f"{_NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
+
+
+def _column(name: str, kind: str) -> Column:
+    if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
+        return Column(name, "decimal", int(match[1]), int(match[2]))
+    if kind.endswith("]"):
+        return Column(name, "array")
+    if kind.startswith(("MAP(", "STRUCT(")):
+        return Column(name, "map" if kind.startswith("MAP(") else "row")
+    return Column(name, *_TYPES.get(kind, ("varchar", 2147483647)))
+
+
+def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
+    typed = zip(row, columns, strict=True)
+    cells = [_shortest(value) if column.type == "float" and value is not None else value for value, column in typed]
+    return [None if cell is None else text(cell, digits) for cell in cells]
+
+
+def _shortest(value: float) -> float:
+    """Return the number with the fewest digits that is this value in four bytes."""
+    numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
+    return next((number for number in numbers if struct.pack("f", number) == struct.pack("f", value)), value)
+
+
+def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
+    """Return a value as Athena writes it. `digits` are those of a second's fraction."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return _java_number(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime | time):
+        moment = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+        shown = moment.strftime("%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f")
+        return f"{shown[: len(shown) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex(" ")
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{text(key, digits)}={text(item, digits)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(text(item, digits) for item in value)}]"
+    return str(value)
+
+
+def _java_number(value: float) -> str:
+    """Return a number as Java writes it: 1.0, 1.0E10, NaN."""
+    if not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        plain = format(Decimal(repr(value)), "f")
+        return plain if "." in plain else f"{plain}.0"
+    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
+    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"
+
+
+def _write(query: Query, result: Result) -> None:
+    """Put the result and its description into the bucket."""
+    url = f"{query.output}.{'csv' if result.header else 'txt'}"
+    if result.header:
+        header: list[str | None] = [column.name for column in result.columns]
+        lines = [
+            ",".join("" if cell is None else '"' + cell.replace('"', '""') + '"' for cell in row)
+            for row in (header, *result.rows)
+        ]
+    else:
+        lines = [str(row[0]) for row in result.rows]
+    # Athena doesn't document the format of its own metadata file.
+    described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
+    parts = urlsplit(url)
+    s3: Any = boto3.client("s3")
+    for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", described)):
+        try:
+            s3.put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put)
+        except ClientError as error:
+            code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+            if code in ("AccessDenied", "403"):
+                raise Failed(f"Access denied when writing output to url: {url}. {message}") from None
+            raise Failed(f"Writing output to url {url} failed: {code}: {message}") from None
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+if __name__ == "__main__":
+    main()

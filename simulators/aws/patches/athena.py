@@ -1,0 +1,384 @@
+"""Athena: queries that read Iceberg tables as their caller, workgroups, and permission on the workgroup.
+
+- athena_queries: StartQueryExecution runs the statement in a process of its own (simulators/aws/athena.py) with the caller's
+  credentials. A missing permission on Glue or S3 makes the execution FAILED, and its reason names the permission. A malformed
+  statement, a workgroup that doesn't exist or is disabled, and a result bucket that doesn't exist or whose location the caller
+  may not read (s3:GetBucketLocation) are InvalidRequestException. A workgroup that enforces its configuration decides where
+  results go, how they are encrypted, and how many bytes a query may read (BytesScannedCutoffPerQuery). GetQueryResults needs
+  s3:GetObject on the result; a page holds up to 1,000 rows, the first of them the names of the columns. A ClientRequestToken
+  starts one query. Stock MiniStack reads CSV files with its own rights, where DuckDB is installed, and no Iceberg table.
+  Source: Athena API reference (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure
+  per-query data usage limits", "Control access to Amazon S3 from Athena".
+- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named queries or executions,
+  also when a stack deletes it; with the option they are deleted too. Stock deletes the workgroup alone. A named query needs a
+  workgroup that exists. Lists are those of one workgroup ("primary" by default), in pages of at most 50, executions newest first;
+  stock ignores the workgroup. A call on an execution or a named query needs permission on its workgroup; stock asks for
+  permission on "*". Source: Athena API reference (DeleteWorkGroup, ListNamedQueries, ListQueryExecutions); service authorization
+  reference, "Actions, resources, and condition keys for Amazon Athena".
+
+Laxer than AWS: glue:GetDatabase is not needed where glue:GetTable is; Lake Formation isn't there; the .metadata file beside a
+result is JSON. Stricter: what the engine doesn't run is refused as "not simulated".
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and athena"`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from simulators.aws import settings
+from simulators.aws.answers import json_answer, json_error
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+
+QUERIES = Patch("athena_queries")
+WORKGROUPS = Patch("athena_workgroups")
+PATCHES: Final = (WORKGROUPS, QUERIES)
+_ATHENA: Final = "ministack.services.athena"
+_PRIMARY: Final = "primary"
+#: Queries that run at the same time; more wait in QUEUED.
+_CONCURRENT: Final = 2
+_ENGINE_VERSION: Final = {"SelectedEngineVersion": "AUTO", "EffectiveEngineVersion": "Athena engine version 3"}
+#: Entries of a list's page, and rows of a page of results.
+_LIST_PAGE: Final = 50
+_RESULT_PAGE: Final = 1000
+_NEEDS_WORKGROUP: Final = frozenset("StartQueryExecution CreateNamedQuery ListNamedQueries ListQueryExecutions".split())
+_ENCRYPTION: Final = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}
+#: What a child process needs of this one's environment.
+_KEPT_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG")
+#: A line of the engine's output holds a whole result.
+_LINE_BYTES: Final = 2**30
+
+Execution = dict[str, Any]
+_processes: dict[str, asyncio.subprocess.Process] = {}
+_tasks: set[asyncio.Task[None]] = set()
+
+
+class Refused(Exception):
+    """The error that Athena answers."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class Results(NamedTuple):
+    """Where the results of a query go, and the ResultConfiguration that says so."""
+
+    location: str
+    configuration: dict[str, Any]
+
+    @classmethod
+    def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
+        """Take the workgroup's configuration if it is enforced, else the request's. Raises Refused if neither has a location."""
+        configuration = group.get("Configuration") or {}
+        own, given = configuration.get("ResultConfiguration") or {}, request.get("ResultConfiguration") or {}
+        enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != _PRIMARY)
+        chosen = own if enforced or not given.get("OutputLocation") else given
+        if not chosen.get("OutputLocation"):
+            raise _invalid("No output location provided, neither by the workgroup nor by the call.")
+        return cls(f"{chosen['OutputLocation'].rstrip('/')}/", chosen)
+
+    def check(self, access_key: str, region: str) -> None:
+        """Raises Refused if the bucket doesn't exist or the caller may not read its location."""
+        name = urlsplit(self.location).netloc
+        exists = name in ministack("services.s3")._buckets
+        if not exists or not _is_allowed(access_key, "s3:GetBucketLocation", region, f"arn:aws:s3:::{name}"):
+            raise _invalid(f"Unable to verify/create output bucket {name}")
+
+    def encryption(self) -> dict[str, str]:
+        """Return the arguments of PutObject."""
+        encryption = self.configuration.get("EncryptionConfiguration") or {}
+        option, key = encryption.get("EncryptionOption", ""), encryption.get("KmsKey")
+        if option not in _ENCRYPTION:
+            return {}
+        return {"ServerSideEncryption": _ENCRYPTION[option]} | ({"SSEKMSKeyId": key} if key else {})
+
+
+@QUERIES.handles(_ATHENA)
+async def handle_request(original: OriginalRequest, request: Request) -> Answer:
+    action = request.headers.get("x-amz-target", "").rpartition(".")[2]
+    if action not in ("StartQueryExecution", "GetQueryResults"):
+        return await original()
+    ministack("services.athena")._ensure_default_workgroup()
+    fields = json.loads(request.body or b"{}")
+    try:
+        if action == "GetQueryResults":
+            return json_answer(_results_page(fields, *request.caller()))
+        return json_answer({"QueryExecutionId": await _start(fields, *request.caller())})
+    except Refused as refused:
+        return refused.answer
+
+
+@QUERIES.replaces(_ATHENA, "_stop_query_execution", "data")
+def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
+    answer = original(data)
+    if process := _processes.get(str(data.get("QueryExecutionId"))):
+        process.kill()
+    return answer
+
+
+async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
+    """Return the id of the execution once the statement is parsed. Raises Refused."""
+    athena = ministack("services.athena")
+    token, name = request.get("ClientRequestToken"), request.get("WorkGroup") or _PRIMARY
+    for query_id, execution in athena._executions.items():
+        if token and execution.get("_token") == token:
+            if execution["Query"] != request["QueryString"]:
+                raise _invalid("Idempotent parameters do not match")
+            return str(query_id)
+    group = athena._workgroups.get(name)
+    if group is None:
+        raise _invalid("WorkGroup is not found.")
+    if group.get("State") == "DISABLED":
+        raise _invalid(f"WorkGroup {name} is disabled.")
+    results = Results.of(group, request)
+    results.check(access_key, region)
+    query_id, context = str(uuid.uuid4()), request.get("QueryExecutionContext") or {}
+    query = {
+        "sql": request["QueryString"],
+        "database": context.get("Database") or "default",
+        "catalog": context.get("Catalog") or "AwsDataCatalog",
+        "output": f"{results.location}{query_id}",
+        "cutoff": (group.get("Configuration") or {}).get("BytesScannedCutoffPerQuery"),
+        "put": results.encryption(),
+    }
+    process, accepted = await _accepted(query, _credentials(access_key) | settings.client_environment(_endpoint()), region)
+    suffix = "csv" if accepted["type"] == "DML" else "txt"
+    execution = {
+        "QueryExecutionId": query_id,
+        "Query": request["QueryString"],
+        "StatementType": accepted["type"],
+        "SubstatementType": accepted["subtype"],
+        "ResultConfiguration": {**results.configuration, "OutputLocation": f"{query['output']}.{suffix}"},
+        "QueryExecutionContext": {"Database": query["database"], "Catalog": query["catalog"].lower()},
+        "Status": {"State": "QUEUED", "SubmissionDateTime": time.time()},
+        "Statistics": {},
+        "WorkGroup": name,
+        "EngineVersion": _ENGINE_VERSION,
+        "_token": token,
+        "_result": None,
+    }
+    athena._executions[query_id], _processes[query_id] = execution, process
+    task = asyncio.create_task(_run(execution, process))
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return query_id
+
+
+async def _accepted(
+    query: dict[str, Any], environment: dict[str, str], region: str
+) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:
+    """Start the engine and have it parse the statement. Raises Refused."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        str(settings.LAMBDA_PYTHON),
+        *("-m", "simulators.aws.athena"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=settings.LAMBDA_PYTHON.parents[2],
+        env=kept | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
+        limit=_LINE_BYTES,
+    )
+    accepted = await _exchange(process, query)
+    if "type" not in accepted:
+        await process.wait()
+        reason = accepted.get("malformed", "the engine did not start; its reason is in the server's log")
+        raise _invalid(reason, AthenaErrorCode="MALFORMED_QUERY")
+    return process, accepted
+
+
+async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what the engine answers; empty if it ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(f"{json.dumps(fields)}\n".encode())
+        await process.stdin.drain()
+        answer: dict[str, Any] = json.loads(await process.stdout.readline() or b"{}")
+    except ConnectionError:
+        return {}
+    return answer
+
+
+async def _run(execution: Execution, process: asyncio.subprocess.Process) -> None:
+    queued = time.monotonic()
+    status = execution["Status"]
+    async with _turns():
+        began = time.monotonic()
+        if status["State"] == "QUEUED":
+            status["State"] = "RUNNING"
+        outcome = await _exchange(process, {})
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+    del _processes[execution["QueryExecutionId"]]
+    if status["State"] != "CANCELLED":
+        _end(execution, outcome or {"state": "FAILED", "reason": "GENERIC_INTERNAL_ERROR: the engine ended without an answer"})
+    now = time.monotonic()
+    execution["Statistics"] = {
+        "EngineExecutionTimeInMillis": int(1000 * (now - began)),
+        "DataScannedInBytes": outcome.get("scanned", 0),
+        "TotalExecutionTimeInMillis": int(1000 * (now - queued)),
+        "QueryQueueTimeInMillis": int(1000 * (began - queued)),
+        "ServiceProcessingTimeInMillis": 0,
+    }
+
+
+def _end(execution: Execution, outcome: dict[str, Any]) -> None:
+    status, execution["_result"] = execution["Status"], outcome
+    if reason := outcome.get("reason"):
+        status["StateChangeReason"] = reason
+        status["AthenaError"] = {"ErrorCategory": 2, "Retryable": False, "ErrorMessage": reason}
+    status["CompletionDateTime"] = time.time()
+    status["State"] = outcome["state"]
+
+
+@cache
+def _turns() -> asyncio.Semaphore:
+    return asyncio.Semaphore(_CONCURRENT)
+
+
+def _credentials(access_key: str) -> dict[str, str]:
+    """Return the caller's credentials as variables. MiniStack has checked the signature, where IAM is enforced."""
+    known = ministack("core.iam_evaluator").resolve_credential(access_key)
+    if not hasattr(known, "secret_access_key"):
+        return {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
+    token = {"AWS_SESSION_TOKEN": known.session_token} if known.session_token else {}
+    return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": known.secret_access_key} | token
+
+
+def _endpoint() -> str:
+    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
+
+
+def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
+    """Raises Refused."""
+    query_id = request.get("QueryExecutionId")
+    execution = ministack("services.athena")._executions.get(query_id)
+    if execution is None:
+        raise _invalid(f"QueryExecution {query_id} was not found")
+    state = execution["Status"]["State"]
+    if state in ("QUEUED", "RUNNING"):
+        raise _invalid(f"Query has not yet finished. Current state: {state}")
+    if state != "SUCCEEDED":
+        raise _invalid(f"Query did not finish successfully. Final query state: {state}")
+    size, token = request.get("MaxResults", _RESULT_PAGE), str(request.get("NextToken", "0"))
+    if not 1 <= size <= _RESULT_PAGE:
+        raise _invalid(f"MaxResults is more than maximum allowed length {_RESULT_PAGE}.")
+    if not token.isdigit():
+        raise _invalid("The NextToken is invalid")
+    bucket, _, key = execution["ResultConfiguration"]["OutputLocation"].removeprefix("s3://").partition("/")
+    if not _is_allowed(access_key, "s3:GetObject", region, f"arn:aws:s3:::{bucket}/{key}"):
+        raise Refused(json_error("AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}"))
+    if key not in ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
+        raise _invalid("Could not find results")
+    return _page(execution["_result"], size, int(token))
+
+
+def _page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
+    columns = [dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]]
+    rows = [*([[column["name"] for column in columns]] if result["header"] else []), *result["rows"]]
+    page = [{"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]} for row in rows[start : start + size]]
+    described = [
+        {
+            **{"CatalogName": "hive", "SchemaName": "", "TableName": "", "Label": column["name"], "Nullable": "UNKNOWN"},
+            **{name.capitalize(): value for name, value in column.items()},
+            "CaseSensitive": column["type"] == "varchar",
+        }
+        for column in columns
+    ]
+    more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
+    return {"UpdateCount": 0, "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": described}}, **more}
+
+
+def _invalid(message: str, **extra: str) -> Refused:
+    answer = ministack("core.responses").error_response_json("InvalidRequestException", message, 400, extra=extra or None)
+    return Refused(answer)
+
+
+def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
+    """Whether the caller may do this in S3. True where IAM is off."""
+    return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(access_key, action, "s3", region, arn, None)
+
+
+@WORKGROUPS.replaces(_ATHENA, "_delete_workgroup", "data")
+def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
+    athena, name = ministack("services.athena"), str(data.get("WorkGroup"))
+    if name == _PRIMARY:
+        return original(data)
+    if name not in athena._workgroups:
+        return _invalid("WorkGroup is not found.").answer
+    held = [(store, number) for store in (athena._named_queries, athena._executions) for number in _of(store, name)]
+    if held and not data.get("RecursiveDeleteOption"):
+        return _invalid(f"WorkGroup {name} is not empty").answer
+    for store, number in held:
+        del store[number]
+    return original(data)
+
+
+@WORKGROUPS.provisions("AWS::Athena::WorkGroup", "delete", original=True)
+def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
+    """Stock sends DeleteWorkGroup and ignores the answer."""
+    athena = ministack("services.athena")
+    holds = [*_of(athena._named_queries, physical_id), *_of(athena._executions, physical_id)]
+    if physical_id in athena._workgroups and holds and not props.get("RecursiveDeleteOption"):
+        raise ValueError(f"WorkGroup {physical_id} is not empty")
+    original(physical_id, props)
+
+
+@WORKGROUPS.replaces(_ATHENA, "_create_named_query", "data")
+def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
+    athena = ministack("services.athena")
+    athena._ensure_default_workgroup()
+    if (data.get("WorkGroup") or _PRIMARY) not in athena._workgroups:
+        return _invalid("WorkGroup is not found.").answer
+    return original(data)
+
+
+@WORKGROUPS.replaces(_ATHENA, "_list_named_queries", "data")
+def list_named_queries(original: Original, data: dict[str, Any]) -> Answer:
+    return _listed("NamedQueryIds", _of(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY), data)
+
+
+@WORKGROUPS.replaces(_ATHENA, "_list_query_executions", "data")
+def list_query_executions(original: Original, data: dict[str, Any]) -> Answer:
+    numbers = _of(ministack("services.athena")._executions, data.get("WorkGroup") or _PRIMARY)
+    return _listed("QueryExecutionIds", numbers[::-1], data)
+
+
+@WORKGROUPS.names_resources("athena")
+def workgroup_resource(target: str, body: bytes) -> str | None:
+    """Return None for a call that concerns no workgroup, or something that doesn't exist."""
+    name = _workgroup_of(target.rpartition(".")[2], body)
+    return f"workgroup/{name}" if name else None
+
+
+def _workgroup_of(action: str, body: bytes) -> str | None:
+    try:
+        fields = json.loads(body or b"{}")
+    except ValueError:
+        return None
+    athena = ministack("services.athena")
+    for store, field in ((athena._executions, "QueryExecutionId"), (athena._named_queries, "NamedQueryId")):
+        for number in [fields.get(field), *fields.get(f"{field}s", [])]:
+            if number in store:
+                return str(store[number]["WorkGroup"])
+    return fields.get("WorkGroup") or (_PRIMARY if action in _NEEDS_WORKGROUP else None)
+
+
+def _of(store: Any, name: str) -> list[str]:
+    return [number for number, held in store.items() if held.get("WorkGroup") == name]
+
+
+def _listed(field: str, numbers: list[str], data: dict[str, Any]) -> Answer:
+    start, size = int(data.get("NextToken") or 0), min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
+    more = {"NextToken": str(start + size)} if start + size < len(numbers) else {}
+    return json_answer({field: numbers[start : start + size], **more})

@@ -1,0 +1,199 @@
+"""CloudFormation: how stacks are created, rolled back and deleted.
+
+- cfn_delete_order: Dependents are deleted first, and what a resource needs stays as long as that resource could not be deleted,
+  so that a later deletion can succeed. Stock MiniStack goes on, and deletes the functions that a custom resource is deleted by.
+  Source: CloudFormation user guide, DependsOn and "Delete stack fails".
+- cfn_failed_create: The physical id in a custom resource's failed answer to Create is kept, and the rollback sends Delete with
+  it; what the rollback could not delete stays in the stack, whose deletion tries again. Stock forgets both. Source:
+  CloudFormation user guide, "Custom resource response objects" and "Continue rolling back".
+- cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock says that the resource
+  doesn't exist until it is complete, which looks to a custom resource's function as if nobody waited for it. Source:
+  CloudFormation API reference, DescribeStackResource.
+- cfn_custom_resources: CloudFormation waits for the answer of a custom resource, not for the end of its function. Stock waits for
+  both: a function that hangs holds the stack until Lambda's timeout. Source: CloudFormation user guide, "How custom resources
+  work".
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation"`
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+
+DELETE_ORDER = Patch("cfn_delete_order")
+_STACKS: Final = "ministack.services.cloudformation.stacks"
+#: By stack, what could not be deleted in the operation that is under way.
+_stuck: dict[str, set[str]] = {}
+
+
+class StillNeeded(Exception):
+    """The reason of the resource's failure."""
+
+
+@DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
+async def delete_stack(
+    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any
+) -> None:
+    _stuck[stack_name] = set()
+    await original(stack_name, stack_id, *given, **named)
+
+
+@DELETE_ORDER.replaces(_STACKS, "_delete_resource", "resource_type physical_id props stack_name logical_id")
+def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., None],
+    resource_type: str,
+    physical_id: str,
+    props: dict[str, Any],
+    stack_name: str | None = None,
+    logical_id: str | None = None,
+) -> None:
+    if stack_name is None or logical_id is None:
+        original(resource_type, physical_id, props, stack_name, logical_id)
+        return
+    stuck = _stuck.setdefault(stack_name, set())
+    try:
+        if users := _users(stack_name, logical_id) & stuck:
+            raise StillNeeded(f"{', '.join(sorted(users))} could not be deleted, and needs it")
+        original(resource_type, physical_id, props, stack_name, logical_id)
+    except Exception:
+        stuck.add(logical_id)
+        raise
+    stuck.discard(logical_id)
+
+
+def _users(stack_name: str, logical_id: str) -> set[str]:
+    """The resources that need this one directly; what needs those is stuck with them."""
+    engine, stacks = ministack("services.cloudformation.engine"), ministack("services.cloudformation")._stacks
+    stack = stacks.get(stack_name) or {}
+    defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
+    return {name for name, each in defined.items() if logical_id in engine._extract_deps(each, set(defined))}
+
+
+FAILED_CREATE = Patch("cfn_failed_create")
+_CUSTOM: Final = "ministack.services.cloudformation.custom_resource"
+#: By stack and logical id: the record of a resource whose create failed.
+_failed: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+@FAILED_CREATE.replaces(
+    _CUSTOM,
+    "invoke_custom_resource",
+    "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
+)
+def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., tuple[str, dict[str, Any]]],
+    request_type: str,
+    logical_id: str,
+    props: dict[str, Any],
+    stack_name: str,
+    stack_id: str,
+    resource_type: str,
+    physical_id: str | None = None,
+    old_props: dict[str, Any] | None = None,
+) -> tuple[str, dict[str, Any]]:
+    key = (stack_id, logical_id)
+    if request_type == "Create":
+        _failed[key] = {"ResourceType": resource_type, "LogicalResourceId": logical_id, "Properties": props, "Attributes": {}}
+    created = original(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
+    _failed.pop(key, None)
+    return created
+
+
+@FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
+def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
+    """It runs in the thread of the answer; the answer says which resource it belongs to."""
+    record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
+    if record is not None and response.get("PhysicalResourceId"):
+        record["PhysicalResourceId"] = response["PhysicalResourceId"]
+    return original(token, response)
+
+
+@FAILED_CREATE.replaces(_STACKS, "_roll_back_operation", "stack_name stack_id stack operation reason_override")
+async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., Awaitable[None]],
+    stack_name: str,
+    stack_id: str,
+    stack: dict[str, Any],
+    operation: dict[str, Any],
+    reason_override: str = "",
+) -> None:
+    resources = stack.setdefault("_resources", {})
+    failed = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
+    if failed.get("PhysicalResourceId"):
+        resources[failed["LogicalResourceId"]] = failed
+        operation["created"] = [*operation.get("created", []), failed["LogicalResourceId"]]
+    held = dict(resources)
+    await original(stack_name, stack_id, stack, operation, reason_override)
+    if stack["StackStatus"] == "ROLLBACK_FAILED":
+        for logical_id in stack.get("_rollback_failed", {}):
+            resources[logical_id] = held[logical_id] | {"ResourceStatus": "DELETE_FAILED"}
+
+
+IN_PROGRESS = Patch("cfn_in_progress")
+
+
+@IN_PROGRESS.replaces_entry("ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource")
+def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answer:
+    handlers = ministack("services.cloudformation.handlers")
+    logical_id, stack = handlers._p(params, "LogicalResourceId"), handlers._resolve_stack(handlers._p(params, "StackName"))
+    if not stack or logical_id in stack.get("_resources", {}):
+        return original(params)
+    begun = _begun(stack["StackId"], logical_id)
+    if not begun:
+        return original(params)
+    stack["_resources"][logical_id] = begun
+    try:
+        return original(params)
+    finally:
+        del stack["_resources"][logical_id]
+
+
+def _begun(stack_id: str, logical_id: str) -> dict[str, Any]:
+    """Its record, where the last event says that it is under way."""
+    events = ministack("services.cloudformation")._stack_events.get(stack_id, [])
+    last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
+    if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
+        return {}
+    # In an update, stock reports UPDATE_IN_PROGRESS for a resource that is created.
+    status = last["ResourceStatus"].replace("UPDATE_", "CREATE_")
+    return {"ResourceType": last["ResourceType"], "ResourceStatus": status, "Timestamp": last["Timestamp"]}
+
+
+CUSTOM_RESOURCES = Patch("cfn_custom_resources")
+_is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("cloudformation_asks", default=False)
+
+
+@CUSTOM_RESOURCES.replaces(
+    _CUSTOM,
+    "invoke_custom_resource",
+    "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
+)
+def invoke_without_waiting(
+    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **named: Any
+) -> tuple[str, dict[str, Any]]:
+    token = _is_cloudformation.set(True)
+    try:
+        return original(*request, **named)
+    finally:
+        _is_cloudformation.reset(token)
+
+
+@CUSTOM_RESOURCES.replaces("ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event")
+def execute_function(original: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
+    """Step Functions and others, which call it too, need its result."""
+    if not _is_cloudformation.get():
+        return original(func, event)
+    in_background(original, func, event)
+    return {}
+
+
+PATCHES: Final = (
+    DELETE_ORDER,
+    FAILED_CREATE,
+    IN_PROGRESS,
+    CUSTOM_RESOURCES,
+)

@@ -1,0 +1,382 @@
+"""CloudFormation: resource types that stock MiniStack lacks, and properties that it drops.
+
+- cfn_secrets: Ref of a secret is its ARN; stock gives the name, which no policy fits. A secret without a value in the template
+  has none; stock gives it an empty one. GenerateSecretString keeps to the rules of GetRandomPassword.
+  AWS::SecretsManager::RotationSchedule exists; stock refuses it. Drift detection finds a secret by its ARN; stock reports every
+  secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
+- cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration exist; a function keeps its
+  DeadLetterConfig. Stock refuses the first three and drops the last. Source: template reference of these types.
+- cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn, and fails if
+  Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that every schedule is in UTC. Source:
+  template reference of these types.
+- cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and removed; versioning
+  that the template no longer has is suspended. A bucket with any object, version or delete marker is not deleted, and the
+  deletion of the stack fails. Stock drops the properties, and deletes the bucket with its content. Source: template reference,
+  AWS::S3::Bucket; S3 API reference, DeleteBucket.
+
+Stricter than AWS: a lifecycle rule with a field that is unknown here is refused.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation_types"`
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from simulators.aws.hooks import Patch, ministack
+from simulators.aws.provisioning import Provisioned, ProvisioningFailed, call_service, typed
+
+SECRETS = Patch("cfn_secrets")
+_CLOUDFORMATION: Final = "ministack.services.cloudformation"
+_SECRET: Final = "AWS::SecretsManager::Secret"  # noqa: S105  (a type)
+_ROTATION_SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
+_TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
+
+
+@SECRETS.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
+def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
+    generate = props.get("GenerateSecretString")
+    if props.get("SecretString") or not generate:
+        return original(props)
+    wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
+    value = call_service("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
+    if "SecretStringTemplate" not in generate:
+        return str(value)
+    return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
+
+
+@SECRETS.provisions(_SECRET, "create", original=True)
+def create_secret(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    service = ministack("services.secretsmanager")
+    if "Name" in props and props["Name"] in service._secrets:
+        raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
+    name, attributes = original(logical_id, props, stack_name)
+    if "SecretString" not in props and "GenerateSecretString" not in props:
+        service._secrets[name]["Versions"].clear()
+    return str(attributes["Arn"]), attributes
+
+
+@SECRETS.provisions(_SECRET, "update", original=True)
+def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., Provisioned],
+    physical_id: str,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    stack_name: str,
+    logical_id: str,
+) -> Provisioned:
+    _, attributes = original(_secret_name(physical_id), old, new, stack_name, logical_id)
+    return attributes["Arn"], attributes
+
+
+@SECRETS.provisions(_SECRET, "delete", original=True)
+def delete_secret(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
+    original(_secret_name(physical_id), props)
+
+
+@SECRETS.provisions(_ROTATION_SCHEDULE, "create")
+def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
+    wanted = {"SecretId": props["SecretId"], "RotationLambdaARN": props.get("RotationLambdaARN"), "RotationRules": rules}
+    at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
+    call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
+    return str(props["SecretId"]), {}
+
+
+@SECRETS.provisions(_ROTATION_SCHEDULE, "update")
+def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
+    created: Provisioned = create_rotation("", new, stack_name)
+    return created
+
+
+@SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
+def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
+    """As CancelRotateSecret; a secret that is gone has no schedule."""
+    _, secret = ministack("services.secretsmanager")._resolve(physical_id)
+    if secret:
+        secret["RotationEnabled"] = False
+
+
+@SECRETS.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
+def resource_drift(
+    original: Callable[..., dict[str, Any]], stack: dict[str, Any], logical_id: str, record: dict[str, Any], timestamp: str
+) -> dict[str, Any]:
+    if record.get("ResourceType") != _SECRET:
+        return original(stack, logical_id, record, timestamp)
+    physical_id = record["PhysicalResourceId"]
+    result = original(stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp)
+    return {**result, "PhysicalResourceId": physical_id}
+
+
+def _secret_name(arn: str) -> str:
+    name, _ = ministack("services.secretsmanager")._resolve(arn)
+    return name or arn
+
+
+TYPES = Patch("cfn_types")
+_QUERY: Final = "AWS::Athena::NamedQuery"
+_BUDGET: Final = "AWS::Budgets::Budget"
+_SECURITY: Final = "AWS::Glue::SecurityConfiguration"
+_FUNCTION: Final = "AWS::Lambda::Function"
+
+
+@TYPES.provisions(_QUERY, "create")
+def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    """Every property is create-only: a change makes another one, and the old one goes."""
+    created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
+    return created, {"NamedQueryId": created}
+
+
+@TYPES.provisions(_QUERY, "delete")
+def delete_query(physical_id: str, props: dict[str, Any]) -> None:
+    if physical_id in ministack("services.athena")._named_queries:
+        call_service("athena", "_delete_named_query", {"NamedQueryId": physical_id})
+
+
+@TYPES.provisions(_BUDGET, "create")
+def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    wanted = _budget_request(logical_id, props, stack_name)
+    call_service("budgets", "_create_budget", wanted)
+    return wanted["Budget"]["BudgetName"], {}
+
+
+@TYPES.provisions(_BUDGET, "update")
+def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
+    """Notifications are create-only, and the budget of the same name is created again."""
+    delete_budget(physical_id, old)
+    new = {**new, "Budget": {**new["Budget"], "BudgetName": physical_id}}
+    call_service("budgets", "_create_budget", _budget_request("", new, stack_name))
+    return physical_id, {}
+
+
+@TYPES.provisions(_BUDGET, "delete")
+def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
+    if physical_id in ministack("services.budgets")._budgets:
+        call_service("budgets", "_delete_budget", {"BudgetName": physical_id})
+
+
+@TYPES.provisions(_SECURITY, "create")
+def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    """Every property is create-only: a change makes another one, and the old one goes."""
+    name = str(props["Name"])
+    call_service("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
+    return name, {}
+
+
+@TYPES.provisions(_SECURITY, "delete")
+def delete_security(physical_id: str, props: dict[str, Any]) -> None:
+    if physical_id in ministack("services.glue")._security_configs:
+        call_service("glue", "_delete_security_configuration", {"Name": physical_id})
+
+
+def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
+    """As CreateSecurityConfiguration takes it: templates have the list under another name."""
+    encryption = copy.deepcopy(props["EncryptionConfiguration"])
+    encryption["S3Encryption"] = encryption.pop("S3Encryptions", [])
+    return dict(encryption)
+
+
+def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
+    """As CreateBudget takes it: amounts are strings there, and numbers in templates."""
+    wanted = copy.deepcopy(props)
+    budget = wanted["Budget"]
+    budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
+    if "BudgetLimit" in budget:
+        budget["BudgetLimit"]["Amount"] = str(budget["BudgetLimit"]["Amount"])
+    for entry in wanted.get("NotificationsWithSubscribers", []):
+        entry["Notification"]["Threshold"] = float(entry["Notification"]["Threshold"])
+    return wanted
+
+
+@TYPES.provisions(_FUNCTION, "create", original=True)
+def create_function(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    """With its dead-letter queue, which stock MiniStack drops."""
+    name, attributes = original(logical_id, props, stack_name)
+    _keep_dead_letters(name, props)
+    return name, attributes
+
+
+@TYPES.provisions(_FUNCTION, "update", original=True)
+def update_function(
+    original: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any
+) -> Provisioned:
+    name, attributes = original(physical_id, old, new, *rest)
+    _keep_dead_letters(name, new)
+    return name, attributes
+
+
+def _keep_dead_letters(name: str, props: dict[str, Any]) -> None:
+    config = ministack("services.lambda_svc")._functions[name]["config"]
+    if "DeadLetterConfig" in props:
+        config["DeadLetterConfig"] = dict(props["DeadLetterConfig"])
+    else:
+        config.pop("DeadLetterConfig", None)
+
+
+PROPERTIES = Patch("cfn_properties")
+_SCHEDULE: Final = "AWS::Scheduler::Schedule"
+
+
+@PROPERTIES.provisions(_SCHEDULE, "create", original=True)
+def create_schedule(_: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    make_name = ministack("services.cloudformation.provisioners")._physical_name
+    name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
+    return name, {"Arn": call_service("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
+
+
+@PROPERTIES.provisions(_SCHEDULE, "update", original=True)
+def update_schedule(
+    _: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
+) -> Provisioned:
+    """Another name or group is another schedule; the one before goes when the update is through."""
+    if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
+        created: Provisioned = create_schedule(physical_id, new, stack_name)
+        return created
+    return physical_id, {"Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]}
+
+
+@PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
+def job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
+    fields = original(props)
+    if "ExecutionProperty" in props:
+        fields["ExecutionProperty"] = {name: typed(value) for name, value in props["ExecutionProperty"].items()}
+    return fields
+
+
+BUCKETS = Patch("cfn_buckets")
+_BUCKET: Final = "AWS::S3::Bucket"
+_NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+@BUCKETS.provisions(_BUCKET, "create", original=True)
+def create_bucket(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    created = original(logical_id, props, stack_name)
+    try:
+        _apply_settings(created[0], props, {})
+    except ValueError:
+        delete_bucket(original, created[0], props)
+        raise
+    return created
+
+
+@BUCKETS.provisions(_BUCKET, "update", original=True)
+def update(
+    original: Callable[..., Provisioned],
+    physical_id: str,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    stack_name: str,
+    **given: Any,
+) -> Provisioned:
+    created = original(physical_id, old, new, stack_name, **given)
+    _apply_settings(created[0], new, old if created[0] == physical_id else {})
+    return created
+
+
+@BUCKETS.provisions(_BUCKET, "delete", original=True)
+def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
+    """As DeleteBucket does it. One that is gone already is no failure."""
+    s3 = ministack("services.s3")
+    if physical_id in s3._buckets:
+        _require_success(physical_id, s3._delete_bucket(physical_id))
+
+
+def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
+    """Raises ValueError."""
+    s3 = ministack("services.s3")
+    for prop, (document, api) in _SETTINGS.items():
+        if props.get(prop):
+            tag, content = document(props[prop])
+            _require_success(name, getattr(s3, f"_put_bucket_{api}")(name, _xml(tag, content)))
+        elif old.get(prop):
+            _require_success(name, getattr(s3, f"_delete_bucket_{api}")(name))
+    if old.get("VersioningConfiguration") and not props.get("VersioningConfiguration"):
+        s3._bucket_versioning[name] = "Suspended"
+
+
+def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
+    """Raises ValueError, which becomes the reason of the resource's failure."""
+    if answer[0] >= 400:
+        root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
+        fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
+        raise ValueError(f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}")
+
+
+def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
+    names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
+    rules = [
+        {names.get(name, name): value for name, value in rule.items()} for rule in given["ServerSideEncryptionConfiguration"]
+    ]
+    return "ServerSideEncryptionConfiguration", {"Rule": rules}
+
+
+def _ownership(given: dict[str, Any]) -> tuple[str, Any]:
+    return "OwnershipControls", {"Rule": given["Rules"]}
+
+
+def _tags(given: list[dict[str, Any]]) -> tuple[str, Any]:
+    return "Tagging", {"TagSet": {"Tag": given}}
+
+
+def _lifecycle(given: dict[str, Any]) -> tuple[str, Any]:
+    return "LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in given["Rules"]]}
+
+
+def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
+    """In S3's own words. Raises ValueError for what is not known."""
+    if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
+        raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
+    rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
+    for name in given.keys() - {"Prefix"}:
+        place, inner = _LIFECYCLE_FIELDS[name]
+        if inner:
+            rule.setdefault(place, {})[inner] = given[name]
+        else:
+            rule[place] = given[name]
+    return rule
+
+
+_LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
+    "Id": ("ID", ""),
+    "Status": ("Status", ""),
+    "ExpirationInDays": ("Expiration", "Days"),
+    "ExpirationDate": ("Expiration", "Date"),
+    "ExpiredObjectDeleteMarker": ("Expiration", "ExpiredObjectDeleteMarker"),
+    "NoncurrentVersionExpiration": ("NoncurrentVersionExpiration", ""),
+    "AbortIncompleteMultipartUpload": ("AbortIncompleteMultipartUpload", ""),
+}
+#: How a property is said to S3, and the name that S3's calls have for it.
+_SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
+    "BucketEncryption": (_bucket_encryption, "encryption"),
+    "LifecycleConfiguration": (_lifecycle, "lifecycle"),
+    "OwnershipControls": (_ownership, "ownership_controls"),
+    "Tags": (_tags, "tagging"),
+}
+
+
+def _xml(tag: str, content: Any) -> bytes:
+    root = ElementTree.Element(tag, xmlns=_NAMESPACE)
+    _fill(root, content)
+    return ElementTree.tostring(root)
+
+
+def _fill(element: ElementTree.Element, content: Any) -> None:
+    """A list stands for as many elements of the same name."""
+    if not isinstance(content, dict):
+        element.text = str(content).lower() if isinstance(content, bool) else str(content)
+        return
+    for tag, value in content.items():
+        for each in value if isinstance(value, list) else [value]:
+            _fill(ElementTree.SubElement(element, tag), each)
+
+
+PATCHES: Final = (
+    SECRETS,
+    TYPES,
+    PROPERTIES,
+    BUCKETS,
+)

@@ -1,0 +1,137 @@
+"""CloudWatch: states of metric alarms, and IAM's condition on a metric's namespace.
+
+- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, M of N, and with TreatMissingData.
+  Stock MiniStack puts all data of a metric's name together, whatever the dimensions and the time, and ignores DatapointsToAlarm
+  and TreatMissingData. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data", "Evaluating an
+  alarm".
+- metric_namespace: The condition key cloudwatch:namespace narrows PutMetricData, which names no resource. Stock doesn't know the
+  key and denies what a policy allows under it. Source: service authorization reference, CloudWatch.
+
+Beyond AWS: states change when data comes in; POST alarms/evaluate {"seconds": n} below the control prefix evaluates all alarms as
+of n seconds later.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudwatch"`
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from simulators.aws import controls, settings
+from simulators.aws.hooks import Patch, ministack
+from simulators.core import control
+
+ALARMS = Patch("alarm_states")
+_CLOUDWATCH: Final = "services.cloudwatch"
+#: CloudWatch looks at more periods than it needs; its guide's examples show two more.
+_MORE_PERIODS: Final = 2
+_BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
+    "GreaterThanOrEqualToThreshold": operator.ge,
+    "GreaterThanThreshold": operator.gt,
+    "LessThanThreshold": operator.lt,
+    "LessThanOrEqualToThreshold": operator.le,
+}
+
+
+@ALARMS.replaces(f"ministack.{_CLOUDWATCH}", "_evaluate_alarm", "alarm")
+def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
+    if alarm.get("ComparisonOperator") not in _BREACHES or not alarm.get("MetricName"):
+        return original(alarm)
+    return _move(alarm, state_of(alarm, _periods(alarm, time.time())))
+
+
+@controls.register("POST", "/alarms/evaluate")
+def evaluate_later(request: control.Request) -> control.Response:
+    now = time.time() + float(json.loads(request.body or b"{}").get("seconds", 0))
+    responses = ministack("core.responses")
+    responses.set_request_account_id(settings.ACCOUNT)
+    responses.set_request_region(settings.REGION)
+    alarms = ministack(_CLOUDWATCH)._alarms
+    for alarm in alarms.values():
+        if alarm.get("ComparisonOperator") in _BREACHES and alarm.get("MetricName"):
+            _move(alarm, state_of(alarm, _periods(alarm, now)))
+    return control.as_json({alarm["AlarmName"]: alarm["StateValue"] for alarm in alarms.values()})
+
+
+def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
+    """`breaching` says of each period, the newest first, whether its value is over the limit; None where there is no data."""
+    periods = int(alarm.get("EvaluationPeriods", 1))
+    wanted = int(alarm.get("DatapointsToAlarm") or periods)
+    missing = alarm.get("TreatMissingData") or "missing"
+    real = [one for one in breaching if one is not None]
+    if not real:
+        silent = {"breaching": "ALARM", "notBreaching": "OK", "ignore": str(alarm["StateValue"])}
+        return silent.get(missing, "INSUFFICIENT_DATA")
+    if len(real) < periods and missing in ("breaching", "notBreaching"):
+        real += [missing == "breaching"] * (periods - len(real))
+    if sum(real[:periods]) >= wanted:
+        return "ALARM"
+    if False in real[:periods]:
+        return "OK"
+    oldest = max(age for age, one in enumerate(breaching[:periods], 1) if one) if True in breaching[:periods] else 0
+    return "ALARM" if oldest >= wanted else str(alarm["StateValue"])
+
+
+def _periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
+    cloudwatch = ministack(_CLOUDWATCH)
+    key = (
+        alarm["Namespace"],
+        alarm["MetricName"],
+        cloudwatch._dims_key(cloudwatch._dims_from_list(alarm.get("Dimensions") or [])),
+    )
+    points = list(cloudwatch._metrics.get(key) or [])
+    period, statistic = float(alarm.get("Period", 60)), alarm.get("Statistic", "Average")
+    breaches, threshold = _BREACHES[alarm["ComparisonOperator"]], float(alarm.get("Threshold", 0))
+    result: list[bool | None] = []
+    for number in range(int(alarm.get("EvaluationPeriods", 1)) + _MORE_PERIODS):
+        end = now - number * period
+        inside = [point for point in points if end - period < point["Timestamp"] <= end]
+        value = cloudwatch._stat_value(cloudwatch._calc_stats(inside), statistic, inside) if inside else None
+        result.append(None if value is None else breaches(float(value), threshold))
+    return result
+
+
+def _move(alarm: dict[str, Any], state: str) -> None:
+    old = alarm["StateValue"]
+    if state == old:
+        return
+    cloudwatch, reason = ministack(_CLOUDWATCH), f"Threshold Crossed: {alarm['MetricName']}"
+    alarm.update(StateValue=state, StateReason=reason, StateUpdatedTimestamp=int(time.time()))
+    cloudwatch._record_history(alarm["AlarmName"], old, state, reason)
+    cloudwatch._dispatch_alarm_actions(alarm, old, state, reason)
+    cloudwatch._evaluate_parent_alarms(alarm)
+
+
+NAMESPACE = Patch("metric_namespace")
+
+
+@NAMESPACE.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
+def condition_keys(
+    original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
+) -> dict[str, Any]:
+    """What a request says of itself to the conditions of policies."""
+    context = original(service, iam_action, body, params)
+    if iam_action.lower() != "cloudwatch:putmetricdata":
+        return context
+    return context | {"cloudwatch:namespace": _namespace(body, params)}
+
+
+def _namespace(body: bytes, params: dict[str, Any]) -> str:
+    """Clients write it as JSON, or as a form. One that can't be read is none that a policy names."""
+    if body[:1] == b"{":
+        try:
+            return str(json.loads(body).get("Namespace", ""))
+        except ValueError:
+            return ""
+    given = params.get("Namespace", "")
+    return str(given[0] if isinstance(given, list) else given)
+
+
+PATCHES: Final = (
+    ALARMS,
+    NAMESPACE,
+)

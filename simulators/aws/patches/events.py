@@ -1,0 +1,218 @@
+"""EventBridge Scheduler, and functions as targets of EventBridge rules.
+
+- scheduler_clock: Cron expressions and one-time schedules are read in ScheduleExpressionTimezone, with its daylight saving; stock
+  MiniStack reads everything as UTC. Universal targets (arn:aws:scheduler:::aws-sdk:<service>:<action>) and functions are called
+  under the target's role with Scheduler's context attributes; stock drops the first and asks no role for the second. RetryPolicy
+  holds, with short pauses; what can't be delivered goes to the queue of DeadLetterConfig. CreateSchedule and UpdateSchedule
+  refuse a role that doesn't trust Scheduler, and an unknown time zone. Source: EventBridge Scheduler user guide, "Schedule
+  types", "Universal targets", "Configuring a dead-letter queue", "Context attributes".
+- event_targets: A function is called if its policy lets EventBridge in. RetryPolicy holds; a missing permission or function goes
+  to the target's dead-letter queue without another try, with AWS's attributes, if the queue's policy lets EventBridge send. Stock
+  calls any function, once, and has no dead-letter queue of targets. Source: EventBridge user guide, "Using dead-letter queues to
+  process undelivered events".
+
+Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} below the control prefix lets the time of one
+schedule pass, and answers the result of the first try. Without `at`, the time is the next one that is due.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and events"`
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from simulators.aws import controls, identity, settings
+from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.schedule_times import is_once, moment, next_due
+from simulators.aws.scheduled_calls import SERVICE, Occurrence, call
+from simulators.core import control
+
+SCHEDULER = Patch("scheduler_clock")
+_SCHEDULER_MODULE: Final = "ministack.services.scheduler"
+_TICK_SECONDS: Final = 1.0
+_STARTED: Final = datetime.now(UTC)
+_log: Final = logging.getLogger("lakeferry.scheduler")
+#: Up to when the occurrences of a schedule have been dealt with, by the clock or by hand.
+_processed_until: dict[Any, datetime] = {}
+_lock: Final = threading.Lock()
+
+
+@SCHEDULER.replaces(_SCHEDULER_MODULE, "_create_schedule", "name body")
+def create_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
+    refused = _refused(body)
+    answer = refused or original(name, body)
+    if answer[0] == 200:
+        _processed_until.pop(_key(body.get("GroupName", "default"), name), None)
+    return answer
+
+
+@SCHEDULER.replaces(_SCHEDULER_MODULE, "_update_schedule", "name body")
+def update_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
+    return _refused(body) or original(name, body)
+
+
+@SCHEDULER.replaces(_SCHEDULER_MODULE, "_ticker_loop", "")
+def ticker_loop(_: Callable[[], None]) -> None:
+    while True:
+        time.sleep(_TICK_SECONDS)
+        try:
+            _tick(datetime.now(UTC))
+        except Exception:  # of one schedule; the clock goes on
+            _log.exception("a schedule could not be called")
+
+
+def _tick(now: datetime) -> None:
+    for key, schedule in list(ministack("services.scheduler")._schedules._data.items()):
+        while (due := _due(key, schedule)) and due <= now:
+            _fire(key, schedule, due)
+
+
+@controls.register("POST", "/schedules/fire", waits=True)
+def fire_by_hand(request: control.Request) -> control.Response:
+    try:
+        given = json.loads(request.body)
+        key, at = _key(given.get("group", "default"), given["name"]), moment(given.get("at"))
+    except (ValueError, KeyError, TypeError) as mistake:
+        return control.as_json({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
+    schedule = ministack("services.scheduler")._schedules._data.get(key)
+    if schedule is None:
+        return control.as_json({"error": f"no schedule {key[2]}"}, 404)
+    due = at or _due(key, schedule, at_least=datetime.now(UTC))
+    if due is None or schedule["State"] != "ENABLED":
+        return control.as_json(
+            {"error": f"schedule {key[2]} is {schedule['State']} and has {'a' if due else 'no'} next time"}, 409
+        )
+    return control.as_json(_fire(key, schedule, due))
+
+
+def _key(group: str, name: str) -> tuple[str, str, str]:
+    return settings.ACCOUNT, settings.REGION, f"{group}/{name}"
+
+
+def _due(key: Any, schedule: dict[str, Any], at_least: datetime | None = None) -> datetime | None:
+    if schedule.get("State") != "ENABLED":
+        return None
+    seen = _processed_until.setdefault(key, max(_STARTED, moment(schedule["CreationDate"]) or _STARTED))
+    return next_due(schedule, max(seen, at_least or seen))
+
+
+def _fire(key: Any, schedule: dict[str, Any], due: datetime) -> dict[str, Any]:
+    with _lock:
+        _processed_until[key] = max(due, _processed_until.get(key, due))
+    occurrence = Occurrence(schedule, due)
+    context = contextvars.copy_context()
+    outcome = context.run(_in_scope, key, lambda: call(occurrence))
+    _log.info("%s at %s: %s", key[2], occurrence.scheduled_time, outcome.error or "delivered")
+    if is_once(schedule) and schedule.get("ActionAfterCompletion") == "DELETE":
+        ministack("services.scheduler")._schedules._data.pop(key, None)
+    return {
+        "schedule": schedule["Arn"],
+        "scheduled_time": occurrence.scheduled_time,
+        "execution_id": occurrence.execution_id,
+        "invocation": _invocation(outcome),
+    }
+
+
+def _in_scope(key: Any, then: Callable[[], Outcome]) -> Outcome:
+    responses = ministack("core.responses")
+    responses.set_request_account_id(key[0])
+    responses.set_request_region(key[1])
+    return then()
+
+
+def _invocation(outcome: Outcome) -> dict[str, Any]:
+    if outcome.error is None:
+        return {"state": "delivered", "answer": outcome.answer}
+    state = "retrying" if outcome.goes_on else "failed"
+    return {"state": state, "error": outcome.error.code, "message": outcome.error.message}
+
+
+def _refused(body: dict[str, Any]) -> Answer | None:
+    message = _mistake(body)
+    refusal: Answer = ministack("services.scheduler")._error(400, "ValidationException", message)
+    return refusal if message else None
+
+
+def _mistake(body: dict[str, Any]) -> str:
+    try:
+        ZoneInfo(body.get("ScheduleExpressionTimezone") or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return "Invalid ScheduleExpressionTimezone."
+    role = (body.get("Target") or {}).get("RoleArn", "")
+    group = ministack("services.scheduler")._group_arn(body.get("GroupName", "default"))
+    if role and not identity.trusts(role, SERVICE, group):
+        return "The execution role you provide must allow AWS EventBridge Scheduler to assume the role."
+    return ""
+
+
+TARGETS = Patch("event_targets")
+_EVENTS: Final = "ministack.services.eventbridge"
+_SERVICE: Final = "events.amazonaws.com"
+
+
+class _Match(NamedTuple):
+    """A rule that an event matched, and one of its targets."""
+
+    target: dict[str, Any]
+    rule_arn: str
+    event: dict[str, Any]
+
+
+_matched: Final[contextvars.ContextVar[_Match]] = contextvars.ContextVar("lakeferry_matched")
+
+
+@TARGETS.replaces(_EVENTS, "_invoke_target", "target event rule view")
+def invoke_target(
+    original: Callable[..., None], target: dict[str, Any], event: dict[str, Any], rule: dict[str, Any], view: Any = None
+) -> None:
+    token = _matched.set(_Match(target, rule.get("Arn", ""), event))
+    try:
+        original(target, event, rule, view)
+    finally:
+        _matched.reset(token)
+
+
+@TARGETS.replaces(_EVENTS, "_dispatch_to_lambda", "arn payload")
+def dispatch_to_lambda(_: Callable[..., None], arn: str, payload: str) -> None:
+    match = _matched.get()
+    deliver(lambda _: _call(arn, payload, match.rule_arn), Policy.of(match.target), lambda outcome: _bury(match, outcome))
+
+
+def _call(arn: str, payload: str, rule_arn: str) -> None:
+    """Raises Undelivered."""
+    functions = ministack("services.lambda_svc")
+    record, config, _ = functions._get_func_record_for_ref(arn)
+    if not record or not config:
+        raise Undelivered("NO_RESOURCE", f"Function not found: {arn}")
+    policy, _ = functions.function_policy_for_arn(arn) or (None, "")
+    if not identity.lets_in(policy, _SERVICE, "lambda:InvokeFunction", arn, rule_arn):
+        raise Undelivered("NO_PERMISSIONS", "Lack of permissions to invoke the target.")
+    functions.invoke_async_with_retry(functions._execution_record_for_config(record, config), json.loads(payload))
+
+
+def _bury(match: _Match, outcome: Outcome) -> None:
+    queue = (match.target.get("DeadLetterConfig") or {}).get("Arn", "")
+    if not queue or not _may_send(queue, match.rule_arn):
+        return
+    body = json.dumps(ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail())
+    attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
+    in_background(bury_in, queue, identity.ROOT, body, attributes)
+
+
+def _may_send(queue_arn: str, rule_arn: str) -> bool:
+    return bool(ministack("services.sqs").queue_policy_allows(queue_arn, _SERVICE, rule_arn, settings.ACCOUNT))
+
+
+PATCHES: Final = (
+    SCHEDULER,
+    TARGETS,
+)

@@ -1,0 +1,278 @@
+"""Glue: the Data Catalog, permission on it, and runs of jobs.
+
+- glue_catalog: Names of databases and tables are kept in lower case; stock MiniStack keeps case. GetTables and
+  GetDatabases return at most 100 entries and a NextToken; stock returns all. GetTables in a database that doesn't exist is
+  EntityNotFoundException; stock answers an empty list. Expression is a regular expression; stock takes it for a glob. UpdateTable
+  replaces the whole definition; stock keeps what the new one leaves out. UpdateTable with a stale VersionId is always
+  ConcurrentModificationException; stock compares and writes without a lock, so two writers may both win. Source: Glue web API
+  reference (GetTables, GetDatabases, UpdateTable, TableInput).
+- glue_permissions: A call needs permission on the table, its database and the catalog. Stock checks only the database of a table,
+  expects `table/<name>` for a database, and never checks the catalog, so it denies what AWS allows and allows what AWS denies. As
+  on stock, GetTables lists the whole database; AWS leaves out what the caller may not see. Source: Glue developer guide,
+  "Identity-based policy examples for AWS Glue" and "Specifying AWS Glue resource ARNs".
+- glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the job's role, in the
+  project's interpreter with Spark, Java and Iceberg as Glue has them; stock says SUCCEEDED at once and runs nothing. Arguments of
+  a run override DefaultArguments, NonOverridableArguments override both. States, ErrorMessage, times and Timeout are kept;
+  BatchStopJobRun ends the run; MaxConcurrentRuns holds; logs go to --custom-logGroup-prefix. EventBridge gets one "Glue Job State
+  Change" when a run ends. Source: Glue developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge";
+  web API reference, StartJobRun.
+
+Beyond AWS: POST job-runs/expire {"job": …, "run": …} below the control prefix ends a run as if its Timeout were over.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and glue"`
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+import time
+import uuid
+from typing import Any, Final
+
+from simulators.aws import controls
+from simulators.aws.answers import json_answer, json_error
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.job_run import JobRun
+from simulators.core import control
+
+CATALOG = Patch("glue_catalog")
+MAX_RESULTS = 100
+_CATALOG_ACTIONS = frozenset(
+    "CreateDatabase GetDatabase GetDatabases UpdateDatabase DeleteDatabase "
+    "CreateTable GetTable GetTables UpdateTable DeleteTable BatchDeleteTable".split()
+)
+_LISTS = {"GetTables": "TableList", "GetDatabases": "DatabaseList"}
+#: What a table has once it is updated with a definition that names none of it.
+_EMPTY_TABLE: dict[str, Any] = {
+    "Description": "",
+    "Owner": "",
+    "StorageDescriptor": {},
+    "PartitionKeys": [],
+    "Parameters": {},
+}
+_catalog_lock = threading.Lock()
+
+
+@CATALOG.replaces("ministack.services.glue", "_handle_request_sync", "method path headers body query_params")
+def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Original, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
+) -> Answer:
+    action = headers.get("x-amz-target", "").rpartition(".")[2]
+    if action not in _CATALOG_ACTIONS:
+        return original(method, path, headers, body, query_params)
+    request = fold(json.loads(body or b"{}"))
+    listing = {name: request.pop(name, None) for name in ("MaxResults", "NextToken", "Expression")}
+    if action == "UpdateTable":
+        request["TableInput"] = {**_EMPTY_TABLE, **request.get("TableInput", {})}
+    with _catalog_lock:
+        if action == "GetTables" and request.get("DatabaseName") not in ministack("services.glue")._databases:
+            return json_error("EntityNotFoundException", f"Database {request.get('DatabaseName')} not found.")
+        answer: Answer = original(method, path, headers, json.dumps(request).encode(), query_params)
+    if action in _LISTS and answer[0] == 200:
+        return _catalog_page(answer, _LISTS[action], **listing)
+    return answer
+
+
+def fold(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with each name of a database or table in lower case."""
+    folded = dict(request)
+    for key in {"Name", "DatabaseName"} & folded.keys():
+        folded[key] = folded[key].lower()
+    for key in {"DatabaseInput", "TableInput"} & folded.keys():
+        folded[key] = fold(folded[key])
+    if "TablesToDelete" in folded:
+        folded["TablesToDelete"] = [name.lower() for name in folded["TablesToDelete"]]
+    return folded
+
+
+def _catalog_page(answer: Answer, field: str, MaxResults: int | None, NextToken: str | None, Expression: str | None) -> Answer:  # noqa: N803  (AWS's names)
+    try:
+        after = base64.b64decode(NextToken or "", validate=True).decode()
+        wanted = re.compile(Expression or ".*")
+    except (ValueError, re.error) as error:
+        return json_error("InvalidInputException", str(error))
+    entries = sorted(json.loads(answer[2])[field], key=lambda entry: str(entry["Name"]))
+    left = [entry for entry in entries if entry["Name"] > after and wanted.fullmatch(entry["Name"])]
+    page = left[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
+    result: dict[str, Any] = {field: page}
+    if len(page) < len(left):
+        result["NextToken"] = base64.b64encode(page[-1]["Name"].encode()).decode()
+    return answer[0], answer[1], json.dumps(result).encode()
+
+
+PERMISSIONS = Patch("glue_permissions")
+_OF_A_DATABASE = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "DeleteDatabase"})
+
+
+@PERMISSIONS.replaces(
+    "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
+)
+def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Any,
+    access_key_id: str,
+    iam_action: str,
+    service: str,
+    region: str,
+    resource_arn: str = "*",
+    service_context: dict[str, Any] | None = None,
+) -> Any:
+    for arn in [resource_arn, *(containers(resource_arn) if service == "glue" else [])]:
+        denied = original(access_key_id, iam_action, service, region, arn, service_context)
+        if denied:
+            return denied
+    return None
+
+
+@PERMISSIONS.names_resources("glue")
+def catalog_resource(target: str, body: bytes) -> str | None:
+    """`database/<name>` or `table/<database>/<name>`; None for a call on something else than the Data Catalog."""
+    try:
+        request = json.loads(body or b"{}")
+    except ValueError:
+        return None
+    action = target.rpartition(".")[2]
+    if action in _OF_A_DATABASE:
+        return f"database/{_name(request, 'DatabaseInput')}".lower()
+    database = request.get("DatabaseName")
+    if not database:
+        return None
+    table = _name(request, "TableInput")
+    return (f"table/{database}/{table}" if table else f"database/{database}").lower()
+
+
+def _name(request: dict[str, Any], within: str) -> str:
+    return str(request.get("Name") or request.get("TableName") or request.get(within, {}).get("Name") or "")
+
+
+def containers(arn: str) -> list[str]:
+    prefix, _, resource = arn.rpartition(":")
+    kind, _, name = resource.partition("/")
+    database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
+    return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
+
+
+RUNS = Patch("glue_runs")
+_GLUE: Final = "ministack.services.glue"
+_DEFAULT_TIMEOUT: Final = 480
+_SEVERITY: Final = {"SUCCEEDED": "INFO", "STOPPED": "INFO", "TIMEOUT": "WARN"}
+_MESSAGE: Final = {"SUCCEEDED": "Job run succeeded", "STOPPED": "Job run stopped"}
+#: By the run's id, while it lasts.
+_active_runs: dict[str, JobRun] = {}
+_runs_lock: Final = threading.Lock()
+
+
+@RUNS.replaces(_GLUE, "_create_job", "data")
+def create_job(original: Original, data: dict[str, Any]) -> Answer:
+    answer = original(data)
+    if answer[0] == 200:
+        job = ministack("services.glue")._jobs[data["Name"]]
+        job["ExecutionProperty"] = data.get("ExecutionProperty") or {"MaxConcurrentRuns": 1}
+        job["Timeout"] = data.get("Timeout") or _DEFAULT_TIMEOUT
+    return answer
+
+
+@RUNS.replaces(_GLUE, "_update_job", "data")
+def update_job(original: Original, data: dict[str, Any]) -> Answer:
+    answer = original(data)
+    given = data.get("JobUpdate", {}).get("ExecutionProperty")
+    if answer[0] == 200 and given:
+        ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
+    return answer
+
+
+@RUNS.replaces(_GLUE, "_start_job_run", "data")
+def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
+    glue = ministack("services.glue")
+    job = glue._jobs.get(data.get("JobName"))
+    if job is None:
+        return original(data)
+    with _runs_lock:
+        runs = glue._job_runs.setdefault(job["Name"], [])
+        limit = job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
+        if sum(run["Id"] in _active_runs for run in runs) >= limit:
+            return json_error("ConcurrentRunsExceededException", f"Concurrent runs exceeded for {job['Name']}")
+        run = _begin(dict(job), data)
+        runs.append(run.record)
+    return json_answer({"JobRunId": run.record["Id"]})
+
+
+@RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
+def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
+    """Stop the active runs, which are STOPPING until they end; for the others MiniStack answers the error."""
+    stopping = [run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")]
+    answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]})
+    response = json.loads(answer[2])
+    response["SuccessfulSubmissions"] += [{"JobName": data.get("JobName"), "JobRunId": run} for run in stopping]
+    return json_answer(response)
+
+
+@controls.register("POST", "/job-runs/expire")
+def expire(request: control.Request) -> control.Response:
+    given = json.loads(request.body)
+    job, run = given.get("job", ""), given.get("run", "")
+    if _request_end(job, run, "TIMEOUT"):
+        return control.as_json({"job": job, "run": run})
+    return control.as_json({"error": f"job {job!r} has no run {run!r} that goes on"}, 404)
+
+
+def _request_end(job_name: str, run_id: str, state: str) -> bool:
+    run = _active_runs.get(run_id)
+    if run is None or run.record["JobName"] != job_name:
+        return False
+    run.ask_to_end(state)
+    if state == "STOPPED":
+        run.record["JobRunState"] = "STOPPING"
+    return True
+
+
+def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
+    run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
+    given = {**job.get("DefaultArguments", {}), **data.get("Arguments", {}), **job.get("NonOverridableArguments", {})}
+    record = _record(job, data, run_id, given)
+    reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
+    run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
+    in_background(run.carry_out)
+    return run
+
+
+def _record(job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]) -> dict[str, Any]:
+    now = time.time()
+    same = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
+    return {
+        "Id": run_id,
+        "Attempt": 0,
+        "JobName": job["Name"],
+        "StartedOn": now,
+        "LastModifiedOn": now,
+        "JobRunState": "STARTING",
+        "Arguments": arguments,
+        "PredecessorRuns": [],
+        "ExecutionTime": 0,
+        "Timeout": data.get("Timeout") or job.get("Timeout") or _DEFAULT_TIMEOUT,
+        **{name: data.get(name) or job[name] for name in same if data.get(name) or job.get(name)},
+    }
+
+
+def _put_event(record: dict[str, Any]) -> None:
+    """The next run may begin before the event about this one is out, as on AWS."""
+    _active_runs.pop(record["Id"], None)
+    state = record["JobRunState"]
+    detail = {
+        "jobName": record["JobName"],
+        "severity": _SEVERITY.get(state, "ERROR"),
+        "state": state,
+        "jobRunId": record["Id"],
+        "message": record.get("ErrorMessage") or _MESSAGE.get(state, ""),
+    }
+    entry = {"Source": "aws.glue", "DetailType": "Glue Job State Change", "Detail": json.dumps(detail)}
+    ministack("services.eventbridge")._put_events({"Entries": [entry]}, allow_aws_source=True)
+
+
+PATCHES: Final = (
+    CATALOG,
+    PERMISSIONS,
+    RUNS,
+)

@@ -1,0 +1,173 @@
+"""Lambda: the interpreter of functions, asynchronous invocations, and logs.
+
+- lambda_interpreter: Functions run in the project's interpreter, with the packages that ship with them; stock MiniStack runs them
+  in its own. This one is specific to this repository.
+- lambda_ahead: Functions that are named in a function's environment are started along with it, as AWS initialises environments
+  ahead of invocations. Stock starts each one when it is first called, so that the functions of a custom resource start one after
+  the other. Source: Lambda developer guide, "Lambda execution environment".
+- lambda_async: An asynchronous invocation has two more tries under one request id; then the event itself goes to the function's
+  dead-letter queue, with RequestID, ErrorCode and ErrorMessage, under the function's role. CreateFunction and
+  UpdateFunctionConfiguration refuse a queue to which the role may not send. Each failed try counts in the metric Errors. Stock
+  gives each try an id of its own, sends the envelope of failure destinations without attributes, and leaves Errors at 0. The
+  pauses are short. Source: Lambda developer guide, "Adding a dead-letter queue", "How Lambda handles errors and retries with
+  asynchronous invocation", "Types of metrics for Lambda functions".
+- lambda_logs: A function writes to the log group of its LoggingConfig if its role may, and creates the group only if the role may
+  do that. Stock creates /aws/lambda/<name> without asking the role, so that it outlives the stack. Source: Lambda developer
+  guide, "Sending Lambda function logs to CloudWatch Logs".
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and lambda_functions"`
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from simulators.aws import identity, settings
+from simulators.aws.delivery import bury_in
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+
+INTERPRETER = Patch("lambda_interpreter")
+
+
+@INTERPRETER.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
+def detect_runtime_binary(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
+    binary, script = original(runtime)
+    return (str(settings.LAMBDA_PYTHON), script) if runtime.startswith("python") else (binary, script)
+
+
+START_AHEAD = Patch("lambda_ahead")
+_log: Final = logging.getLogger("lakeferry.functions")
+Leased = tuple[Any, str]
+
+
+@START_AHEAD.replaces("ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency")
+def acquire_worker(original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any) -> Leased:
+    leased = original(func_name, config, *rest, **named)
+    if leased[1] == "spawn":
+        for called in _called_functions(config):
+            in_background(_start, called)
+    return leased
+
+
+def _called_functions(config: dict[str, Any]) -> Iterator[str]:
+    variables = config.get("Environment", {}).get("Variables", {})
+    return (value for value in variables.values() if ":lambda:" in value and value.startswith("arn:"))
+
+
+def _start(arn: str) -> None:
+    """Start a worker. The first invocation waits for it, and reports why it could not be started."""
+    record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
+    if not record or not config or not record.get("code_zip"):
+        return
+    runtime = ministack("core.lambda_runtime")
+    try:
+        runtime.ensure_spawned(runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST")))
+    except Exception as error:  # a handler that can't be imported raises whatever it likes
+        _log.info("%s was not started ahead: %s", name, error)
+
+
+ASYNC = Patch("lambda_async")
+_LAMBDA: Final = "ministack.services.lambda_svc"
+_RETRIES: Final = 2
+_MESSAGE_BYTES: Final = 1024
+_request_id: Final[contextvars.ContextVar[str]] = contextvars.ContextVar("lakeferry_request_id", default="")
+
+
+@ASYNC.replaces(_LAMBDA, "invoke_async_with_retry", "func event")
+def invoke_async_with_retry(_: Callable[..., None], func: dict[str, Any], event: Any) -> None:
+    in_background(_run, func, event)
+
+
+@ASYNC.replaces(_LAMBDA, "_execute_function_dispatch", "func config event request_id started")
+def execute_function_dispatch(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., dict[str, Any]],
+    func: dict[str, Any],
+    config: dict[str, Any],
+    event: Any,
+    request_id: str,
+    started: float,
+) -> dict[str, Any]:
+    return original(func, config, event, _request_id.get() or request_id, started)
+
+
+@ASYNC.replaces(_LAMBDA, "_create_function", "data")
+def create_function(original: Original, data: dict[str, Any]) -> Answer:
+    return _refused(data, data.get("Role", "")) or original(data)
+
+
+@ASYNC.replaces(_LAMBDA, "_update_config", "name data")
+def update_config(original: Original, name: str, data: dict[str, Any]) -> Answer:
+    current = ministack("services.lambda_svc")._functions.get(name) or {"config": {}}
+    return _refused(data, data.get("Role") or current["config"].get("Role", "")) or original(name, data)
+
+
+def _refused(data: dict[str, Any], role: str) -> Answer | None:
+    queue = (data.get("DeadLetterConfig") or {}).get("TargetArn") or ""
+    if ":sqs:" not in queue or identity.may(role, "sqs:SendMessage", queue):
+        return None
+    message = "The provided execution role does not have permissions to call SendMessage on SQS"
+    answer: Answer = ministack("core.responses").error_response_json("InvalidParameterValueException", message, 400)
+    return answer
+
+
+def _run(func: dict[str, Any], event: Any) -> None:
+    functions = ministack("services.lambda_svc")
+    config = func.get("config") or func
+    given = func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
+    tries = 1 + int(given.get("MaximumRetryAttempts", _RETRIES))
+    _request_id.set(str(uuid.uuid4()))
+    for left in reversed(range(tries)):
+        result = functions._execute_function(func, event)
+        if not result.get("error"):
+            return
+        functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=True, throttle=False)
+        if left:
+            time.sleep(settings.FUNCTION_RETRY_SECONDS)
+    if destination := (given.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
+        functions._route_async_failure(destination, config["FunctionName"], event, result)
+    if queue := (config.get("DeadLetterConfig") or {}).get("TargetArn"):
+        _bury(queue, config, event, result)
+
+
+def _bury(queue_arn: str, config: dict[str, Any], event: Any, result: dict[str, Any]) -> None:
+    body = result.get("body")
+    message = str(body.get("errorMessage", "")) if isinstance(body, dict) else str(body)
+    attributes = {
+        "RequestID": {"DataType": "String", "StringValue": _request_id.get()},
+        "ErrorCode": {"DataType": "Number", "StringValue": "200"},
+        "ErrorMessage": {"DataType": "String", "StringValue": message[:_MESSAGE_BYTES] or "Unhandled"},
+    }
+    bury_in(queue_arn, identity.of_function(config), json.dumps(event), attributes)
+
+
+LOGS = Patch("lambda_logs")
+_WRITES: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
+
+
+@LOGS.replaces("ministack.services.lambda_svc", "_emit_lambda_logs", "func request_id log_text error duration_ms log_source")
+def emit_lambda_logs(original: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
+    if _may_write(func.get("config") or func):
+        original(func, *rest, **named)
+
+
+def _may_write(config: dict[str, Any]) -> bool:
+    role = config.get("Role", "")
+    group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
+    arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{group}"
+    if group not in ministack("services.cloudwatch_logs")._log_groups and not identity.may(role, "logs:CreateLogGroup", arn):
+        return False
+    return all(identity.may(role, action, f"{arn}:log-stream:stream") for action in _WRITES)
+
+
+PATCHES: Final = (
+    INTERPRETER,
+    START_AHEAD,
+    ASYNC,
+    LOGS,
+)

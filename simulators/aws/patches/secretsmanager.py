@@ -1,0 +1,220 @@
+"""Secrets Manager: versions of a secret, and rotation.
+
+- secrets_versions: The ClientRequestToken is the id of the version, in CreateSecret too; stock MiniStack invents another. The
+  same token with the same value changes nothing, with another value it is ResourceExistsException; stock overwrites the version.
+  A secret that was created without a value has no version: GetSecretValue is ResourceNotFoundException; stock answers without a
+  value. Source: Secrets Manager API reference, CreateSecret, PutSecretValue, GetSecretValue.
+- secrets_rotation: RotateSecret labels a new version without a value AWSPENDING, answers, and has the function called with
+  createSecret, setSecret, testSecret and finishSecret; stock copies the current value, makes the copy current and calls nobody.
+  With RotateImmediately false only testSecret is called, with a version that is removed afterwards. It is refused without a
+  function, with one whose policy doesn't let Secrets Manager in, and while another rotation is in progress, which is tried again.
+  A version without a value is not found, and PutSecretValue may fill it once. PutSecretValue moves a label from the version that
+  had it. The calls count in the function's metrics. DescribeSecret has LastRotatedDate and NextRotationDate; no rotation begins
+  by itself. Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and secretsmanager"`
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final
+
+from simulators.aws.answers import json_answer, json_error
+from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+
+VERSIONS = Patch("secrets_versions")
+_SECRETS = "ministack.services.secretsmanager"
+
+
+@VERSIONS.replaces(_SECRETS, "_create_secret", "data")
+def create_secret(original: Original, data: dict[str, Any]) -> Answer:
+    secrets = ministack("services.secretsmanager")
+    token = data.get("ClientRequestToken")
+    existing = secrets._secrets.get(data.get("Name"))
+    if existing and token and token in existing["Versions"]:
+        return _repeated(existing, token, data)
+    answer: Answer = original(data)
+    if answer[0] != 200:
+        return answer
+    secret = secrets._secrets[data["Name"]]
+    (created,) = secret["Versions"]
+    if "SecretString" not in data and "SecretBinary" not in data:
+        secret["Versions"].clear()
+        return _secret_json(secret)
+    version_id = token or created
+    secret["Versions"][version_id] = secret["Versions"].pop(created)
+    return _secret_json(secret, VersionId=version_id)
+
+
+@VERSIONS.replaces(_SECRETS, "_put_secret_value", "data")
+def put_secret_value_once(original: Original, data: dict[str, Any]) -> Answer:
+    _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
+    token = data.get("ClientRequestToken")
+    if secret and not secret.get("DeletedDate") and token and token in secret["Versions"]:
+        return _repeated(secret, token, data)
+    return original(data)
+
+
+def _repeated(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:
+    version = secret["Versions"][token]
+    if any(version.get(field) != data.get(field) for field in ("SecretString", "SecretBinary")):
+        message = f"ClientRequestToken {token} is already in use for a version of this secret with another value."
+        return json_error("ResourceExistsException", message)
+    return _secret_json(secret, VersionId=token, VersionStages=list(version["Stages"]))
+
+
+def _secret_json(secret: dict[str, Any], **fields: Any) -> Answer:
+    return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], **fields})
+
+
+ROTATION = Patch("secrets_rotation")
+_STEPS: Final = ("createSecret", "setSecret", "testSecret", "finishSecret")
+_PRINCIPAL: Final = "secretsmanager.amazonaws.com"
+_RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
+_SECONDS: Final = {"hour": 3600, "day": 86400}
+
+
+@ROTATION.replaces(_SECRETS, "_rotate_secret", "data")
+def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
+    secret = _secret_of(data)
+    if not secret or secret.get("DeletedDate"):
+        return original(data)
+    function = data.get("RotationLambdaARN") or secret.get("RotationLambdaARN")
+    if refusal := _refused(function, data.get("ClientRequestToken")):
+        return refusal
+    secret["RotationLambdaARN"] = function
+    secret["RotationRules"] = data.get("RotationRules") or secret.get("RotationRules")
+    secret["RotationEnabled"] = True
+    under_way = _labelled(secret, "AWSPENDING")
+    if under_way and under_way != _labelled(secret, "AWSCURRENT"):
+        _begin(secret, under_way, _STEPS)
+        return json_error("InvalidRequestException", "A previous rotation isn't complete. That rotation will be reattempted.")
+    token = data.get("ClientRequestToken") or str(uuid.uuid4())
+    if token not in secret["Versions"]:
+        _relabel(secret, "AWSPENDING")
+        empty = {"SecretString": None, "SecretBinary": None, "CreatedDate": int(time.time()), "Stages": ["AWSPENDING"]}
+        secret["Versions"][token] = empty
+        _begin(secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
+    return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
+
+
+@ROTATION.replaces(_SECRETS, "_get_secret_value", "data")
+def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
+    secret = _secret_of(data)
+    if secret and not secret.get("DeletedDate"):
+        stage = data.get("VersionStage", "AWSCURRENT")
+        version = secret["Versions"].get(data.get("VersionId") or _labelled(secret, stage))
+        if version and _is_empty(version):
+            message = f"Secrets Manager can't find the specified secret value for staging label: {stage}"
+            return json_error("ResourceNotFoundException", message)
+    return original(data)
+
+
+@ROTATION.replaces(_SECRETS, "_put_secret_value", "data")
+def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
+    secret, token = _secret_of(data), data.get("ClientRequestToken")
+    if not secret or secret.get("DeletedDate"):
+        return original(data)
+    if token in secret["Versions"] and _is_empty(secret["Versions"][token]):
+        del secret["Versions"][token]
+    answer = original(data)
+    if answer[0] == 200:
+        for stage in data.get("VersionStages", []):
+            _relabel(secret, stage, token)
+    return answer
+
+
+@ROTATION.replaces(_SECRETS, "_describe_secret", "data")
+def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
+    answer, secret = original(data), _secret_of(data)
+    if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
+        return answer
+    described = json.loads(answer[2])
+    rotated = secret.get("LastRotatedDate")
+    if rotated:
+        described["LastRotatedDate"] = rotated
+    if every := _interval_seconds(secret.get("RotationRules") or {}):
+        described["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
+    return json_answer(described)
+
+
+def _refused(function: str | None, token: str | None) -> Answer | None:
+    if not function:
+        return json_error("InvalidRequestException", "No Lambda rotation function ARN is associated with this secret.")
+    if token is not None and not 32 <= len(token) <= 64:
+        return json_error("InvalidParameterException", "ClientRequestToken must be 32-64 characters long.")
+    record, _, _ = ministack("services.lambda_svc")._get_func_record_for_ref(function)
+    statements = (record or {}).get("policy", {}).get("Statement", [])
+    if any(isinstance(each["Principal"], dict) and each["Principal"].get("Service") == _PRINCIPAL for each in statements):
+        return None
+    message = (
+        "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy grants access to "
+        f"the principal {_PRINCIPAL}."
+    )
+    return json_error("AccessDeniedException", message)
+
+
+def _begin(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
+    """In a thread of its own: RotateSecret answers before the function is called."""
+    in_background(_run, secret, token, steps)
+
+
+def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
+    done = all(_call_step(secret, step, token) for step in steps)
+    if len(steps) == 1:
+        secret["Versions"].pop(token, None)
+    elif done and _labelled(secret, "AWSCURRENT") == token:
+        _relabel(secret, "AWSPENDING")
+        secret["LastRotatedDate"] = int(time.time())
+
+
+def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
+    """Whether the function ended without an error."""
+    functions = ministack("services.lambda_svc")
+    record, config, _ = functions._get_func_record_for_ref(secret["RotationLambdaARN"])
+    event = {"Step": step, "SecretId": secret["ARN"], "ClientRequestToken": token}
+    if record is None:
+        return False
+    answer = functions._execute_function_with_config_scope(functions._execution_record_for_config(record, config), event)
+    failed = bool(answer.get("error"))
+    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=failed, throttle=False)
+    return not failed and not answer.get("throttle")
+
+
+def _secret_of(data: dict[str, Any]) -> dict[str, Any] | None:
+    _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
+    return secret  # type: ignore[no-any-return]
+
+
+def _labelled(secret: dict[str, Any], stage: str) -> str:
+    return next((version for version, held in secret["Versions"].items() if stage in held["Stages"]), "")
+
+
+def _relabel(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
+    """Takes the label from all versions but `kept`."""
+    for version, held in secret["Versions"].items():
+        if version != kept and stage in held["Stages"]:
+            held["Stages"] = [each for each in held["Stages"] if each != stage]
+
+
+def _is_empty(version: dict[str, Any]) -> bool:
+    return version.get("SecretString") is None and version.get("SecretBinary") is None
+
+
+def _interval_seconds(rules: dict[str, Any]) -> int:
+    """Seconds; 0 for a schedule by cron."""
+    if days := rules.get("AutomaticallyAfterDays"):
+        return int(days) * _SECONDS["day"]
+    result = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
+    return int(result[1]) * _SECONDS[result[2]] if result else 0
+
+
+PATCHES: Final = (
+    VERSIONS,
+    ROTATION,
+)

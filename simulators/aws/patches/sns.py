@@ -1,0 +1,296 @@
+"""SNS: mail subscriptions with an inbox, and encrypted topics.
+
+- sns_mail: An e-mail subscription is pending until the link in its confirmation mail is followed, and gets nothing before; stock
+  MiniStack confirms it at once and writes mails to its log. Subscribe answers "pending confirmation", or the ARN with
+  ReturnSubscriptionArn; lists show PendingConfirmation; subscribing again sends the mail again. Each mail ends with a link that
+  unsubscribes. A subject has at most 100 characters in one line (InvalidParameter). Source: SNS API reference, Subscribe and
+  Publish; developer guide, "Email notifications".
+- sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key (KMSAccessDenied); a key that is
+  disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or KMSNotFound. Everybody in the account may use
+  alias/aws/sns. Stock never looks at the key. Source: SNS developer guide, "Managing Amazon SNS encryption keys and costs"; API
+  reference, Publish (errors).
+
+Laxer than AWS: a subscription that nobody confirms stays, where AWS removes it after two days.
+
+Beyond AWS: GET mail (JSON) and mail.html below the control prefix show the mails, by `?to=` and `?topic=`; they are kept in
+memory.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and sns"`
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode
+
+from simulators.aws import controls, settings
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.core import control
+
+_MAILS: Final = 10_000
+_LINK: Final = re.compile(r"https?://[^\s<>\"']+")
+_STYLE: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
+    "article{border:1px solid #ccc;border-radius:6px;margin:1rem 0;padding:0 1rem}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere}header{color:#555}"
+)
+
+
+@dataclass(frozen=True)
+class Mail:
+    """`link` is what the mail asks to follow: it confirms, or it unsubscribes."""
+
+    to: str
+    subject: str
+    body: str
+    at: str
+    topic: str
+    sender: str
+    kind: str
+    link: str
+
+
+_mails: deque[Mail] = deque(maxlen=_MAILS)
+
+
+def put_mail(to: str, subject: str, body: str, *, topic: str, sender: str, kind: str, link: str) -> None:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    _mails.append(Mail(to, subject, body, at, topic, sender, kind, link))
+
+
+@controls.register("GET", "/mail")
+def mails(request: control.Request) -> control.Response:
+    return control.as_json([asdict(mail) for mail in _chosen(request)])
+
+
+@controls.register("GET", "/mail.html")
+def page(request: control.Request) -> control.Response:
+    """Newest first."""
+    articles = [_article(mail) for mail in reversed(_chosen(request))]
+    shown = "\n".join(articles) or "<p>No mail yet.</p>"
+    head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
+    return control.as_html(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
+
+
+def _chosen(request: control.Request) -> list[Mail]:
+    wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
+    return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
+
+
+def _article(mail: Mail) -> str:
+    head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
+    return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{_linked(mail.body)}</pre></article>"
+
+
+def _linked(text: str) -> str:
+    """Escaped, with its links to follow."""
+    parts, at = [], 0
+    for result in _LINK.finditer(text):
+        link = html.escape(result[0])
+        parts += [html.escape(text[at : result.start()]), f'<a href="{link}">{link}</a>']
+        at = result.end()
+    return "".join([*parts, html.escape(text[at:])])
+
+
+MAIL = Patch("sns_mail")
+_SNS: Final = "ministack.services.sns"
+_MAIL_PROTOCOLS: Final = ("email", "email-json")
+_PENDING: Final = "PendingConfirmation"
+_NO_SUBJECT: Final = "AWS Notification Message"
+_MAX_SUBJECT: Final = 100
+
+Subscription = dict[str, Any]
+
+
+@MAIL.replaces(_SNS, "_subscribe", "params")
+def subscribe(original: Original, params: dict[str, Any]) -> Answer:
+    sns = ministack("services.sns")
+    protocol, endpoint = sns._p(params, "Protocol"), sns._p(params, "Endpoint")
+    topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
+    known = _subscription_of(topic, protocol, endpoint) if topic else None
+    answer = original(params)
+    if answer[0] != 200 or protocol not in _MAIL_PROTOCOLS:
+        return answer
+    result = _subscription_of(topic, protocol, endpoint)
+    if known is None or not known["confirmed"]:
+        _request_confirmation(topic, result)
+    shown = result["arn"]
+    if not result["confirmed"] and sns._p(params, "ReturnSubscriptionArn").lower() != "true":
+        shown = "pending confirmation"
+    inner = f"<SubscribeResult><SubscriptionArn>{shown}</SubscriptionArn></SubscribeResult>"
+    return sns._xml(200, "SubscribeResponse", inner)  # type: ignore[no-any-return]
+
+
+@MAIL.replaces("ministack.services.cloudformation.provisioners", "_sns_sub_create", "logical_id props stack_name")
+@MAIL.provisions("AWS::SNS::Subscription", "create", original=True)
+def create_of_stack(original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
+    created = original(logical_id, props, stack_name)
+    topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
+    result = next((each for each in topic["subscriptions"] if each["arn"] == created[0]), None) if topic else None
+    if result and result["protocol"] in _MAIL_PROTOCOLS:
+        _request_confirmation(topic, result)
+    return created
+
+
+@MAIL.replaces(_SNS, "_confirm_subscription", "params")
+def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
+    sns = ministack("services.sns")
+    token = sns._p(params, "Token")
+    topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
+    for each in topic["subscriptions"] if topic and token else []:
+        if each.get("mail_token") == token and each["confirmed"]:
+            inner = f"<ConfirmSubscriptionResult><SubscriptionArn>{each['arn']}</SubscriptionArn></ConfirmSubscriptionResult>"
+            return sns._xml(200, "ConfirmSubscriptionResponse", inner)  # type: ignore[no-any-return]
+    return original(params)
+
+
+@MAIL.replaces(_SNS, "_list_subscriptions", "params")
+@MAIL.replaces(_SNS, "_list_subscriptions_by_topic", "params")
+def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
+    status, headers, body = original(params)
+    text = body.decode()
+    for topic in ministack("services.sns")._topics.values():
+        for each in topic["subscriptions"]:
+            if not each["confirmed"]:
+                text = text.replace(f"<SubscriptionArn>{each['arn']}<", f"<SubscriptionArn>{_PENDING}<")
+    return status, headers, text.encode()
+
+
+@MAIL.replaces(_SNS, "_publish", "params")
+def publish(original: Original, params: dict[str, Any]) -> Answer:
+    sns = ministack("services.sns")
+    subject = sns._p(params, "Subject")
+    if len(subject) > _MAX_SUBJECT or not subject.isprintable():
+        return sns._error("InvalidParameter", "Invalid parameter: Subject", 400)  # type: ignore[no-any-return]
+    return original(params)
+
+
+@MAIL.replaces(
+    _SNS,
+    "_fanout",
+    "topic_arn msg_id message subject message_structure message_attributes message_group_id message_dedup_id",
+)
+def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
+    original: Callable[..., None],
+    topic_arn: str,
+    msg_id: str,
+    message: str,
+    subject: str,
+    message_structure: str = "",
+    message_attributes: dict[str, Any] | None = None,
+    **fifo: str,
+) -> None:
+    original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
+    sns = ministack("services.sns")
+    topic, attributes = sns._topic_by_arn_any_scope(topic_arn), message_attributes or {}
+    for each in topic["subscriptions"] if topic else []:
+        if each["protocol"] not in _MAIL_PROTOCOLS or not each["confirmed"]:
+            continue
+        text = sns._resolve_message_for_protocol(message, message_structure, each["protocol"])
+        if not sns._matches_filter_policy(each, attributes, text):
+            continue
+        if each["protocol"] == "email-json":
+            text = sns._build_envelope(topic_arn, msg_id, text, subject, attributes, False)
+        _deliver(topic, each, subject, text)
+
+
+def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, text: str) -> None:
+    link = _link("Unsubscribe", SubscriptionArn=subscription["arn"])
+    if subscription["protocol"] == "email":
+        text = f"{text}\n\n--\nTo get no more mails from this topic, follow this link:\n{link}\n"
+    _put_in_inbox(topic, subscription, subject or _NO_SUBJECT, text, kind="message", link=link)
+
+
+def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> None:
+    """Makes it wait for its recipient."""
+    arn = topic["arn"]
+    token = subscription.get("token") or uuid.uuid4().hex * 2
+    subscription.update(confirmed=False, token=token, mail_token=token)
+    subscription["attributes"].update(
+        {
+            "SubscriptionArn": subscription["arn"],
+            "TopicArn": arn,
+            "Protocol": subscription["protocol"],
+            "Endpoint": subscription["endpoint"],
+            "Owner": subscription["owner"],
+            "ConfirmationWasAuthenticated": "false",
+            _PENDING: "true",
+        }
+    )
+    ministack("services.sns")._refresh_subscription_counts(topic)
+    link = _link("ConfirmSubscription", TopicArn=arn, Token=token)
+    text = f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow this link:\n{link}\n"
+    _put_in_inbox(topic, subscription, "AWS Notification - Subscription Confirmation", text, kind="confirmation", link=link)
+
+
+def _put_in_inbox(topic: dict[str, Any], subscription: Subscription, subject: str, text: str, *, kind: str, link: str) -> None:
+    name = topic["attributes"].get("DisplayName") or "AWS Notifications"
+    sender = f"{name} <no-reply@sns.amazonaws.com>"
+    put_mail(subscription["endpoint"], subject, text, topic=topic["arn"], sender=sender, kind=kind, link=link)
+
+
+def _link(action: str, **given: str) -> str:
+    """SNS serves these two without credentials, to whoever has the link."""
+    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **given})}"
+
+
+def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
+    subscriptions = topic["subscriptions"]
+    return next((each for each in subscriptions if (each["protocol"], each["endpoint"]) == (protocol, endpoint)), None)
+
+
+KEYS = Patch("sns_keys")
+_NEEDED: Final = ("kms:GenerateDataKey", "kms:Decrypt")
+_OWN: Final = "alias/aws/sns"
+
+
+@KEYS.handles("ministack.services.sns")
+async def handle_request(original: OriginalRequest, request: Request) -> Answer:
+    sns = ministack("services.sns")
+    fields = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
+    if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
+        arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
+        topic = sns._topic_by_arn_any_scope(arn)
+        if topic and (refused := _refused(topic, request)):
+            return sns._error(*refused, 400)  # type: ignore[no-any-return]
+    return await original()
+
+
+def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
+    """The code and the message."""
+    named = topic["attributes"].get("KmsMasterKeyId") or _OWN
+    if named.endswith(_OWN):
+        return None
+    key = ministack("services.kms")._resolve_key(named)
+    if key is None:
+        return "KMSNotFound", f"Key {named} is not found."
+    if key["KeyState"] != "Enabled":
+        code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
+        return code, f"{key['Arn']} is {key['KeyState']}."
+    return _not_allowed(key["Arn"], *request.caller())
+
+
+def _not_allowed(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
+    if not ministack("app").AUTH:
+        return None
+    evaluator = ministack("core.iam_evaluator")
+    for action in _NEEDED:
+        denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
+        if denied:
+            who = getattr(denied, "principal_arn", "")
+            return "KMSAccessDenied", f"User: {who} is not authorized to perform: {action} on resource: {key_arn}"
+    return None
+
+
+PATCHES: Final = (
+    MAIL,
+    KEYS,
+)

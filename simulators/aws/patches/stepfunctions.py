@@ -1,0 +1,49 @@
+"""Step Functions: executions begin at once.
+
+- step_functions: Stock MiniStack lets each execution wait for 150 ms, and every custom resource of a deployment has one. Source:
+  Step Functions developer guide, "Standard workflows": an execution begins when StartExecution answers.
+
+See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and stepfunctions"`
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from simulators.aws.hooks import Patch, ministack
+
+START = Patch("step_functions")
+#: Of the thread that an execution has for itself: whether it has not begun yet.
+_state: Final = threading.local()
+
+
+class _Clock:
+    """The module `time`, but for the first pause of an execution."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        if getattr(_state, "begins", False):
+            _state.begins = False
+        else:
+            time.sleep(seconds)
+
+
+_CLOCK: Final = _Clock()
+
+
+@START.replaces("ministack.services.stepfunctions", "_run_execution", "exec_arn")
+def run_execution(original: Callable[[str], None], exec_arn: str) -> None:
+    ministack("services.stepfunctions").time = _CLOCK
+    _state.begins = True
+    try:
+        original(exec_arn)
+    finally:
+        _state.begins = False
+
+
+PATCHES: Final = (START,)
