@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
+from simulators.snowflake.model import AccountObject, Domain, Key, Role, SnowflakeObject
 from simulators.snowflake.names import Name
-from simulators.snowflake.things import AccountThing, Domain, Key, Role, Thing
 from simulators.snowflake.ways import Ways
 
 if TYPE_CHECKING:
     from simulators.core.clock import Clock
     from simulators.snowflake.lake import Lake
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=SnowflakeObject)
 
 ADMIN: Final = "ACCOUNTADMIN"
 PUBLIC: Final = "PUBLIC"
@@ -78,13 +78,13 @@ class Account:
         self.organization = organization
         self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
         self.ways = Ways()
-        self._things: dict[Key, Thing] = {}
+        self._things: dict[Key, SnowflakeObject] = {}
         self.grants: list[Grant] = []
         self.future: list[FutureGrant] = []
         self.memberships: list[Membership] = []
         #: Of each login that failed: why, by the id that its answer has.
         self.failed_logins: dict[str, dict[str, Any]] = {}
-        self.itself = AccountThing(name=(name,), owner=ADMIN, created=clock.now())
+        self.itself = AccountObject(name=(name,), owner=ADMIN, created=clock.now())
         self.add(self.itself)
         self._found()
 
@@ -102,7 +102,7 @@ class Account:
             for privilege in _FIRST_GRANTS.get(role, ()):
                 self.grants.append(Grant(privilege, self.itself.key, role, True, "", now))
 
-    def add(self, thing: Thing) -> None:
+    def add(self, thing: SnowflakeObject) -> None:
         self._things[thing.key] = thing
 
     def find(self, domain: Domain, name: Name) -> Any:
@@ -121,13 +121,13 @@ class Account:
     def all(self, kind: type[T]) -> list[T]:
         return [each for each in self._things.values() if isinstance(each, kind)]
 
-    def below(self, name: Name, domain: Domain | None = None) -> Iterator[Thing]:
+    def below(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
         """What is in a database or schema."""
         for each in list(self._things.values()):
             if each.domain.depth > len(name) and each.name[: len(name)] == name and domain in (None, each.domain):
                 yield each
 
-    def remove(self, thing: Thing) -> None:
+    def remove(self, thing: SnowflakeObject) -> None:
         """With what is in it, and with all grants on and to them."""
         inside = list(self.below(thing.name)) if thing.domain in (Domain.DATABASE, Domain.SCHEMA) else []
         gone = {each.key for each in [thing, *inside]}
@@ -137,7 +137,7 @@ class Account:
         self.future = [each for each in self.future if each.container not in gone and each.to not in roles]
         self.memberships = [each for each in self.memberships if each.to not in gone and each.role not in roles]
 
-    def rename(self, thing: Thing, name: Name) -> None:
+    def rename(self, thing: SnowflakeObject, name: Name) -> None:
         """With grants on it and to it."""
         old, new = thing.key, Key(thing.domain, name)
         del self._things[old]

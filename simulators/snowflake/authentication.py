@@ -11,8 +11,8 @@ import jwt
 from simulators.snowflake import keys
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import CallRefused
+from simulators.snowflake.model import User
 from simulators.snowflake.results import clock_time
-from simulators.snowflake.things import User
 
 _LIFE: Final = 3600
 #: How far ahead a client's clock may be.

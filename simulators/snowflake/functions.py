@@ -11,8 +11,8 @@ from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simu
 from simulators.snowflake.kinds import linked_databases
 from simulators.snowflake.kinds.references import by_literal
 from simulators.snowflake.lake import AwsRefused
+from simulators.snowflake.model import Database, Domain, IcebergTable, Integration, Volume
 from simulators.snowflake.session import Session, inherited
-from simulators.snowflake.things import Database, Domain, IcebergTable, Integration, Volume
 
 _VERSION: Final = "9.37.1"
 

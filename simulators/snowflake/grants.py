@@ -9,11 +9,11 @@ import attrs
 from simulators.snowflake.account import PUBLIC, FutureGrant, Grant, Membership
 from simulators.snowflake.errors import SqlError, denied, missing, not_simulated, syntax
 from simulators.snowflake.grammar import Cursor
+from simulators.snowflake.model import Domain, Key, SnowflakeObject
 from simulators.snowflake.names import Name
 from simulators.snowflake.privileges import OWNERSHIP, meant, read_domain, read_plural, read_privileges
 from simulators.snowflake.results import Result, status
 from simulators.snowflake.session import Session, inherited
-from simulators.snowflake.things import Domain, Key, Thing
 
 
 class Order(NamedTuple):
@@ -79,7 +79,7 @@ def _existing_role(session: Session, name: Name) -> str:
     return name[0]
 
 
-def _apply(order: Order, thing: Thing, privileges: list[str], to: str, *, option: bool) -> None:
+def _apply(order: Order, thing: SnowflakeObject, privileges: list[str], to: str, *, option: bool) -> None:
     session, account = order.session, order.session.account
     for privilege in privileges:
         if not _may(session, privilege, thing):
@@ -93,7 +93,7 @@ def _apply(order: Order, thing: Thing, privileges: list[str], to: str, *, option
             account.grants.append(Grant(privilege, thing.key, to, option, session.role, account.clock.now()))
 
 
-def _may(session: Session, privilege: str, thing: Thing) -> bool:
+def _may(session: Session, privilege: str, thing: SnowflakeObject) -> bool:
     """In a schema with managed access, its owner decides in place of the things' owners."""
     if thing.domain is Domain.ICEBERG_TABLE:
         schema: Any = session.account.find(Domain.SCHEMA, thing.name[:2])
@@ -150,7 +150,7 @@ def _future(order: Order, cursor: Cursor) -> Result:
     return status()
 
 
-def _ownership(order: Order, ending: Ending, thing: Thing, to: str) -> Result:
+def _ownership(order: Order, ending: Ending, thing: SnowflakeObject, to: str) -> Result:
     if order.revoking:
         raise syntax("OWNERSHIP can't be revoked, only granted to another role")
     session, account = order.session, order.session.account

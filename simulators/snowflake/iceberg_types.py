@@ -26,7 +26,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from simulators.snowflake.things import TableColumn
+from simulators.snowflake.model import TableColumn
 
 _PLAIN: Final[dict[type[IcebergType], str]] = {
     BooleanType: "BOOLEAN",

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from simulators.snowflake.errors import SqlError
-from simulators.snowflake.things import KeySlot
+from simulators.snowflake.model import KeySlot
 
 _LEAST_BITS = 2048
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from simulators.snowflake.errors import SqlError, not_simulated, syntax
 from simulators.snowflake.grammar import Cursor
-from simulators.snowflake.things import Domain
+from simulators.snowflake.model import Domain
 from simulators.snowflake.tokens import Sort
 
 OWNERSHIP: Final = "OWNERSHIP"

@@ -9,7 +9,7 @@ from simulators.snowflake.account import Account
 from simulators.snowflake.errors import SqlError
 from simulators.snowflake.future import apply_to
 from simulators.snowflake.lake import AwsRefused
-from simulators.snowflake.things import Database, Domain, IcebergTable, Integration, Schema
+from simulators.snowflake.model import Database, Domain, IcebergTable, Integration, Schema
 
 RUNNING: Final = "RUNNING"
 STALLED: Final = "STALLED"

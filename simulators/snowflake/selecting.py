@@ -15,10 +15,10 @@ from sqlglot.schema import MappingSchema
 from simulators.snowflake import functions, snapshots, values
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated, syntax
+from simulators.snowflake.model import Domain, IcebergTable, TableColumn
 from simulators.snowflake.names import Name
 from simulators.snowflake.results import Column, Result
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, IcebergTable, TableColumn
 
 _DIALECT: Final = "snowflake"
 _SESSION_FUNCTION: Final = re.compile(r"(SYSTEM\$\w+|CURRENT_\w+)(\(.*\))?", re.DOTALL | re.IGNORECASE)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from simulators.snowflake.account import PUBLIC, Account
 from simulators.snowflake.errors import SqlError, denied, missing
+from simulators.snowflake.model import Domain, Key, SnowflakeObject, User, Warehouse
 from simulators.snowflake.names import Name
-from simulators.snowflake.things import Domain, Key, Thing, User, Warehouse
 
 _MANAGE = "MANAGE GRANTS"
 
@@ -30,14 +30,14 @@ class Session:
         others = granted_to(self.account, self.user) if self.user.secondary_roles else []
         return inherited(self.account, [self.role, *others])
 
-    def has(self, privilege: str, thing: Thing, *, primary: bool = False) -> bool:
+    def has(self, privilege: str, thing: SnowflakeObject, *, primary: bool = False) -> bool:
         """By ownership, or by a grant."""
         roles = self.primary if primary else self.roles
         return thing.owner in roles or any(
             each.on == thing.key and each.privilege == privilege and each.to in roles for each in self.account.grants
         )
 
-    def may_grant(self, privilege: str, thing: Thing) -> bool:
+    def may_grant(self, privilege: str, thing: SnowflakeObject) -> bool:
         roles = self.roles
         return (
             self.manages_grants
@@ -52,7 +52,7 @@ class Session:
     def manages_grants(self) -> bool:
         return self.has(_MANAGE, self.account.itself)
 
-    def sees(self, thing: Thing) -> bool:
+    def sees(self, thing: SnowflakeObject) -> bool:
         roles = self.roles
         return (
             thing.owner in roles
@@ -62,7 +62,7 @@ class Session:
             or thing is self.user
         )
 
-    def require(self, privilege: str, thing: Thing, *, primary: bool = False) -> None:
+    def require(self, privilege: str, thing: SnowflakeObject, *, primary: bool = False) -> None:
         """Raises SqlError: 003001 where the role sees the thing, else 002003."""
         if self.has(privilege, thing, primary=primary):
             return
@@ -70,7 +70,7 @@ class Session:
             raise missing(thing.domain.value, thing.name)
         raise denied(thing.domain.value, thing.name)
 
-    def require_any(self, privileges: Iterable[str], thing: Thing) -> None:
+    def require_any(self, privileges: Iterable[str], thing: SnowflakeObject) -> None:
         *others, last = privileges
         if not any(self.has(each, thing) for each in others):
             self.require(last, thing)
@@ -90,27 +90,27 @@ class Session:
             )
         return (*here[:lacking], *name)
 
-    def resolve(self, domain: Domain, name: Name, *, granting: bool = False) -> Thing:
+    def resolve(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
         """The thing, where the role may know of it and of what it is in. Raises SqlError 002003."""
         name = self.full(domain, name)
         self.container(domain, name, granting=granting)
-        thing: Thing | None = self.account.lookup(domain, name)
+        thing: SnowflakeObject | None = self.account.lookup(domain, name)
         if thing is None or not self.sees(thing):
             raise missing(domain.value, name)
         return thing
 
-    def container(self, domain: Domain, name: Name, *, granting: bool = False) -> Thing:
+    def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
         """The account, database or schema that the name is in."""
-        found: Thing = self.account.itself
+        found: SnowflakeObject = self.account.itself
         for depth, each in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
-            above: Thing | None = self.account.lookup(each, name[:depth])
+            above: SnowflakeObject | None = self.account.lookup(each, name[:depth])
             free = granting and self.manages_grants
             if above is None or not (free or self._enters(above)):
                 raise missing(each.value, name[:depth])
             found = above
         return found
 
-    def _enters(self, container: Thing) -> bool:
+    def _enters(self, container: SnowflakeObject) -> bool:
         return any(self.has(each, container) for each in ("USAGE", "CREATE SCHEMA", "CREATE ICEBERG TABLE", "MONITOR"))
 
     def running_warehouse(self) -> Warehouse:

@@ -8,11 +8,11 @@ from typing import Final
 from simulators.snowflake.account import FutureGrant, Grant
 from simulators.snowflake.errors import denied, not_simulated
 from simulators.snowflake.grammar import Cursor
+from simulators.snowflake.model import Domain, SnowflakeObject
 from simulators.snowflake.names import shown
 from simulators.snowflake.privileges import OWNERSHIP, read_domain
 from simulators.snowflake.results import Result, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, Thing
 
 _PRIVILEGES: Final = "created_on privilege granted_on name granted_to grantee_name grant_option granted_by granted_by_role_type"
 _MEMBERS: Final = "created_on role granted_to grantee_name granted_by"
@@ -38,7 +38,7 @@ def show(session: Session, cursor: Cursor) -> Result:
     return _members(session, lambda each, to: to is session.user)
 
 
-def _role(session: Session, cursor: Cursor) -> Thing:
+def _role(session: Session, cursor: Cursor) -> SnowflakeObject:
     role = session.resolve(Domain.ROLE, cursor.name())
     cursor.end()
     return role
@@ -52,9 +52,11 @@ def _on(session: Session, cursor: Cursor) -> Result:
     return _rows(owned + [each for each in session.account.grants if each.on == thing.key])
 
 
-def _to(session: Session, role: Thing) -> Result:
+def _to(session: Session, role: SnowflakeObject) -> Result:
     account = session.account
-    owned = [_owning(each) for each in account.all(Thing) if each.owner == role.label and each.domain is not Domain.ACCOUNT]
+    owned = [
+        _owning(each) for each in account.all(SnowflakeObject) if each.owner == role.label and each.domain is not Domain.ACCOUNT
+    ]
     granted = [each for each in account.grants if each.to == role.label]
     roles = [
         Grant("USAGE", account.find(Domain.ROLE, (each.role,)).key, role.label, False, each.by, each.created)
@@ -64,7 +66,7 @@ def _to(session: Session, role: Thing) -> Result:
     return _rows(owned + granted + roles)
 
 
-def _owning(thing: Thing) -> Grant:
+def _owning(thing: SnowflakeObject) -> Grant:
     return Grant(OWNERSHIP, thing.key, thing.owner, True, thing.owner, thing.created)
 
 
@@ -88,7 +90,7 @@ def _rows(grants: Iterable[Grant]) -> Result:
     )
 
 
-def _members(session: Session, wanted: Callable[[str, Thing], bool]) -> Result:
+def _members(session: Session, wanted: Callable[[str, SnowflakeObject], bool]) -> Result:
     account = session.account
     found = [each for each in account.memberships if wanted(each.role, account.find(*each.to))]
     return table(_MEMBERS, ((each.created, each.role, each.to.domain.value, each.to.name[0], each.by) for each in found))

@@ -14,8 +14,8 @@ from simulators.core.clock import Clock
 from simulators.snowflake import keys, trust
 from simulators.snowflake.account import ADMIN, ORGANIZATION, Account, Membership
 from simulators.snowflake.lake import Lake
+from simulators.snowflake.model import User
 from simulators.snowflake.statements import Statements
-from simulators.snowflake.things import User
 
 REGION: Final = "eu-west-1"
 _USER: Final = "ADMIN"

@@ -12,7 +12,7 @@ from simulators.snowflake import iceberg_types, trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError
 from simulators.snowflake.lake import AwsRefused
-from simulators.snowflake.things import Domain, IcebergTable, Integration, Volume
+from simulators.snowflake.model import Domain, IcebergTable, Integration, Volume
 
 _NOT_FOUND: Final = ("EntityNotFoundException",)
 EQUALITY_DELETES: Final = "091968"

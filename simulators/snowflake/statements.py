@@ -11,9 +11,9 @@ import attrs
 from simulators.snowflake import engine
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import CallRefused, SqlError
+from simulators.snowflake.model import Domain, User
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session, granted_to, inherited
-from simulators.snowflake.things import Domain, User
 
 _MOST_SECONDS: Final = 604_800
 CANCELED: Final = SqlError("000604", "57014", "SQL execution canceled")

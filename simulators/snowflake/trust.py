@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from simulators.snowflake.account import Account
 from simulators.snowflake.lake import Access, AwsRefused, refused
-from simulators.snowflake.things import Integration, Location, Volume
+from simulators.snowflake.model import Integration, Location, Volume
 
 #: Where no embedded AWS is attached, nobody can assume anything, and this stands for Snowflake's account.
 _NOBODYS_ACCOUNT: Final = "000000000000"

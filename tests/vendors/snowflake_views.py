@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from simulators.snowflake.account import SYSTEM_ROLES
-from simulators.snowflake.things import Domain
+from simulators.snowflake.model import Domain
 
 
 def _new(account, base, domain):

@@ -22,10 +22,10 @@ from simulators.snowflake.kinds.common import (
     set_options,
 )
 from simulators.snowflake.kinds.external_volumes import new_external_id, users_of
+from simulators.snowflake.model import Domain, Integration, SnowflakeObject
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, status, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, Integration, Thing
 
 _LABEL: Final = "CATALOG INTEGRATION"
 _KNOWN: Final = (
@@ -52,7 +52,7 @@ def create(session: Session, cursor: Cursor, making: Making) -> Result:
     _simulated(options)
     fields = _endpoint(options) | _signing(session.account, options)
 
-    def replaceable(thing: Thing) -> None:
+    def replaceable(thing: SnowflakeObject) -> None:
         _require_unused(session.account, thing)
 
     if there := free(session, Domain.INTEGRATION, name, "CREATE INTEGRATION", making, replaceable):
@@ -115,7 +115,7 @@ def _signing(account: Account, options: Options) -> dict[str, Any]:
     }
 
 
-def _require_unused(account: Account, thing: Thing) -> None:
+def _require_unused(account: Account, thing: SnowflakeObject) -> None:
     if users := users_of(account, thing):
         raise in_use(_LABEL, thing.name, users)
 

@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeVar
 from simulators.snowflake.errors import SqlError, exists, not_simulated
 from simulators.snowflake.future import apply_to
 from simulators.snowflake.grammar import Cursor
+from simulators.snowflake.model import Domain, SnowflakeObject
 from simulators.snowflake.names import Name, like, shown
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, status
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, Thing
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=SnowflakeObject)
 
 
 class Making(NamedTuple):
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def free(  # noqa: PLR0917  (each from another source)
-    session: Session, domain: Domain, name: Name, privilege: str, making: Making, replaceable: Callable[[Thing], None]
+    session: Session, domain: Domain, name: Name, privilege: str, making: Making, replaceable: Callable[[SnowflakeObject], None]
 ) -> Result | None:
     """Whether the name can be made: a result where it is there and may be. `replaceable` raises where it may not go."""
     container = session.container(domain, name)
@@ -56,11 +56,11 @@ def free(  # noqa: PLR0917  (each from another source)
     return None
 
 
-def freely(thing: Thing) -> None:
+def freely(thing: SnowflakeObject) -> None:
     """It may be replaced at any time."""
 
 
-def created(session: Session, thing: Thing, kind: str) -> Result:
+def created(session: Session, thing: SnowflakeObject, kind: str) -> Result:
     """The thing is there from now on, with what future grants give on it."""
     session.account.add(thing)
     apply_to(session.account, thing)
@@ -68,7 +68,7 @@ def created(session: Session, thing: Thing, kind: str) -> Result:
 
 
 class Dropping(NamedTuple):
-    thing: Thing | None
+    thing: SnowflakeObject | None
     restrict: bool
     absent: Result
 
@@ -92,12 +92,12 @@ def dropping(session: Session, cursor: Cursor, domain: Domain) -> Dropping:
     return Dropping(thing, restrict, gone)
 
 
-def dropped(session: Session, thing: Thing) -> Result:
+def dropped(session: Session, thing: SnowflakeObject) -> Result:
     session.account.remove(thing)
     return status(f"{shown(thing.name[-1:])} successfully dropped.")
 
 
-def altering(session: Session, cursor: Cursor, domain: Domain) -> Thing | None:
+def altering(session: Session, cursor: Cursor, domain: Domain) -> SnowflakeObject | None:
     """What is to change; None where it isn't there and IF EXISTS was said."""
     if_exists = cursor.take("IF", "EXISTS")
     name = cursor.name()
@@ -109,7 +109,7 @@ def altering(session: Session, cursor: Cursor, domain: Domain) -> Thing | None:
         raise
 
 
-def renamed(session: Session, cursor: Cursor, thing: Thing) -> Result:
+def renamed(session: Session, cursor: Cursor, thing: SnowflakeObject) -> Result:
     """After RENAME TO, of what nothing else is in."""
     session.require("OWNERSHIP", thing)
     name = session.full(thing.domain, cursor.name())

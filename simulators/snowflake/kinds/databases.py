@@ -21,10 +21,10 @@ from simulators.snowflake.kinds.common import (
     unset_names,
 )
 from simulators.snowflake.kinds.schemas import OTHERS
+from simulators.snowflake.model import Database, Domain, Schema
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, records, status, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Database, Domain, Schema
 
 _LABEL: Final = "DATABASE"
 _KNOWN: Final = "COMMENT"

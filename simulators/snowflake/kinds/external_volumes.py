@@ -21,11 +21,11 @@ from simulators.snowflake.kinds.common import (
     listing,
     set_options,
 )
+from simulators.snowflake.model import Database, Domain, IcebergTable, Location, SnowflakeObject, Volume
 from simulators.snowflake.names import shown
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, status, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Database, Domain, IcebergTable, Location, Thing, Volume
 
 _LABEL: Final = "EXTERNAL VOLUME"
 _KNOWN: Final = "STORAGE_LOCATIONS ALLOW_WRITES COMMENT"
@@ -46,7 +46,7 @@ def create(session: Session, cursor: Cursor, making: Making) -> Result:
     if not locations or len({each.label for each in locations}) < len(locations):
         raise invalid_value("STORAGE_LOCATIONS", "NAME")
 
-    def replaceable(thing: Thing) -> None:
+    def replaceable(thing: SnowflakeObject) -> None:
         _require_unused(session.account, thing)
 
     if there := free(session, Domain.VOLUME, name, "CREATE EXTERNAL VOLUME", making, replaceable):
@@ -89,14 +89,14 @@ def new_external_id(account: Account) -> str:
     return f"{account.name}_SFCRole=2_{account.new_text(26)}="
 
 
-def users_of(account: Account, thing: Thing) -> list[str]:
+def users_of(account: Account, thing: SnowflakeObject) -> list[str]:
     """Tables and linked databases that need the volume or integration."""
     tables = [each for each in account.all(IcebergTable) if thing.name in (each.volume, each.catalog) and not each.linked]
     linked = [each for each in account.all(Database) if each.link and thing.name in (each.link.volume, each.link.catalog)]
     return [f"Iceberg table {shown(each.name)}" for each in tables] + [f"database {shown(each.name)}" for each in linked]
 
 
-def _require_unused(account: Account, thing: Thing) -> None:
+def _require_unused(account: Account, thing: SnowflakeObject) -> None:
     if users := users_of(account, thing):
         raise in_use(_LABEL, thing.name, users)
 

@@ -29,12 +29,12 @@ from simulators.snowflake.kinds.common import (
     unset_names,
 )
 from simulators.snowflake.kinds.references import by_literal
+from simulators.snowflake.model import Domain, IcebergTable, Integration, Volume
 from simulators.snowflake.names import Name, shown
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, records, status, table
 from simulators.snowflake.selecting import columns_of
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, IcebergTable, Integration, Volume
 
 _LABEL: Final = "ICEBERG TABLE"
 _KNOWN: Final = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE AUTO_REFRESH COMMENT"

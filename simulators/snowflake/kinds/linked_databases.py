@@ -10,11 +10,11 @@ from simulators.snowflake import refreshing
 from simulators.snowflake.errors import not_simulated
 from simulators.snowflake.grammar import Cursor, Value
 from simulators.snowflake.kinds.references import by_literal
+from simulators.snowflake.model import Database, Domain
 from simulators.snowflake.names import Name, shown
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, clock_time, status
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Database, Domain
 
 _LINK: Final = "CATALOG ALLOWED_NAMESPACES ALLOWED_WRITE_OPERATIONS SYNC_INTERVAL_SECONDS NAMESPACE_MODE CATALOG_CASE_SENSITIVITY"
 _LINK_OTHERS: Final = "BLOCKED_NAMESPACES NAMESPACE_FLATTEN_DELIMITER"

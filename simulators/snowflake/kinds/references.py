@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from simulators.snowflake.grammar import Cursor
+from simulators.snowflake.model import Domain
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain
 
 
 def by_literal(session: Session, domain: Domain, text: str) -> Any:

@@ -20,10 +20,10 @@ from simulators.snowflake.kinds.common import (
     set_options,
     unset_names,
 )
+from simulators.snowflake.model import Domain, Role, SnowflakeObject
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, records, status
 from simulators.snowflake.session import Session, inherited
-from simulators.snowflake.things import Domain, Role, Thing
 
 _LABEL: Final = "ROLE"
 _SHOWN: Final = (
@@ -66,7 +66,7 @@ def drop(session: Session, cursor: Cursor) -> Result:
         return found.absent
     if found.thing.label == session.role:
         raise denied(_LABEL, found.thing.name)
-    for each in session.account.all(Thing):
+    for each in session.account.all(SnowflakeObject):
         if each.owner == found.thing.label:
             each.owner = session.role
     return dropped(session, found.thing)

@@ -19,10 +19,10 @@ from simulators.snowflake.kinds.common import (
     set_options,
     unset_names,
 )
+from simulators.snowflake.model import Domain, Schema
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, records, status, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, Schema
 
 _LABEL: Final = "SCHEMA"
 _KNOWN: Final = "COMMENT"

@@ -22,10 +22,10 @@ from simulators.snowflake.kinds.common import (
     set_options,
     unset_names,
 )
+from simulators.snowflake.model import Domain, User
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, clock_time, records, status, table
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, User
 
 _LABEL: Final = "USER"
 _SLOTS: Final = {"RSA_PUBLIC_KEY": 1, "RSA_PUBLIC_KEY_2": 2}

@@ -20,10 +20,10 @@ from simulators.snowflake.kinds.common import (
     set_options,
     unset_names,
 )
+from simulators.snowflake.model import Domain, Warehouse
 from simulators.snowflake.options import Options
 from simulators.snowflake.results import Result, records, status, table
 from simulators.snowflake.session import Session, running
-from simulators.snowflake.things import Domain, Warehouse
 
 _LABEL: Final = "WAREHOUSE"
 _KNOWN: Final = "WAREHOUSE_SIZE AUTO_SUSPEND AUTO_RESUME INITIALLY_SUSPENDED COMMENT"

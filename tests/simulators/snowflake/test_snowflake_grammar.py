@@ -14,9 +14,9 @@ from simulators.snowflake import engine
 from simulators.snowflake.account import ADMIN, Account, Membership
 from simulators.snowflake.errors import SqlError
 from simulators.snowflake.grammar import Cursor, statements_in
+from simulators.snowflake.model import User
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import User
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snowflake"
 STATEMENTS = [line for name in ("deploy", "destroy") for line in (DATA / f"{name}.sql").read_text().splitlines()]

@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 
 @attrs.define(eq=False, kw_only=True)
-class Thing:
+class SnowflakeObject:
     domain: ClassVar[Domain]
     name: Name
     owner: str
@@ -59,12 +59,12 @@ class Thing:
 
 
 @attrs.define(eq=False, kw_only=True)
-class AccountThing(Thing):
+class AccountObject(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.ACCOUNT
 
 
 @attrs.define(eq=False, kw_only=True)
-class Warehouse(Thing):
+class Warehouse(SnowflakeObject):
     """`last_used` is None while it is suspended."""
 
     domain: ClassVar[Domain] = Domain.WAREHOUSE
@@ -75,7 +75,7 @@ class Warehouse(Thing):
 
 
 @attrs.define(eq=False, kw_only=True)
-class Database(Thing):
+class Database(SnowflakeObject):
     """`link` is there where its tables are those of a catalog."""
 
     domain: ClassVar[Domain] = Domain.DATABASE
@@ -83,13 +83,13 @@ class Database(Thing):
 
 
 @attrs.define(eq=False, kw_only=True)
-class Schema(Thing):
+class Schema(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.SCHEMA
     managed_access: bool = False
 
 
 @attrs.define(eq=False, kw_only=True)
-class Role(Thing):
+class Role(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.ROLE
 
 
@@ -103,7 +103,7 @@ class KeySlot:
 
 
 @attrs.define(eq=False, kw_only=True)
-class User(Thing):
+class User(SnowflakeObject):
     """`keys` has slot 1 and slot 2."""
 
     domain: ClassVar[Domain] = Domain.USER
@@ -140,14 +140,14 @@ class Location:
 
 
 @attrs.define(eq=False, kw_only=True)
-class Volume(Thing):
+class Volume(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.VOLUME
     locations: list[Location]
     allow_writes: bool = True
 
 
 @attrs.define(eq=False, kw_only=True)
-class Integration(Thing):
+class Integration(SnowflakeObject):
     """A catalog integration with Glue's Iceberg REST endpoint."""
 
     domain: ClassVar[Domain] = Domain.INTEGRATION
@@ -170,7 +170,7 @@ class TableColumn:
 
 
 @attrs.define(eq=False, kw_only=True)
-class IcebergTable(Thing):
+class IcebergTable(SnowflakeObject):
     """`metadata` is where the snapshot that it shows was described; `fault` is why it stopped refreshing."""
 
     domain: ClassVar[Domain] = Domain.ICEBERG_TABLE
