@@ -14,11 +14,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simulators.core import server as serving
-from simulators.snowflake import answers, controls
+from simulators.snowflake import controls
+from simulators.snowflake import sql_api as answers
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
 from simulators.snowflake.simulation import Simulation
-from simulators.snowflake.statements import Sent
+from simulators.snowflake.sql_api import Sent
 
 _LOG: Final = logging.getLogger(__name__)
 _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from simulators.core.clock import Clock
 from simulators.snowflake import engine
-from simulators.snowflake.account import ADMIN, Account, Membership
+from simulators.snowflake.account import ADMIN, Account
 from simulators.snowflake.errors import SqlError
-from simulators.snowflake.grammar import Cursor, statements_in
-from simulators.snowflake.model import User
+from simulators.snowflake.model import Membership, User
+from simulators.snowflake.parser import Cursor, count_statements
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
 
@@ -107,4 +107,4 @@ def test_a_name_or_a_string_holds_whatever_it_is_given(text):
         cursor = Cursor(f"{quoted} {literal}")
         assert (cursor.identifier(), cursor.string()) == (text, text)
         cursor.end()
-    assert statements_in(f"CREATE ROLE X COMMENT={literal}") == 1
+    assert count_statements(f"CREATE ROLE X COMMENT={literal}") == 1
