@@ -5,19 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from snowflake_kit import Client, fingerprint, new_key, sql_key
+from snowflake_kit import CATALOG, ICEBERG, ROLE_ARN, VOLUME, Client, fill, fingerprint, new_key, sql_key
 
 from simulators.snowflake.server import Snowflake
-
-ROLE_ARN = "arn:aws:iam::000000000000:role/reader"
-VOLUME = f"""STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='S3' STORAGE_BASE_URL='s3://lake/p/'
-  STORAGE_AWS_ROLE_ARN='{ROLE_ARN}' STORAGE_AWS_EXTERNAL_ID='mine')) ALLOW_WRITES=FALSE"""
-CATALOG = f"""CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE='lkc-1'
-  REST_CONFIG=(CATALOG_URI='https://glue.eu-west-1.amazonaws.com/iceberg' CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME='000000000000'
-    ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS)
-  REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE='{ROLE_ARN}' SIGV4_SIGNING_REGION='eu-west-1' SIGV4_EXTERNAL_ID='mine')
-  ENABLED=TRUE REFRESH_INTERVAL_SECONDS=60"""
-ICEBERG = "EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='t'"
 
 
 @pytest.fixture(scope="module")
@@ -34,54 +24,7 @@ def admin(running):
 
 @pytest.fixture
 def stocked(admin):
-    """One of each, without AWS."""
-    for statement in (
-        "CREATE WAREHOUSE W",
-        "CREATE DATABASE D",
-        "CREATE SCHEMA D.S",
-        "CREATE ROLE R",
-        f"CREATE USER U RSA_PUBLIC_KEY='{sql_key(new_key())}'",
-        f"CREATE EXTERNAL VOLUME V {VOLUME}",
-        f"CREATE CATALOG INTEGRATION C {CATALOG}",
-    ):
-        admin.run(statement)
-    admin.warehouse = "W"
-    admin.run(f"CREATE ICEBERG TABLE D.S.T {ICEBERG}")
-    return admin
-
-
-#: Kind, what follows its name when it is made, and how it is called in `objects`.
-KINDS = [
-    ("WAREHOUSE", "X", ""),
-    ("DATABASE", "X", ""),
-    ("SCHEMA", "D.X", ""),
-    ("ROLE", "X", ""),
-    ("USER", "X", ""),
-    ("EXTERNAL VOLUME", "X", VOLUME),
-    ("CATALOG INTEGRATION", "X", CATALOG),
-    ("ICEBERG TABLE", "D.S.X", ICEBERG),
-]
-
-
-@pytest.mark.parametrize(("kind", "name", "rest"), KINDS, ids=[each[0] for each in KINDS])
-def test_the_life_of_a_thing(stocked, kind, name, rest):
-    domain = kind.replace("CATALOG ", "")
-    before = stocked.snowflake.objects()
-    assert stocked.one(f"CREATE {kind} {name} {rest} COMMENT='it''s'").endswith("successfully created.")
-    assert name in stocked.snowflake.objects()[domain]
-    assert "already exists" in stocked.refused(f"CREATE {kind} {name} {rest}", "002002")
-    assert "statement succeeded" in stocked.one(f"CREATE {kind} IF NOT EXISTS {name} {rest} COMMENT='other'")
-    (row,) = stocked.rows(f"SHOW {kind}S LIKE 'x'" + (" IN ACCOUNT" if "." in name else ""))
-    assert (row["name"], row["comment"]) == ("X", "it's")
-    stocked.run(f"ALTER {kind} {name} SET COMMENT='new'")
-    assert stocked.rows(f"SHOW {kind}S LIKE 'X'" + (" IN ACCOUNT" if "." in name else ""))[0]["comment"] == "new"
-    stocked.run(f"ALTER {kind} IF EXISTS {name}_ SET COMMENT='new'")
-    assert stocked.one(f"CREATE OR REPLACE {kind} {name} {rest}").endswith("successfully created.")
-    stocked.refused(f"CREATE OR REPLACE {kind} IF NOT EXISTS {name} {rest}", "001003")
-    assert stocked.one(f"DROP {kind} {name}") == "X successfully dropped."
-    stocked.refused(f"DROP {kind} {name}", "002003")
-    assert "already dropped" in stocked.one(f"DROP {kind} IF EXISTS {name}")
-    assert stocked.snowflake.objects() == before
+    return fill(admin)
 
 
 def test_a_dropped_database_takes_everything_in_it_along(stocked):

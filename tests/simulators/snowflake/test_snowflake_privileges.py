@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_kit import Client, new_key, sql_key
-from test_snowflake_objects import CATALOG, ICEBERG, VOLUME
+from snowflake_kit import CATALOG, ICEBERG, VOLUME, Client, new_key, sql_key
 
 from simulators.snowflake.server import Snowflake
 
