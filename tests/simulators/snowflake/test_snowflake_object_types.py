@@ -232,3 +232,13 @@ def test_only_the_owner_and_whom_he_lets_may_change_it(admin, each):
         == []
     )
     assert admin.snowflake.objects() == before
+    container = {0: "ACCOUNT", 1: "DATABASE D", 2: "SCHEMA D.S"}[each.name.count(".")]
+    admin.run(f"GRANT CREATE {each.domain} ON {container} TO ROLE GUEST")
+    admin.refused(create.format(""), "002002", role="GUEST")
+    admin.refused(create.format("OR REPLACE"), "003001", role="GUEST")
+    if each.words in ("WAREHOUSE", "DATABASE", "SCHEMA"):
+        admin.run(f"GRANT MODIFY ON {each.words} {each.name} TO ROLE GUEST")
+        admin.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
+    admin.run(f"GRANT OWNERSHIP ON {each.domain} {each.name} TO ROLE GUEST REVOKE CURRENT GRANTS")
+    admin.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
+    admin.run(f"DROP {each.words} {each.name}", role="GUEST")

@@ -47,19 +47,3 @@ def test_a_deployment_and_its_end(deployer):
     assert deployer.snowflake.objects() == before
     for statement in lines("destroy", new_key()):
         assert deployer.post(statement).json()["code"] in ("090001", "002003")
-
-
-def test_a_linked_database_holds_volume_and_integration(deployer):
-    for statement in lines("deploy", new_key("one")):
-        deployer.run(statement)
-    for name in "TN":
-        deployer.run(f'DROP ICEBERG TABLE "D"."S"."{name}"')
-    for what in ("EXTERNAL VOLUME V", "CATALOG INTEGRATION C"):
-        assert "used by database LDB" in deployer.refused(f"DROP {what}", "090106")
-
-
-def test_without_aws_a_linked_database_has_the_schemas_that_it_allows(deployer):
-    for statement in lines("deploy", new_key("one")):
-        deployer.run(statement)
-    deployer.snowflake.advance(90)
-    assert [each["name"] for each in deployer.rows('SHOW SCHEMAS IN DATABASE "LDB"')] == ["lkc-1", "lkc-2", "lkc-4"]
