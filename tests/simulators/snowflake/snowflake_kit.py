@@ -31,7 +31,7 @@ ICEBERG = "EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='t'"
 
 
 def new_key(name="second"):
-    """An RSA key; the same for the same name, because making one takes a while."""
+    """An RSA key; the same for the same name, because generating one takes a while."""
     if name not in KEYS:
         KEYS[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return KEYS[name]

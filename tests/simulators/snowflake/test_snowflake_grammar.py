@@ -60,7 +60,7 @@ def session():
 
 @st.composite
 def broken(draw):
-    """A statement with a piece put in, taken out, or put in place of another."""
+    """A statement with a piece inserted, deleted or replaced."""
     words = draw(st.sampled_from(STATEMENTS)).split(" ")
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(words) - 1))
@@ -80,13 +80,13 @@ def broken(draw):
 @pytest.fixture(scope="module")
 def running():
     """With everything of the file in it, as far as it goes without keys."""
-    made = session()
+    filled = session()
     for statement in STATEMENTS[: STATEMENTS.index('REVOKE SELECT ON ALL ICEBERG TABLES IN DATABASE "LDB" FROM ROLE "READER"')]:
         try:
-            engine.execute(made, statement.replace("{arn}", "arn:aws:iam::000000000000:role/r"), {})
+            engine.execute(filled, statement.replace("{arn}", "arn:aws:iam::000000000000:role/r"), {})
         except SqlError:
             assert "{" in statement or '"U"' in statement
-    return made
+    return filled
 
 
 @settings(max_examples=600)

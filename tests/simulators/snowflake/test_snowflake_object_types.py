@@ -199,7 +199,7 @@ SIGHT = {
 
 
 def test_only_the_owner_and_whom_he_lets_may_change_it(admin, each):
-    """A role that sees nothing learns nothing; one that sees it is told that it may not."""
+    """A role that sees nothing learns nothing; one that sees it is refused by privilege."""
     for role in ("STRANGER", "GUEST"):
         admin.run(f"CREATE ROLE {role}")
         admin.run(f"GRANT ROLE {role} TO USER ADMIN")

@@ -34,16 +34,16 @@ def test_a_dropped_database_takes_everything_in_it_along(stocked):
     assert stocked.snowflake.objects()["GRANT"] == ["SELECT ON ICEBERG TABLE D.S.T TO X"]
     stocked.run("DROP DATABASE D")
     left = stocked.snowflake.objects()
-    assert [left[kind] for kind in ("DATABASE", "SCHEMA", "ICEBERG TABLE", "GRANT", "FUTURE GRANT")] == [[]] * 5
+    assert [left[domain] for domain in ("DATABASE", "SCHEMA", "ICEBERG TABLE", "GRANT", "FUTURE GRANT")] == [[]] * 5
 
 
 @pytest.mark.parametrize("statement", ["DROP {} {}", "CREATE OR REPLACE {} {} {}"])
 def test_a_volume_or_integration_in_use_stays(stocked, statement):
-    for kind, name, rest in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
-        assert "used by Iceberg table D.S.T" in stocked.refused(statement.format(kind, name, rest), "090106")
+    for words, name, clauses in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
+        assert "used by Iceberg table D.S.T" in stocked.refused(statement.format(words, name, clauses), "090106")
     stocked.run("DROP ICEBERG TABLE D.S.T")
-    for kind, name, rest in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
-        stocked.run(statement.format(kind, name, rest))
+    for words, name, clauses in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
+        stocked.run(statement.format(words, name, clauses))
 
 
 # --- names and literals
@@ -88,8 +88,8 @@ def test_strings_are_read_as_snowflake_reads_them(admin, written, meant):
 def test_like_takes_wildcards_and_escapes(admin, pattern):
     admin.run('CREATE ROLE "A_B"')
     admin.run('CREATE ROLE "AxB"')
-    found = [each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")]
-    assert ("A_B" in found, "AxB" in found) == (True, "\\" not in pattern)
+    names = [each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")]
+    assert ("A_B" in names, "AxB" in names) == (True, "\\" not in pattern)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_wrong_properties_are_refused_by_number(admin, statement, code):
     assert admin.snowflake.objects()["WAREHOUSE"] == []
 
 
-# --- each kind's own
+# --- what is odd about a type
 
 
 def test_warehouses_suspend_themselves_and_resume(admin):
@@ -230,8 +230,8 @@ def test_a_user_that_is_wrong_in_one_property_is_left_as_it_was(admin):
 def test_a_volume_keeps_the_id_that_was_chosen_and_makes_up_another_each_time_else(admin):
     def ids():
         shown = admin.properties("DESC EXTERNAL VOLUME V", "property_value")
-        place = json.loads(shown["STORAGE_LOCATION_1"])
-        return place["STORAGE_AWS_EXTERNAL_ID"], place["STORAGE_AWS_IAM_USER_ARN"]
+        location = json.loads(shown["STORAGE_LOCATION_1"])
+        return location["STORAGE_AWS_EXTERNAL_ID"], location["STORAGE_AWS_IAM_USER_ARN"]
 
     admin.run(f"CREATE EXTERNAL VOLUME V {VOLUME}")
     chosen, user = ids()
@@ -322,8 +322,8 @@ def test_a_linked_database_has_the_schemas_that_it_allows_and_holds_volume_and_i
     assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2"], "as at the first sync"
     stocked.snowflake.advance(90)
     assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2", "lkc-4"]
-    for kind, name in (("EXTERNAL VOLUME", "V"), ("CATALOG INTEGRATION", "C")):
-        assert "used by database LDB" in stocked.refused(f"DROP {kind} {name}", "090106")
+    for words, name in (("EXTERNAL VOLUME", "V"), ("CATALOG INTEGRATION", "C")):
+        assert "used by database LDB" in stocked.refused(f"DROP {words} {name}", "090106")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def running():
 
 @pytest.fixture
 def admin(running):
-    """With a lake made by DEPLOYER, which READER may read, and a role that may only rotate the reader's keys."""
+    """With objects of DEPLOYER that READER may read, and a role that may only rotate the reader's keys."""
     running.reset()
     admin = Client(running)
     admin.run("CREATE ROLE DEPLOYER")
@@ -109,8 +109,8 @@ def test_a_reader_sees_only_what_it_may_use(admin):
     assert [each["name"] for each in reader.rows("SHOW DATABASES")] == ["D"]
     assert [each["name"] for each in reader.rows("SHOW SCHEMAS IN DATABASE D")] == ["S"]
     assert [each["name"] for each in reader.rows("SHOW ICEBERG TABLES IN ACCOUNT")] == ["T"]
-    for kind in ("EXTERNAL VOLUMES", "CATALOG INTEGRATIONS"):
-        assert reader.rows(f"SHOW {kind}") == []
+    for plural in ("EXTERNAL VOLUMES", "CATALOG INTEGRATIONS"):
+        assert reader.rows(f"SHOW {plural}") == []
     assert [each["name"] for each in reader.rows("SHOW USERS")] == ["U"]
     assert reader.properties("DESC USER U")["NAME"] == "U", "everybody may see himself"
     assert {each["name"] for each in reader.rows("SHOW ROLES")} == {"READER", "PUBLIC"}
@@ -174,7 +174,7 @@ def test_ownership_moves_only_with_a_word_on_the_grants_that_there_are(admin):
 
 
 def test_secondary_roles_add_what_the_named_role_lacks_but_make_nothing(admin):
-    """A user has them unless it is made without: then the role in the call is all it has."""
+    """A user has them unless it was created without; then it only has the role in the call."""
     admin.run("GRANT ROLE ROTATOR TO USER U")
     user = Client(admin.snowflake, "U", new_key(), "READER")
     rotate = f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(new_key('two'))}'"
