@@ -47,16 +47,19 @@ def integer(attribute: str, low: int, high: int) -> Property:
 
 
 class ObjectType(Generic[T]):
-    #: Its class, its name in SQL, and how CREATE reports it.
+    """The statements about objects of one type. Each raises SqlError, and then has changed nothing."""
+
+    #: The class of its objects, the type's name in SQL, and its name in the answer to CREATE.
     model: type[T]
     words: ClassVar[str]
     title: ClassVar[str]
     create_privilege: ClassVar[str]
-    #: What SET, UNSET and the type's own forms of ALTER need.
+    #: What SET and UNSET need.
     alter_privilege: ClassVar[str] = "OWNERSHIP"
     properties: ClassVar[Properties] = {"COMMENT": COMMENT}
-    #: Names of further properties that only CREATE takes, and of those that are Snowflake's but not simulated, also in SET only.
+    #: Further properties that only CREATE takes.
     create_only: ClassVar[str] = ""
+    #: Properties that are Snowflake's but not simulated, and those of which only SET isn't.
     not_simulated: ClassVar[str] = ""
     set_not_simulated: ClassVar[str] = ""
     #: Those of `properties` that UNSET takes.
