@@ -1,4 +1,4 @@
-"""One simulated account: everything there is in it, and who was granted what."""
+"""One simulated account: its objects, and the grants on them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,29 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 
 from simulators.snowflake.behavior import Behavior
-from simulators.snowflake.names import Name
-from simulators.snowflake.things import AccountThing, Domain, Key, Role, Thing
+from simulators.snowflake.model import (
+    AccountObject,
+    Database,
+    Domain,
+    FutureGrant,
+    Grant,
+    Key,
+    Membership,
+    Name,
+    Role,
+    SnowflakeObject,
+)
 
 if TYPE_CHECKING:
     from simulators.core.clock import Clock
     from simulators.snowflake.lake import Lake
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=SnowflakeObject)
 
 ADMIN: Final = "ACCOUNTADMIN"
 PUBLIC: Final = "PUBLIC"
 ORGANIZATION: Final = "SIMULATED"
-#: Of each role that every account has: the role that it is granted to.
+#: The roles of every account, each with the role that it is granted to.
 SYSTEM_ROLES: Final = {
     ADMIN: "",
     "SYSADMIN": ADMIN,
@@ -30,47 +40,15 @@ SYSTEM_ROLES: Final = {
     "USERADMIN": "SECURITYADMIN",
     PUBLIC: "",
 }
-_FIRST_GRANTS: Final = {
+_INITIAL_GRANTS: Final = {
     "SYSADMIN": ("CREATE DATABASE", "CREATE WAREHOUSE"),
     "USERADMIN": ("CREATE USER", "CREATE ROLE"),
     "SECURITYADMIN": ("MANAGE GRANTS",),
 }
 
 
-@attrs.frozen
-class Grant:
-    privilege: str
-    on: Key
-    to: str
-    option: bool
-    by: str
-    created: float
-
-
-@attrs.frozen
-class FutureGrant:
-    """On each `domain` that will be made in `container`."""
-
-    privilege: str
-    domain: Domain
-    container: Key
-    to: str
-    option: bool
-    created: float
-
-
-@attrs.frozen
-class Membership:
-    """`role` was granted to a role or a user."""
-
-    role: str
-    to: Key
-    by: str
-    created: float
-
-
 class Account:
-    """`lake` is the AWS that tables lie in; without one, whatever needs AWS is taken for well."""
+    """`lake` is the AWS that holds the tables; without one, checks that need AWS succeed."""
 
     def __init__(
         self, name: str, clock: Clock, rng: random.Random, lake: Lake | None, *, region: str, organization: str = ORGANIZATION
@@ -78,90 +56,100 @@ class Account:
         self.organization = organization
         self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
         self.behavior = Behavior()
-        self._things: dict[Key, Thing] = {}
+        self._objects: dict[Key, SnowflakeObject] = {}
         self.grants: list[Grant] = []
         self.future: list[FutureGrant] = []
         self.memberships: list[Membership] = []
-        #: Of each login that failed: why, by the id that its answer has.
+        #: Details of failed logins, by the id in their answer.
         self.failed_logins: dict[str, dict[str, Any]] = {}
-        self.itself = AccountThing(name=(name,), owner=ADMIN, created=clock.now())
-        self.add(self.itself)
-        self._found()
+        self.root = AccountObject(name=(name,), owner=ADMIN, created=clock.now())
+        self.add(self.root)
+        self._add_system_roles()
 
     @property
     def identifier(self) -> str:
-        """As in its address."""
+        """Organization and name, as in its address."""
         return f"{self.organization}-{self.name}"
 
-    def _found(self) -> None:
+    def _add_system_roles(self) -> None:
         now = self.clock.now()
         for role, parent in SYSTEM_ROLES.items():
             self.add(Role(name=(role,), owner="", created=now))
             if parent:
                 self.memberships.append(Membership(role, Key(Domain.ROLE, (parent,)), "", now))
-            for privilege in _FIRST_GRANTS.get(role, ()):
-                self.grants.append(Grant(privilege, self.itself.key, role, True, "", now))
+            for privilege in _INITIAL_GRANTS.get(role, ()):
+                self.grants.append(Grant(privilege, self.root.key, role, True, "", now))
 
-    def add(self, thing: Thing) -> None:
-        self._things[thing.key] = thing
+    def add(self, new: SnowflakeObject) -> None:
+        """Add an object, with the future grants of its schema or, if that has none for its type, of its database."""
+        self._objects[new.key] = new
+        future = [
+            each
+            for each in self.future
+            if each.domain is new.domain and new.name[: len(each.container.name)] == each.container.name
+        ]
+        of_schema = [each for each in future if each.container.domain is Domain.SCHEMA]
+        for each in of_schema or future:
+            by = self.find(*each.container).owner
+            self.grants.append(Grant(each.privilege, new.key, each.to, each.option, by, new.created))
 
     def find(self, domain: Domain, name: Name) -> Any:
-        """The thing, or None. As Any: its class follows from the domain."""
-        return self._things.get(Key(domain, name))
+        """Return the object or None. As Any: its class follows from the domain."""
+        return self._objects.get(Key(domain, name))
 
     def lookup(self, domain: Domain, name: Name) -> Any:
-        """As `find`; in a database linked without regard to case, also by a name in another case."""
-        found = self.find(domain, name)
-        database = self.find(Domain.DATABASE, name[:1])
-        if found or not (domain.depth > 1 and database and database.link and database.link.insensitive):
-            return found
+        """Return the object or None; in a database linked without regard to case, names may have another case."""
+        existing = self.find(domain, name)
+        database: Database | None = self.find(Domain.DATABASE, name[:1])
+        if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
+            return existing
         folded = [part.lower() for part in name]
-        return next((each for each in self.below(name[:1], domain) if [part.lower() for part in each.name] == folded), None)
+        return next((each for each in self.contents(name[:1], domain) if [part.lower() for part in each.name] == folded), None)
 
-    def all(self, kind: type[T]) -> list[T]:
-        return [each for each in self._things.values() if isinstance(each, kind)]
+    def all(self, model: type[T]) -> list[T]:
+        return [each for each in self._objects.values() if isinstance(each, model)]
 
-    def below(self, name: Name, domain: Domain | None = None) -> Iterator[Thing]:
-        """What is in a database or schema."""
-        for each in list(self._things.values()):
+    def contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
+        """Yield the objects in a database or schema."""
+        for each in list(self._objects.values()):
             if each.domain.depth > len(name) and each.name[: len(name)] == name and domain in (None, each.domain):
                 yield each
 
-    def remove(self, thing: Thing) -> None:
-        """With what is in it, and with all grants on and to them."""
-        inside = list(self.below(thing.name)) if thing.domain in (Domain.DATABASE, Domain.SCHEMA) else []
-        gone = {each.key for each in [thing, *inside]}
-        self._things = {key: each for key, each in self._things.items() if key not in gone}
-        roles = {key.name[0] for key in gone if key.domain is Domain.ROLE}
-        self.grants = [each for each in self.grants if each.on not in gone and each.to not in roles]
-        self.future = [each for each in self.future if each.container not in gone and each.to not in roles]
-        self.memberships = [each for each in self.memberships if each.to not in gone and each.role not in roles]
+    def remove(self, removed: SnowflakeObject) -> None:
+        """Remove an object, its contents, and all grants on and to them."""
+        contents = list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
+        keys = {each.key for each in [removed, *contents]}
+        self._objects = {key: each for key, each in self._objects.items() if key not in keys}
+        roles = {key.name[0] for key in keys if key.domain is Domain.ROLE}
+        self.grants = [each for each in self.grants if each.on not in keys and each.to not in roles]
+        self.future = [each for each in self.future if each.container not in keys and each.to not in roles]
+        self.memberships = [each for each in self.memberships if each.to not in keys and each.role not in roles]
 
-    def rename(self, thing: Thing, name: Name) -> None:
-        """With grants on it and to it."""
-        old, new = thing.key, Key(thing.domain, name)
-        del self._things[old]
-        thing.name = name
-        self.add(thing)
+    def rename(self, renamed: SnowflakeObject, name: Name) -> None:
+        """Rename an object that has no contents; grants on it and to it stay."""
+        old, new = renamed.key, Key(renamed.domain, name)
+        del self._objects[old]
+        renamed.name = name
+        self._objects[new] = renamed
         self.grants = [attrs.evolve(each, on=new) if each.on == old else each for each in self.grants]
         self.memberships = [attrs.evolve(each, to=new) if each.to == old else each for each in self.memberships]
 
     def objects(self) -> dict[str, list[str]]:
-        """Names of everything there is, by kind, less what every account has."""
-        found: dict[str, list[str]] = {domain.value: [] for domain in Domain if domain is not Domain.ACCOUNT}
-        for each in self._things.values():
+        """Return the names of all objects and grants by type, without those that every account has."""
+        names: dict[str, list[str]] = {domain.value: [] for domain in Domain if domain is not Domain.ACCOUNT}
+        for each in self._objects.values():
             if each.domain is not Domain.ACCOUNT and not (each.domain is Domain.ROLE and each.label in SYSTEM_ROLES):
-                found[each.domain.value].append(".".join(each.name))
-        found["GRANT"] = [
+                names[each.domain.value].append(".".join(each.name))
+        names["GRANT"] = [
             f"{each.privilege} ON {each.on.domain.value} {'.'.join(each.on.name)} TO {each.to}" for each in self.grants if each.by
         ]
-        found["FUTURE GRANT"] = [
+        names["FUTURE GRANT"] = [
             f"{each.privilege} ON {each.domain.value} IN {'.'.join(each.container.name)} TO {each.to}" for each in self.future
         ]
-        found["ROLE GRANT"] = [
+        names["ROLE GRANT"] = [
             f"{each.role} TO {each.to.domain.value} {'.'.join(each.to.name)}" for each in self.memberships if each.by
         ]
-        return {kind: sorted(names) for kind, names in found.items()}
+        return {label: sorted(each) for label, each in names.items()}
 
-    def new_text(self, length: int, alphabet: str = string.ascii_uppercase + string.digits) -> str:
+    def random_text(self, length: int, alphabet: str = string.ascii_uppercase + string.digits) -> str:
         return "".join(self.random.choices(alphabet, k=length))

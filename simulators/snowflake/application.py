@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from simulators.core import control, server
-from simulators.snowflake import answers
+from simulators.snowflake import sql_api as answers
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
 from simulators.snowflake.simulation import Simulation
-from simulators.snowflake.statements import Sent
+from simulators.snowflake.sql_api import Sent
 
 _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")
 

@@ -1,4 +1,4 @@
-"""Who calls: a key-pair JWT, held against the user's two public keys. What fails is told by an id, and why only to an admin."""
+"""Key-pair authentication: a JWT, checked against the user's two public keys."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import jwt
 from simulators.snowflake import keys
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import CallRefused
-from simulators.snowflake.results import clock_time
-from simulators.snowflake.things import User
+from simulators.snowflake.model import User
+from simulators.snowflake.results import format_time
 
+#: Seconds that a token is valid after it was issued, whatever it says.
 _LIFE: Final = 3600
-#: How far ahead a client's clock may be.
+#: Seconds that a client's clock may be ahead.
 _AHEAD: Final = 60
+#: Larger times in claims are in milliseconds.
 _MILLISECONDS: Final = 1e11
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 _UNVERIFIED: Final[Any] = {name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")}
 
 
 class _Invalid(Exception):
-    """Snowflake's word for why."""
+    """The text is Snowflake's code for the reason."""
 
 
 def authenticate(account: Account, authorization: str, token_type: str) -> User:
-    """Raises CallRefused."""
+    """Return the user of a call. Raises CallRefused with an id; only an admin can look up the reason."""
     if token_type not in ("", "KEYPAIR_JWT"):
         raise CallRefused(401, "390101", f"not simulated: tokens of type {token_type}")
     scheme, _, token = authorization.partition(" ")
@@ -50,8 +52,8 @@ def _claims(token: str) -> dict[str, Any]:
 
 def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
     subject, issuer = str(claims.get("sub", "")), str(claims.get("iss", ""))
-    named, _, login = subject.partition(".")
-    if named not in (account.identifier, account.name):
+    account_name, _, login = subject.partition(".")
+    if account_name not in (account.identifier, account.name):
         raise _Invalid("JWT_TOKEN_INVALID_ACCOUNT_IN_ISSUER")
     if not issuer.startswith(f"{subject}.SHA256:"):
         raise _Invalid("JWT_TOKEN_INVALID_SUBJECT_ISSUER_MISMATCH")
@@ -73,15 +75,14 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
 
 
 def _require_fresh(claims: dict[str, Any], now: float) -> None:
-    """An hour after it was issued it ends, whatever it says."""
-    issued, expires = _moment(claims, "iat"), _moment(claims, "exp")
+    issued, expires = _time(claims, "iat"), _time(claims, "exp")
     if issued > now + _AHEAD:
         raise _Invalid("JWT_TOKEN_INVALID_ISSUE_TIME")
     if now >= min(expires, issued + _LIFE):
         raise _Invalid("JWT_TOKEN_EXPIRED")
 
 
-def _moment(claims: dict[str, Any], name: str) -> float:
+def _time(claims: dict[str, Any], name: str) -> float:
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Invalid("JWT_TOKEN_INVALID")
@@ -89,11 +90,11 @@ def _moment(claims: dict[str, Any], name: str) -> float:
 
 
 def _refused(account: Account, reason: str, subject: str) -> CallRefused:
-    told = str(uuid.UUID(int=random.getrandbits(128), version=4))
-    account.failed_logins[told] = {
+    failure_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
+    account.failed_logins[failure_id] = {
         "clientType": "SQL_API",
         "username": subject.partition(".")[2] or None,
         "errorCode": reason,
-        "timestamp": clock_time(account.clock.now()),
+        "timestamp": format_time(account.clock.now()),
     }
-    return CallRefused(401, "390144", f"JWT token is invalid. [{told}]")
+    return CallRefused(401, "390144", f"JWT token is invalid. [{failure_id}]")

@@ -1,42 +1,38 @@
-"""One statement: which kind it is about, and who reads on."""
+"""Runs one statement: finds what it is about, and passes it on."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from simulators.snowflake import grants, selecting, show_grants
+from simulators.snowflake import privileges, select
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
-from simulators.snowflake.grammar import Cursor, statements_in
-from simulators.snowflake.kinds import (
-    catalog_integrations,
-    databases,
-    external_volumes,
-    iceberg_tables,
-    roles,
-    schemas,
-    users,
-    warehouses,
-)
-from simulators.snowflake.kinds.common import Kind, Making
+from simulators.snowflake.objects.catalog_integrations import CatalogIntegrations
+from simulators.snowflake.objects.databases import Databases, Schemas
+from simulators.snowflake.objects.external_volumes import ExternalVolumes
+from simulators.snowflake.objects.iceberg_tables import IcebergTables
+from simulators.snowflake.objects.object_type import CreateOptions, ObjectType
+from simulators.snowflake.objects.users import Roles, Users
+from simulators.snowflake.objects.warehouses import Warehouses
+from simulators.snowflake.parser import Cursor, count_statements
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
 
-KINDS: Final[tuple[Kind, ...]] = (
-    warehouses.KIND,
-    databases.KIND,
-    schemas.KIND,
-    roles.KIND,
-    users.KIND,
-    external_volumes.KIND,
-    catalog_integrations.KIND,
-    iceberg_tables.KIND,
+OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
+    Warehouses(),
+    Databases(),
+    Schemas(),
+    Roles(),
+    Users(),
+    ExternalVolumes(),
+    CatalogIntegrations(),
+    IcebergTables(),
 )
 #: The SQL API takes none of these, because each call is a session of its own.
-_NOT_HERE: Final = ("USE", "PUT", "GET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "UNSET")
-_ELSEWHERE: Final = (
+_UNSUPPORTED: Final = ("USE", "PUT", "GET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "UNSET")
+_OTHER_VERBS: Final = (
     "INSERT UPDATE DELETE MERGE TRUNCATE CALL EXECUTE COPY COMMENT UNDROP LIST LS REMOVE RM EXPLAIN DECLARE VALUES".split()
 )
-_OTHER_KINDS: Final = (
+_OTHER_TYPES: Final = (
     "TABLE VIEW STAGE STREAM TASK PIPE FUNCTION PROCEDURE SEQUENCE TAG ALERT SHARE ACCOUNT SECRET SERVICE TRANSIENT TEMPORARY "
     "TEMP SECURE DYNAMIC EVENT HYBRID EXTERNAL CATALOG STORAGE API NOTIFICATION SECURITY NETWORK RESOURCE MASKING ROW SESSION "
     "PASSWORD AUTHENTICATION MATERIALIZED FILE APPLICATION INTEGRATION INTEGRATIONS TABLES VIEWS STAGES STREAMS TASKS PIPES "
@@ -46,8 +42,8 @@ _OTHER_KINDS: Final = (
 
 
 def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int = 1) -> Result:
-    """Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT."""
-    count = statements_in(text)
+    """Raise SqlError if the statement fails. `wanted` is MULTI_STATEMENT_COUNT; 0 is any number."""
+    count = count_statements(text)
     if count == 0:
         raise SqlError("000900", "42601", f"{COMPILATION}Empty SQL statement.")
     if wanted not in (0, count):
@@ -56,31 +52,31 @@ def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int =
         raise not_simulated("several statements in one call")
     cursor = Cursor(text)
     if cursor.at("SELECT") or cursor.at("WITH") or cursor.at_sign("("):
-        return selecting.run(session, text, bindings)
+        return select.run(session, text, bindings)
     if bindings:
         raise not_simulated("bindings outside SELECT")
-    return _other(session, cursor)
+    return _run(session, cursor)
 
 
-def _other(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line a verb)
+def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line per verb)
     if cursor.take("CREATE"):
         return _create(session, cursor)
     if cursor.take("ALTER"):
-        return _kind(cursor).alter(session, cursor)
+        return _object_type(cursor).alter(session, cursor)
     if cursor.take("DROP"):
-        return _kind(cursor).drop(session, cursor)
+        return _object_type(cursor).drop(session, cursor)
     if cursor.take("DESC") or cursor.take("DESCRIBE"):
-        return _describe(session, cursor)
+        return _object_type(cursor).describe(session, cursor)
     if cursor.take("SHOW"):
         return _show(session, cursor)
     if cursor.take("GRANT"):
-        return grants.change(session, cursor, revoking=False)
+        return privileges.change_grants(session, cursor, revoking=False)
     if cursor.take("REVOKE"):
-        return grants.change(session, cursor, revoking=True)
+        return privileges.change_grants(session, cursor, revoking=True)
     word = cursor.next.value
-    if word in _NOT_HERE:
+    if word in _UNSUPPORTED:
         raise unsupported(word)
-    if word in _ELSEWHERE:
+    if word in _OTHER_VERBS:
         raise not_simulated(word)
     raise cursor.unexpected()
 
@@ -89,32 +85,25 @@ def _create(session: Session, cursor: Cursor) -> Result:
     or_replace = cursor.take("OR", "REPLACE")
     if cursor.take("OR"):
         raise not_simulated("CREATE OR ALTER") if cursor.at("ALTER") else syntax("syntax error unexpected 'OR'.")
-    kind = _kind(cursor)
+    object_type = _object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
         raise syntax("options IF NOT EXISTS and OR REPLACE are incompatible.")
-    return kind.create(session, cursor, Making(or_replace, if_not_exists))
-
-
-def _describe(session: Session, cursor: Cursor) -> Result:
-    kind = _kind(cursor)
-    if kind.describe is None:
-        cursor.refuse()
-    return kind.describe(session, cursor)
+    return object_type.create(session, cursor, CreateOptions(or_replace, if_not_exists))
 
 
 def _show(session: Session, cursor: Cursor) -> Result:
     if cursor.take("GRANTS"):
-        return show_grants.show(session, cursor)
+        return privileges.show_grants(session, cursor)
     if cursor.take("FUTURE", "GRANTS"):
-        return show_grants.show_future(session, cursor)
-    return _kind(cursor, plural=True).show(session, cursor)
+        return privileges.show_future_grants(session, cursor)
+    return _object_type(cursor, plural=True).show(session, cursor)
 
 
-def _kind(cursor: Cursor, *, plural: bool = False) -> Kind:
-    for kind in KINDS:
-        if cursor.take(*(kind.plural if plural else kind.words).split()):
-            return kind
-    if cursor.next.value in _OTHER_KINDS:
+def _object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
+    for each in OBJECT_TYPES:
+        if cursor.take(*(each.plural if plural else each.words).split()):
+            return each
+    if cursor.next.value in _OTHER_TYPES:
         raise not_simulated(cursor.next.value)
     raise cursor.unexpected()

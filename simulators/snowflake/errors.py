@@ -1,19 +1,19 @@
-"""What Snowflake refuses: its number, its SQL state, its words."""
+"""Errors that Snowflake answers: number, SQL state and message."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from simulators.snowflake.names import Name, shown
+from simulators.snowflake.model import Name, sql_name
 
 COMPILATION: Final = "SQL compilation error:\n"
 ACCESS: Final = "SQL access control error:\n"
-#: Not a number of Snowflake's: what it would do is more than this stand-in knows.
+#: Not a number of Snowflake's: the statement needs more than this simulator implements.
 NOT_SIMULATED: Final = "000000"
 
 
 class SqlError(Exception):
-    """A statement that failed."""
+    """A statement failed."""
 
     def __init__(self, code: str, state: str, message: str) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class SqlError(Exception):
 
 
 class CallRefused(Exception):
-    """A call that never became a statement: its HTTP status, and Snowflake's number."""
+    """A call was refused before it became a statement: HTTP status, and Snowflake's number."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -32,22 +32,22 @@ def syntax(message: str) -> SqlError:
     return SqlError("001003", "42000", COMPILATION + message)
 
 
-def missing(kind: str, name: Name | str) -> SqlError:
-    """Snowflake says the same of what isn't there and of what the role may not see."""
-    return SqlError("002003", "02000", f"{COMPILATION}{_title(kind)} '{_text(name)}' does not exist or not authorized.")
+def missing(object_type: str, name: Name | str) -> SqlError:
+    """Return Snowflake's one error for what doesn't exist and for what the role may not see."""
+    return SqlError("002003", "02000", f"{COMPILATION}{_title(object_type)} '{_text(name)}' does not exist or not authorized.")
 
 
 def exists(name: Name | str) -> SqlError:
     return SqlError("002002", "42710", f"{COMPILATION}Object '{_text(name)}' already exists.")
 
 
-def denied(kind: str, name: Name | str) -> SqlError:
-    text = shown(name[-1:]) if isinstance(name, tuple) else name
-    return SqlError("003001", "42501", f"{ACCESS}Insufficient privileges to operate on {kind.lower()} '{text}'.")
+def denied(object_type: str, name: Name | str) -> SqlError:
+    text = sql_name(name[-1:]) if isinstance(name, tuple) else name
+    return SqlError("003001", "42501", f"{ACCESS}Insufficient privileges to operate on {object_type.lower()} '{text}'.")
 
 
-def invalid_property(name: str, kind: str) -> SqlError:
-    return SqlError("001420", "22023", f"{COMPILATION}invalid property '{name}' for '{kind}'")
+def invalid_property(name: str, object_type: str) -> SqlError:
+    return SqlError("001420", "22023", f"{COMPILATION}invalid property '{name}' for '{object_type}'")
 
 
 def invalid_value(value: str, name: str) -> SqlError:
@@ -58,23 +58,23 @@ def missing_options(names: str) -> SqlError:
     return SqlError("002029", "42601", f"{COMPILATION}Missing option(s): [{names}]")
 
 
-def unsupported(what: str) -> SqlError:
-    return SqlError("000002", "0A000", f"Unsupported feature '{what}'.")
+def unsupported(feature: str) -> SqlError:
+    return SqlError("000002", "0A000", f"Unsupported feature '{feature}'.")
 
 
-def in_use(kind: str, name: Name, users: list[str]) -> SqlError:
-    """Snowflake's own number for this isn't known."""
-    message = f"{_title(kind)} '{shown(name)}' cannot be dropped or replaced because it is used by {', '.join(users)}."
+def in_use(object_type: str, name: Name, users: list[str]) -> SqlError:
+    """Return the error for a volume or integration in use; Snowflake's own number for it isn't known."""
+    message = f"{_title(object_type)} '{sql_name(name)}' cannot be dropped or replaced because it is used by {', '.join(users)}."
     return SqlError("090106", "22000", COMPILATION + message)
 
 
-def not_simulated(what: str) -> SqlError:
-    return SqlError(NOT_SIMULATED, "0A000", f"not simulated: {what}")
+def not_simulated(feature: str) -> SqlError:
+    return SqlError(NOT_SIMULATED, "0A000", f"not simulated: {feature}")
 
 
-def _title(kind: str) -> str:
-    return kind[:1].upper() + kind[1:].lower()
+def _title(object_type: str) -> str:
+    return object_type[:1].upper() + object_type[1:].lower()
 
 
 def _text(name: Name | str) -> str:
-    return name if isinstance(name, str) else shown(name)
+    return name if isinstance(name, str) else sql_name(name)

@@ -1,4 +1,4 @@
-"""Public keys of users: as they come in SQL, and their fingerprints."""
+"""Public keys of users, as SQL sets them, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from simulators.snowflake.errors import SqlError
-from simulators.snowflake.things import KeySlot
+from simulators.snowflake.model import KeySlot
 
-_LEAST_BITS = 2048
+_MIN_RSA_BITS = 2048
 
 
 def read(text: str, now: float) -> KeySlot:
-    """The text is PEM without its first and last line. Raises SqlError."""
+    """Return the key slot of a PEM text without its first and last line. Raises SqlError."""
     der = _der(text)
     public_key(der)
     return KeySlot("".join(text.split()), fingerprint(der), now)
@@ -37,7 +37,7 @@ def public_key(der: bytes) -> RSAPublicKey | EllipticCurvePublicKey:
         key = load_der_public_key(der)
     except (ValueError, UnsupportedAlgorithm):
         raise _rejected() from None
-    if isinstance(key, RSAPublicKey) and key.key_size >= _LEAST_BITS:
+    if isinstance(key, RSAPublicKey) and key.key_size >= _MIN_RSA_BITS:
         return key
     if isinstance(key, EllipticCurvePublicKey):
         return key

@@ -1,19 +1,35 @@
-"""Which privileges there are on what, and how GRANT names them."""
+"""GRANT and REVOKE of privileges, roles and ownership, on existing and future objects; SHOW GRANTS and SHOW FUTURE GRANTS."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
-from simulators.snowflake.errors import SqlError, not_simulated, syntax
-from simulators.snowflake.grammar import Cursor
-from simulators.snowflake.things import Domain
-from simulators.snowflake.tokens import Sort
+import attrs
+
+from simulators.snowflake.account import PUBLIC
+from simulators.snowflake.errors import SqlError, denied, missing, not_simulated, syntax
+from simulators.snowflake.model import (
+    Domain,
+    FutureGrant,
+    Grant,
+    Key,
+    Membership,
+    Name,
+    Role,
+    SnowflakeObject,
+    sql_name,
+)
+from simulators.snowflake.parser import Cursor, TokenType
+from simulators.snowflake.results import Result, status, table
+from simulators.snowflake.session import Session, inherited
 
 OWNERSHIP: Final = "OWNERSHIP"
 _SCHEMA_OBJECTS: Final = (
     "TABLE,VIEW,STAGE,STREAM,TASK,PIPE,FUNCTION,PROCEDURE,SEQUENCE,FILE FORMAT,SECRET,TAG,DYNAMIC TABLE,EXTERNAL TABLE,"
     "MASKING POLICY,ROW ACCESS POLICY,NETWORK RULE,ALERT,SERVICE,NOTEBOOK,STREAMLIT,MATERIALIZED VIEW,TEMPORARY TABLE"
-)
+).split(",")
+#: The privileges on objects of each domain, without OWNERSHIP, which all have.
 PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     Domain.ACCOUNT: (
         "CREATE DATABASE",
@@ -31,13 +47,7 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     ),
     Domain.WAREHOUSE: ("APPLYBUDGET", "MODIFY", "MONITOR", "OPERATE", "USAGE"),
     Domain.DATABASE: ("APPLYBUDGET", "CREATE SCHEMA", "CREATE DATABASE ROLE", "MODIFY", "MONITOR", "USAGE"),
-    Domain.SCHEMA: (
-        "MODIFY",
-        "MONITOR",
-        "USAGE",
-        "CREATE ICEBERG TABLE",
-        *(f"CREATE {each}" for each in _SCHEMA_OBJECTS.split(",")),
-    ),
+    Domain.SCHEMA: ("MODIFY", "MONITOR", "USAGE", "CREATE ICEBERG TABLE", *(f"CREATE {each}" for each in _SCHEMA_OBJECTS)),
     Domain.USER: ("MONITOR", "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"),
     Domain.ROLE: (),
     Domain.VOLUME: ("USAGE",),
@@ -45,49 +55,340 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     Domain.ICEBERG_TABLE: ("APPLYBUDGET", "DELETE", "INSERT", "REFERENCES", "SELECT", "TRUNCATE", "UPDATE", "EVOLVE SCHEMA"),
 }
 _PLURALS: Final = {"ICEBERG TABLES": Domain.ICEBERG_TABLE, "SCHEMAS": Domain.SCHEMA}
+_GRANT_COLUMNS: Final = (
+    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by granted_by_role_type"
+)
+_MEMBERSHIP_COLUMNS: Final = "created_on role granted_to grantee_name granted_by"
+_FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_name grant_option"
 
 
-def read_privileges(cursor: Cursor) -> list[str]:
-    """Up to ON: names, with commas between; ALL [PRIVILEGES] is one."""
-    found = []
+class Change(NamedTuple):
+    """What GRANT and REVOKE have in common."""
+
+    session: Session
+    privileges: list[str]
+    revoking: bool
+
+
+class Grantee(NamedTuple):
+    """The end of a statement. `current` is what happens to the existing grants when the owner changes: COPY or REVOKE."""
+
+    name: Name
+    option: bool
+    current: str
+
+
+class Scope(NamedTuple):
+    """The objects of one type in a database or schema."""
+
+    of: Domain
+    domain: Domain
+    name: Name
+
+
+def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
+    """Run what follows GRANT or REVOKE. Raises SqlError."""
+    for words in (("DATABASE", "ROLE"), ("APPLICATION",), ("IMPORTED", "PRIVILEGES"), ("GRANT", "OPTION"), ("CALLER",)):
+        if cursor.at(*words):
+            raise not_simulated(f"grants of {' '.join(words)}")
+    if cursor.take("ROLE"):
+        return _change_membership(session, cursor, revoking=revoking)
+    change = Change(session, _read_privileges(cursor), revoking)
+    cursor.expect("ON")
+    if cursor.take("FUTURE"):
+        return _change_future(change, cursor)
+    if cursor.take("ALL"):
+        return _change_all(change, cursor)
+    domain = _read_domain(cursor)
+    name = session.account.root.name if domain is Domain.ACCOUNT else cursor.name()
+    grantee = _read_grantee(change, cursor)
+    to = _existing_role(session, grantee.name)
+    on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, name, granting=True)
+    if change.privileges == [OWNERSHIP]:
+        return _change_owner(change, grantee, on, to)
+    _apply(change, on, _valid(change.privileges, domain), to, option=grantee.option)
+    return status()
+
+
+def _read_privileges(cursor: Cursor) -> list[str]:
+    """Read up to ON: names with commas between them. ALL [PRIVILEGES] is one name."""
+    names = []
     while True:
         words = [cursor.word()]
-        while cursor.next.sort is Sort.WORD and not cursor.at("ON"):
+        while cursor.next.type is TokenType.WORD and not cursor.at("ON"):
             words.append(cursor.word())
-        found.append(" ".join(words))
+        names.append(" ".join(words))
         if not cursor.take_sign(","):
-            return ["ALL" if each == "ALL PRIVILEGES" else each for each in found]
+            return ["ALL" if each == "ALL PRIVILEGES" else each for each in names]
 
 
-def meant(privileges: list[str], domain: Domain) -> list[str]:
-    """Raises SqlError where such a thing has no such privilege."""
+def _valid(privileges: list[str], domain: Domain) -> list[str]:
+    """Return the privileges, ALL spelled out. Raises SqlError if objects of the domain have no such privilege."""
     if privileges == ["ALL"]:
         return list(PRIVILEGES[domain])
     for each in privileges:
         if each not in (*PRIVILEGES[domain], OWNERSHIP):
-            raise syntax(f"Invalid object type '{domain.shown}' for privilege '{each}'")
+            raise syntax(f"Invalid object type '{domain.label}' for privilege '{each}'")
     return privileges
 
 
-def read_domain(cursor: Cursor) -> Domain:
-    """The type before a name: ICEBERG TABLE and TABLE are the same."""
+def _read_domain(cursor: Cursor) -> Domain:
+    """Read the object type before a name. TABLE is the same as ICEBERG TABLE."""
     for domain in Domain:
         if cursor.take(*domain.value.split()):
             return domain
     if cursor.take("TABLE"):
         return Domain.ICEBERG_TABLE
-    raise _unknown(cursor, _SCHEMA_OBJECTS.split(","))
+    raise _unknown_type(cursor, _SCHEMA_OBJECTS)
 
 
-def read_plural(cursor: Cursor) -> Domain:
-    for words, domain in _PLURALS.items():
-        if cursor.take(*words.split()):
-            return domain
-    raise _unknown(cursor, [f"{each}S" for each in _SCHEMA_OBJECTS.split(",")])
+def _read_scope(cursor: Cursor) -> Scope:
+    of = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
+    if of is None:
+        raise _unknown_type(cursor, [f"{each}S" for each in _SCHEMA_OBJECTS])
+    cursor.expect("IN")
+    domain = _read_container_domain(cursor)
+    return Scope(of, domain, cursor.name())
 
 
-def _unknown(cursor: Cursor, others: list[str]) -> SqlError:
+def _read_container_domain(cursor: Cursor) -> Domain:
+    if cursor.take("DATABASE"):
+        return Domain.DATABASE
+    cursor.expect("SCHEMA")
+    return Domain.SCHEMA
+
+
+def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
     for each in others:
         if cursor.at(*each.split()):
             return not_simulated(f"grants on {each}")
     return cursor.unexpected()
+
+
+def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
+    """Read up to the end, so that a syntax error is reported whether or not the names exist."""
+    cursor.expect("FROM" if change.revoking else "TO")
+    for other in ("USER", "SHARE", "DATABASE", "APPLICATION"):
+        if cursor.at(other):
+            raise not_simulated(f"privileges of a {other}")
+    cursor.take("ROLE")
+    name, option, current = cursor.name(), False, ""
+    if change.revoking:
+        _ = cursor.take("CASCADE") or cursor.take("RESTRICT")
+    elif change.privileges == [OWNERSHIP]:
+        current = next((word for word in ("COPY", "REVOKE") if cursor.take(word, "CURRENT", "GRANTS")), "")
+    else:
+        option = cursor.take("WITH", "GRANT", "OPTION")
+    cursor.end()
+    return Grantee(name, option, current)
+
+
+def _existing_role(session: Session, name: Name) -> str:
+    if session.account.find(Domain.ROLE, name) is None:
+        raise missing("ROLE", name)
+    return name[0]
+
+
+def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, *, option: bool) -> None:
+    session, account = change.session, change.session.account
+    for privilege in privileges:
+        if not _may_grant(session, privilege, on):
+            raise denied(on.domain.value, on.name)
+    for privilege in privileges:
+        same = [each for each in account.grants if (each.privilege, each.on, each.to) == (privilege, on.key, to)]
+        if same and not change.revoking and (same[0].option or not option):
+            continue
+        account.grants = [each for each in account.grants if each not in same]
+        if not change.revoking:
+            account.grants.append(Grant(privilege, on.key, to, option, session.role, account.clock.now()))
+
+
+def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
+    """In a schema with managed access, the schema's owner decides, not the owners of the objects in it."""
+    if on.domain is Domain.ICEBERG_TABLE:
+        schema: Any = session.account.find(Domain.SCHEMA, on.name[:2])
+        if schema.managed_access:
+            return session.manages_grants or session.has(OWNERSHIP, schema)
+    return session.may_grant(privilege, on)
+
+
+def _change_all(change: Change, cursor: Cursor) -> Result:
+    session, scope, grantee = change.session, _read_scope(cursor), _read_grantee(change, cursor)
+    to = _existing_role(session, grantee.name)
+    container = session.resolve(scope.domain, scope.name, granting=True)
+    privileges = _valid(change.privileges, scope.of)
+    contents = list(session.account.contents(container.name, scope.of))
+    for each in contents:
+        _apply(change, each, privileges, to, option=grantee.option)
+    return status(f"Statement executed successfully. {len(contents)} objects affected.")
+
+
+def _change_future(change: Change, cursor: Cursor) -> Result:
+    session, account = change.session, change.session.account
+    scope, grantee = _read_scope(cursor), _read_grantee(change, cursor)
+    to = _existing_role(session, grantee.name)
+    container = session.resolve(scope.domain, scope.name, granting=True)
+    managed = container.domain is Domain.SCHEMA and container.managed_access and session.has(OWNERSHIP, container)
+    if not (managed or session.manages_grants):
+        raise denied(container.domain.value, container.name)
+    for privilege in _valid(change.privileges, scope.of):
+        same = (privilege, scope.of, container.key, to)
+        account.future = [each for each in account.future if (each.privilege, each.domain, each.container, each.to) != same]
+        if not change.revoking:
+            account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
+    return status()
+
+
+def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str) -> Result:
+    if change.revoking:
+        raise syntax("OWNERSHIP can't be revoked, only granted to another role")
+    session, account = change.session, change.session.account
+    if not session.manages_grants:
+        session.require(OWNERSHIP, on)
+    dependent = [each for each in account.grants if each.on == on.key]
+    if dependent and not grantee.current:
+        raise SqlError(
+            "003036",
+            "42501",
+            f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on securable "
+            f"'{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
+        )
+    account.grants = [
+        attrs.evolve(each, by=to) if each.on == on.key else each
+        for each in account.grants
+        if grantee.current == "COPY" or each.on != on.key
+    ]
+    on.owner = to
+    return status()
+
+
+def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
+    account, granted = session.account, cursor.name()
+    cursor.expect("FROM" if revoking else "TO")
+    domain = Domain.USER if cursor.take("USER") else Domain.ROLE
+    if domain is Domain.ROLE:
+        cursor.expect("ROLE")
+    name = cursor.name()
+    cursor.end()
+    role: Role = session.resolve(Domain.ROLE, granted, granting=True)
+    if account.find(domain, name) is None:
+        raise missing(domain.value, name)
+    if role.label == PUBLIC:
+        raise syntax("role PUBLIC is granted to everybody")
+    if not session.manages_grants:
+        session.require(OWNERSHIP, role)
+    if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):
+        raise SqlError("003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles.")
+    member = Key(domain, name)
+    same = [each for each in account.memberships if (each.role, each.to) == (role.label, member)]
+    if revoking:
+        account.memberships = [each for each in account.memberships if each not in same]
+    elif not same:
+        account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
+    return status()
+
+
+def show_grants(session: Session, cursor: Cursor) -> Result:
+    if cursor.take("ON"):
+        return _show_on(session, cursor)
+    if cursor.take("OF"):
+        cursor.expect("ROLE")
+        role = _read_role(session, cursor)
+        return _memberships(session, lambda each: each.role == role.label)
+    if cursor.take("TO", "USER"):
+        user = session.resolve(Domain.USER, cursor.name())
+        cursor.end()
+        return _memberships(session, lambda each: each.to == user.key)
+    if cursor.take("TO", "ROLE"):
+        return _show_to(session, _read_role(session, cursor))
+    if cursor.at("TO"):
+        raise not_simulated("SHOW GRANTS TO anything but a role or user")
+    cursor.end()
+    return _memberships(session, lambda each: each.to == session.user.key)
+
+
+def _read_role(session: Session, cursor: Cursor) -> Role:
+    role: Role = session.resolve(Domain.ROLE, cursor.name())
+    cursor.end()
+    return role
+
+
+def _show_on(session: Session, cursor: Cursor) -> Result:
+    domain = _read_domain(cursor)
+    on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, cursor.name(), granting=True)
+    cursor.end()
+    owned = [_ownership(on)] if on.owner else []
+    return _grants(owned + [each for each in session.account.grants if each.on == on.key])
+
+
+def _show_to(session: Session, role: Role) -> Result:
+    account = session.account
+    objects = account.all(SnowflakeObject)
+    owned = [_ownership(each) for each in objects if each.owner == role.label and each.domain is not Domain.ACCOUNT]
+    granted = [each for each in account.grants if each.to == role.label]
+    roles = [
+        Grant("USAGE", Key(Domain.ROLE, (each.role,)), role.label, False, each.by, each.created)
+        for each in account.memberships
+        if each.to == role.key
+    ]
+    return _grants(owned + granted + roles)
+
+
+def _ownership(owned: SnowflakeObject) -> Grant:
+    return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
+
+
+def _grants(grants: Iterable[Grant]) -> Result:
+    rows = (
+        (
+            each.created,
+            each.privilege,
+            each.on.domain.label,
+            sql_name(each.on.name),
+            "ROLE",
+            each.to,
+            each.option,
+            each.by,
+            "ROLE" if each.by else "",
+        )
+        for each in grants
+    )
+    return table(_GRANT_COLUMNS, rows)
+
+
+def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
+    rows = (
+        (each.created, each.role, each.to.domain.value, each.to.name[0], each.by)
+        for each in session.account.memberships
+        if wanted(each)
+    )
+    return table(_MEMBERSHIP_COLUMNS, rows)
+
+
+def show_future_grants(session: Session, cursor: Cursor) -> Result:
+    if cursor.take("TO", "ROLE"):
+        role = _read_role(session, cursor)
+        return _future_grants(each for each in session.account.future if each.to == role.label)
+    cursor.expect("IN")
+    domain = _read_container_domain(cursor)
+    container = session.resolve(domain, cursor.name())
+    cursor.end()
+    if not session.manages_grants and not session.has(OWNERSHIP, container):
+        raise denied(domain.value, container.name)
+    return _future_grants(each for each in session.account.future if each.container == container.key)
+
+
+def _future_grants(grants: Iterable[FutureGrant]) -> Result:
+    rows = (
+        (
+            each.created,
+            each.privilege,
+            each.domain.label,
+            f"{sql_name(each.container.name)}.<{each.domain.label}>",
+            "ROLE",
+            each.to,
+            each.option,
+        )
+        for each in grants
+    )
+    return table(_FUTURE_COLUMNS, rows)

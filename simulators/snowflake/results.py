@@ -1,21 +1,39 @@
-"""What a statement answers: columns, and rows of text as the SQL API sends them."""
+"""The result of a statement: columns, and rows of text in the SQL API's encoding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
+import pyarrow as pa
 
 Row = list[str | None]
 
 _TEXT_LENGTH: Final = 16_777_216
+#: Columns of SHOW and DESC that hold a time.
+_TIMES: Final = frozenset("created_on resumed_on updated_on last_success_login expires_at_time locked_until_time".split())
+#: Type in rowType, precision and scale, by the first test that an Arrow type passes.
+_ARROW_TYPES: Final[tuple[tuple[Callable[[Any], bool], str, int | None, int | None], ...]] = (
+    (pa.types.is_boolean, "boolean", None, None),
+    (pa.types.is_integer, "fixed", 38, 0),
+    (pa.types.is_floating, "real", None, None),
+    (pa.types.is_date, "date", None, None),
+    (pa.types.is_time, "time", 0, 9),
+    (lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz, "timestamp_ltz", 0, 9),
+    (pa.types.is_timestamp, "timestamp_ntz", 0, 9),
+    (lambda arrow: "binary" in str(arrow), "binary", None, None),
+    (pa.types.is_list, "array", None, None),
+    (pa.types.is_nested, "object", None, None),
+)
 
 
 @attrs.frozen
 class Column:
-    """`type` is Snowflake's name for it in rowType."""
+    """`type` is the name in rowType."""
 
     name: str
     type: str = "text"
@@ -45,27 +63,22 @@ class Result:
     rows: list[Row]
 
 
-#: Columns that hold a time, in whatever SHOW or DESC.
-_TIMES: Final = frozenset("created_on resumed_on updated_on last_success_login expires_at_time locked_until_time".split())
-
-
 def status(text: str = "Statement executed successfully.") -> Result:
     return Result((Column("status"),), [[text]])
 
 
 def table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
-    """Columns by their names, times among them known by name; values as SHOW prints them."""
+    """Return rows as SHOW and DESC have them. In `names`, ~ stands for a space."""
     columns = tuple(Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text") for name in names.split())
-    return Result(columns, [[printed(value) for value in row] for row in rows])
+    return Result(columns, [[_cell(value) for value in row] for row in rows])
 
 
-def records(names: str, found: Iterable[dict[str, Any]]) -> Result:
-    """Rows that know only some of the columns: the others are empty."""
-    wanted = [name.replace("~", " ") for name in names.split()]
-    return table(names, ([each.get(name, "") for name in wanted] for each in found))
+def records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
+    """Return rows that have values for some of the columns; the others are empty."""
+    return table(names, ([each.get(name, "") for name in names.split()] for each in rows))
 
 
-def printed(value: Any) -> str | None:
+def _cell(value: Any) -> str | None:
     match value:
         case None | str():
             return value
@@ -76,6 +89,65 @@ def printed(value: Any) -> str | None:
     return str(value)
 
 
-def clock_time(moment: float) -> str:
-    """As a value of DESC has it."""
+def format_time(moment: float) -> str:
+    """Return a time as values of DESC have it, in UTC."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{int(moment * 1000) % 1000:03}"
+
+
+def from_arrow(answer: Any) -> Result:
+    """Return the result that an Arrow table has."""
+    rows = zip(*(each.to_pylist() for each in answer.columns), strict=True)
+    return Result(tuple(_column(each) for each in answer.schema), [[_text(value) for value in row] for row in rows])
+
+
+def _column(field: Any) -> Column:
+    if pa.types.is_decimal(field.type):
+        return Column(field.name, "fixed", field.type.precision, field.type.scale)
+    for matches, name, precision, scale in _ARROW_TYPES:
+        if matches(field.type):
+            return Column(field.name, name, precision, scale)
+    return Column(field.name)
+
+
+def _text(value: Any) -> str | None:  # noqa: PLR0911  (one line per type)
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return _seconds(value)
+        case date():
+            return str((value - date(1970, 1, 1)).days)
+        case time():
+            return f"{value.hour * 3600 + value.minute * 60 + value.second}.{value.microsecond * 1000:09}"
+        case bytes():
+            return value.hex().upper()
+        case list() | dict():
+            return json.dumps(_json_value(value))
+        case Decimal():
+            return f"{value:f}"
+    return str(value)
+
+
+def _seconds(moment: datetime) -> str:
+    """Return seconds since 1970, with nine decimals. A time without a zone is UTC."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = zoned - datetime(1970, 1, 1, tzinfo=UTC)
+    return f"{since.days * 86_400 + since.seconds}.{since.microseconds * 1000:09}"
+
+
+def _json_value(value: Any) -> Any:
+    """Return the value in JSON's types. Arrow gives a map as a list of pairs."""
+    match value:
+        case dict():
+            return {str(name): _json_value(each) for name, each in value.items()}
+        case [tuple(), *_]:
+            return {str(name): _json_value(each) for name, each in value}
+        case list():
+            return [_json_value(each) for each in value]
+        case bytes():
+            return value.hex().upper()
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from simulators.core.clock import Clock
 from simulators.snowflake import keys, trust
-from simulators.snowflake.account import ADMIN, ORGANIZATION, Account, Membership
+from simulators.snowflake.account import ADMIN, ORGANIZATION, Account
 from simulators.snowflake.lake import Lake
-from simulators.snowflake.statements import Statements
-from simulators.snowflake.things import User
+from simulators.snowflake.model import Membership, User
+from simulators.snowflake.sql_api import Statements
 
 REGION: Final = "eu-west-1"
 _USER: Final = "ADMIN"

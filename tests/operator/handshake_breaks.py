@@ -164,7 +164,7 @@ def snowflakes_catalog(d, **values):
 @contextmanager
 def snowflakes_object_gone(d, logical_id):
     held = d.found(logical_id)
-    del d.account._things[held.key]
+    del d.account._objects[held.key]
     yield
     d.account.add(held)
 

@@ -27,8 +27,8 @@ from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.tableflow_lake import Lake
 from simulators.core.faults import FaultClient
+from simulators.snowflake.model import Domain
 from simulators.snowflake.server import Snowflake
-from simulators.snowflake.things import Domain
 
 TOPIC = "stock_trades"
 SCHEMA = '{"type": "record", "name": "Trade", "fields": [{"name": "price", "type": "int"}]}'

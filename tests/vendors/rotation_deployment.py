@@ -16,8 +16,8 @@ from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.snowflake.engine import execute
+from simulators.snowflake.model import Domain
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain
 
 PATIENCE = 60.0
 

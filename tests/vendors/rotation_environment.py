@@ -41,9 +41,9 @@ from simulators.confluent.world import Delays
 from simulators.core.faults import FaultInjector
 from simulators.snowflake import engine as sql_engine
 from simulators.snowflake.application import Application as SnowflakeApplication
+from simulators.snowflake.model import Domain
 from simulators.snowflake.session import Session as SqlSession
 from simulators.snowflake.simulation import Simulation as SnowflakeSimulation
-from simulators.snowflake.things import Domain
 
 PORTS = dict(enumerate(Plane, start=7001))
 ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in PORTS.items()}

@@ -6,6 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import snowflake_contract
+from checked import Checked
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from resource_environment import START
@@ -40,7 +42,8 @@ class Account(VendorEnvironment):
         self._folder = tempfile.TemporaryDirectory()
         self.simulation = Simulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake)
         self.lake = lake
-        super().__init__(Application(self.simulation), types)
+        self.checked = Checked(Application(self.simulation), snowflake_contract)
+        super().__init__(self.checked, types)
         self._prepare()
 
     @property

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from simulators.snowflake.account import SYSTEM_ROLES
-from simulators.snowflake.things import Domain
+from simulators.snowflake.model import Domain
 
 
 def _new(account, base, domain):
     known = {each for kind, each in base if kind == domain.value}
-    things = (each for each in account.account._things.values() if each.domain is domain and each.label not in SYSTEM_ROLES)
+    things = (each for each in account.account._objects.values() if each.domain is domain and each.label not in SYSTEM_ROLES)
     return [each for each in things if ".".join(each.name) not in known]
 
 

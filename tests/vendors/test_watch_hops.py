@@ -31,7 +31,7 @@ from lambdas.shared.log import open_log
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
 from simulators.confluent.simulation import REGION
-from simulators.snowflake.things import Domain
+from simulators.snowflake.model import Domain
 
 HOUR = 3600.0
 READER_GRANTS = [grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"]

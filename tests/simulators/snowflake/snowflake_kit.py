@@ -1,4 +1,5 @@
-"""A bare client of the SQL API, with JWTs made by hand (not by the library that the simulator checks them with)."""
+"""A bare client of the SQL API. It builds JWTs without the library that the simulator checks them with, and checks each answer
+against Snowflake's documents."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import requests
+import snowflake_contract
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -16,10 +18,20 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 PATH = "/api/v2/statements"
 KEYS = {}
+ROLE_ARN = "arn:aws:iam::000000000000:role/reader"
+#: What CREATE EXTERNAL VOLUME, CATALOG INTEGRATION and ICEBERG TABLE need after the name.
+VOLUME = f"""STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='S3' STORAGE_BASE_URL='s3://lake/p/'
+  STORAGE_AWS_ROLE_ARN='{ROLE_ARN}' STORAGE_AWS_EXTERNAL_ID='mine')) ALLOW_WRITES=FALSE"""
+CATALOG = f"""CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE='lkc-1'
+  REST_CONFIG=(CATALOG_URI='https://glue.eu-west-1.amazonaws.com/iceberg' CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME='000000000000'
+    ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS)
+  REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE='{ROLE_ARN}' SIGV4_SIGNING_REGION='eu-west-1' SIGV4_EXTERNAL_ID='mine')
+  ENABLED=TRUE REFRESH_INTERVAL_SECONDS=60"""
+ICEBERG = "EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='t'"
 
 
 def new_key(name="second"):
-    """An RSA key; the same for the same name, because making one takes a while."""
+    """An RSA key; the same for the same name, because generating one takes a while."""
     if name not in KEYS:
         KEYS[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return KEYS[name]
@@ -75,10 +87,11 @@ class Client:
 
     def call(self, method="POST", path="", body=None, *, token=None, headers=None, **query):
         sent = {"Authorization": f"Bearer {token or self.token()}", "Accept": "application/json", "User-Agent": "test"}
-        url = self.snowflake.url + PATH + path
-        if body is not None:
-            return self._session.request(method, url, json=body, params=query, headers=sent | (headers or {}), timeout=30)
-        return self._session.request(method, url, params=query, headers=sent | (headers or {}), timeout=30)
+        url, sent = self.snowflake.url + PATH + path, sent | (headers or {})
+        answer = self._session.request(method, url, json=body, params=query, headers=sent, timeout=30)
+        if answer.status_code not in (404, 405, 429):  # other paths, and the fault injector
+            snowflake_contract.check(method, PATH + path, "", answer.status_code, answer.headers["Content-Type"], answer.json())
+        return answer
 
     def post(self, statement, *, role=None, warehouse=None, query=None, **more):
         named = {"role": role or self.role, "warehouse": warehouse or self.warehouse}
@@ -118,3 +131,20 @@ class Client:
 
     def as_role(self, role):
         return Client(self.snowflake, self.user, self.key, role, self.warehouse)
+
+
+def fill(admin):
+    """Create one object of each type, without AWS, and return the client with the warehouse."""
+    for statement in (
+        "CREATE WAREHOUSE W",
+        "CREATE DATABASE D",
+        "CREATE SCHEMA D.S",
+        "CREATE ROLE R",
+        f"CREATE USER U RSA_PUBLIC_KEY='{sql_key(new_key())}'",
+        f"CREATE EXTERNAL VOLUME V {VOLUME}",
+        f"CREATE CATALOG INTEGRATION C {CATALOG}",
+    ):
+        admin.run(statement)
+    admin.warehouse = "W"
+    admin.run(f"CREATE ICEBERG TABLE D.S.T {ICEBERG}")
+    return admin

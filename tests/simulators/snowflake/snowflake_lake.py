@@ -54,13 +54,13 @@ class Lake:
 
     def volume(self, external_id="volume-id", base=None):
         role = self.arn(self.volume_role)
-        place = f"STORAGE_BASE_URL='{base or self.base}' STORAGE_AWS_ROLE_ARN='{role}' STORAGE_AWS_EXTERNAL_ID='{external_id}'"
-        location = f"(NAME='l' STORAGE_PROVIDER='S3' {place})"
+        where = f"STORAGE_BASE_URL='{base or self.base}' STORAGE_AWS_ROLE_ARN='{role}' STORAGE_AWS_EXTERNAL_ID='{external_id}'"
+        location = f"(NAME='l' STORAGE_PROVIDER='S3' {where})"
         self.admin.run(f"CREATE EXTERNAL VOLUME V STORAGE_LOCATIONS=({location}) ALLOW_WRITES=FALSE")
 
     def catalog(self, external_id="catalog-id", **changed):
-        here = self.aws.server.region
-        given = {"endpoint": here, "region": here, "account": self.aws.server.account, "namespace": self.namespace} | changed
+        region = self.aws.server.region
+        given = {"endpoint": region, "region": region, "account": self.aws.server.account, "namespace": self.namespace} | changed
         uri, role = f"https://glue.{given['endpoint']}.amazonaws.com/iceberg", self.arn(self.catalog_role)
         config = f"CATALOG_URI='{uri}' CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME='{given['account']}'"
         signing = f"SIGV4_IAM_ROLE='{role}' SIGV4_SIGNING_REGION='{given['region']}' SIGV4_EXTERNAL_ID='{external_id}'"
@@ -71,11 +71,11 @@ class Lake:
         )
 
     def principal(self):
-        place = self.admin.properties("DESC EXTERNAL VOLUME V", "property_value")["STORAGE_LOCATION_1"]
-        return json.loads(place)["STORAGE_AWS_IAM_USER_ARN"]
+        location = self.admin.properties("DESC EXTERNAL VOLUME V", "property_value")["STORAGE_LOCATION_1"]
+        return json.loads(location)["STORAGE_AWS_IAM_USER_ARN"]
 
     def trust(self, *, volume_id="volume-id", catalog_id="catalog-id", principal=None, without=()):
-        """The customer's two roles, as the facts that DESC told ask for, less the actions in `without`."""
+        """The customer's two roles, as the output of DESC requires, without the actions in `without`."""
         whom = principal or self.principal()
         for role, external_id in ((self.volume_role, volume_id), (self.catalog_role, catalog_id)):
             condition = {"StringEquals": {"sts:ExternalId": external_id}}
@@ -86,8 +86,8 @@ class Lake:
     def permit(self, without=()):
         bucket, _, prefix = self.base.removeprefix("s3://").partition("/")
         objects, whole = (f"arn:aws:s3:::{bucket}/{prefix}*", f"arn:aws:s3:::{bucket}")
-        here = f"arn:aws:glue:{self.aws.server.region}:{self.aws.server.account}"
-        glue = [f"{here}:catalog", f"{here}:database/{self.namespace}", f"{here}:table/{self.namespace}/*"]
+        arn = f"arn:aws:glue:{self.aws.server.region}:{self.aws.server.account}"
+        glue = [f"{arn}:catalog", f"{arn}:database/{self.namespace}", f"{arn}:table/{self.namespace}/*"]
         for role, actions, resources in (
             (self.volume_role, VOLUME_ACTIONS, [objects, whole]),
             (self.catalog_role, CATALOG_ACTIONS, glue),
@@ -95,7 +95,7 @@ class Lake:
             allowed = {"Effect": "Allow", "Action": [each for each in actions if each not in without], "Resource": resources}
             self.aws.iam.put_role_policy(RoleName=role, PolicyName="own", PolicyDocument=policy(allowed))
 
-    def make(self, auto_refresh="TRUE"):
+    def set_up(self, auto_refresh="TRUE"):
         """Volume, integration, roles that trust them, and the table."""
         self.volume()
         self.catalog()

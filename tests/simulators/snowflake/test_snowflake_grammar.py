@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from simulators.core.clock import Clock
 from simulators.snowflake import engine
-from simulators.snowflake.account import ADMIN, Account, Membership
+from simulators.snowflake.account import ADMIN, Account
 from simulators.snowflake.errors import SqlError
-from simulators.snowflake.grammar import Cursor, statements_in
+from simulators.snowflake.model import Membership, User
+from simulators.snowflake.parser import Cursor, count_statements
 from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import User
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snowflake"
 STATEMENTS = [line for name in ("deploy", "destroy") for line in (DATA / f"{name}.sql").read_text().splitlines()]
@@ -60,7 +60,7 @@ def session():
 
 @st.composite
 def broken(draw):
-    """A statement with a piece put in, taken out, or put in place of another."""
+    """A statement with a piece inserted, deleted or replaced."""
     words = draw(st.sampled_from(STATEMENTS)).split(" ")
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(words) - 1))
@@ -80,13 +80,13 @@ def broken(draw):
 @pytest.fixture(scope="module")
 def running():
     """With everything of the file in it, as far as it goes without keys."""
-    made = session()
+    filled = session()
     for statement in STATEMENTS[: STATEMENTS.index('REVOKE SELECT ON ALL ICEBERG TABLES IN DATABASE "LDB" FROM ROLE "READER"')]:
         try:
-            engine.execute(made, statement.replace("{arn}", "arn:aws:iam::000000000000:role/r"), {})
+            engine.execute(filled, statement.replace("{arn}", "arn:aws:iam::000000000000:role/r"), {})
         except SqlError:
             assert "{" in statement or '"U"' in statement
-    return made
+    return filled
 
 
 @settings(max_examples=600)
@@ -107,4 +107,4 @@ def test_a_name_or_a_string_holds_whatever_it_is_given(text):
         cursor = Cursor(f"{quoted} {literal}")
         assert (cursor.identifier(), cursor.string()) == (text, text)
         cursor.end()
-    assert statements_in(f"CREATE ROLE X COMMENT={literal}") == 1
+    assert count_statements(f"CREATE ROLE X COMMENT={literal}") == 1

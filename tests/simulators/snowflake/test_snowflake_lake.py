@@ -187,7 +187,7 @@ def test_snowflakes_user_may_do_nothing_but_assume_roles(lake, aws):
 
 def test_a_table_with_auto_refresh_follows_and_one_without_is_frozen(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     lake.admin.run(lake.create("FALSE", name="D.S.FROZEN"))
     lake.append(5, start=10)
     assert (lake.count(), lake.count("D.S.FROZEN")) == (10, 10)
@@ -207,7 +207,7 @@ def test_a_table_with_auto_refresh_follows_and_one_without_is_frozen(lake):
 
 def test_auto_refresh_can_be_switched(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     lake.admin.run("ALTER ICEBERG TABLE D.S.THINGS SET AUTO_REFRESH=FALSE")
     lake.append(5, start=10)
     lake.snowflake.advance(600)
@@ -221,7 +221,7 @@ def test_auto_refresh_can_be_switched(lake):
 
 def test_a_role_that_stops_trusting_stalls_the_table_until_it_trusts_again(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     lake.append(5, start=10)
     lake.permit(without=("glue:GetTable",))
     lake.snowflake.advance(60)
@@ -263,7 +263,7 @@ def test_a_table_that_gets_equality_deletes_stops_without_a_word(lake):
 
 def test_names_of_columns_are_in_upper_case_and_have_to_be_quoted_where_they_are_no_words(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     (row,) = lake.admin.rows('SELECT n, "$$TOPIC", t."$$OFFSET" AS o FROM d.s.things AS t ORDER BY n DESC LIMIT 1')
     assert list(row) == ["N", "$$TOPIC", "O"]
     assert (row["N"], row["$$TOPIC"]) == ("9", "things")
@@ -278,7 +278,7 @@ def test_names_of_columns_are_in_upper_case_and_have_to_be_quoted_where_they_are
 
 def test_queries_are_queries(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     sums = "WITH x AS (SELECT n % 2 AS odd, n FROM D.S.THINGS) SELECT odd, SUM(n) AS s, COUNT(*) FROM x GROUP BY odd ORDER BY odd"
     assert lake.admin.run(sums)["data"] == [["0", "20", "5"], ["1", "25", "5"]]
     both = "SELECT a.n FROM D.S.THINGS a JOIN D.S.THINGS b ON a.n = b.n WHERE b.n BETWEEN 2 AND 3 ORDER BY 1"
@@ -293,7 +293,7 @@ def test_queries_are_queries(lake):
 
 def test_only_who_may_select_reads(lake):
     lake.append(10)
-    lake.make()
+    lake.set_up()
     for statement in (
         "CREATE ROLE READER",
         "CREATE USER U TYPE=SERVICE DEFAULT_ROLE=READER DEFAULT_WAREHOUSE=W DEFAULT_NAMESPACE=D.S "
@@ -352,7 +352,7 @@ def test_a_linked_database_has_the_catalogs_tables(lake):
     assert lake.flow.read("things").num_rows == 15, "Snowflake deleted nothing"
 
 
-def test_a_linked_database_whose_role_fails_tells_so_in_its_status(lake):
+def test_a_linked_database_whose_role_fails_says_so_in_its_status(lake):
     lake.append(1)
     lake.volume()
     lake.catalog()

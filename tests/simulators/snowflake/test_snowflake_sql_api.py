@@ -54,9 +54,9 @@ def test_the_key_file_is_its_owners_and_goes_with_the_run():
 def test_the_fingerprint_is_what_openssl_says(admin):
     shown = admin.properties("DESC USER ADMIN")["RSA_PUBLIC_KEY_FP"]
     public = ["openssl", "rsa", "-in", admin.snowflake.credentials["private_key_file"], "-pubout", "-outform", "DER"]
-    made = subprocess.run(public, capture_output=True, check=True, timeout=60).stdout
+    public_key = subprocess.run(public, capture_output=True, check=True, timeout=60).stdout
     digest = subprocess.run(
-        ["openssl", "dgst", "-sha256", "-binary"], input=made, capture_output=True, check=True, timeout=60
+        ["openssl", "dgst", "-sha256", "-binary"], input=public_key, capture_output=True, check=True, timeout=60
     ).stdout
     coded = subprocess.run(["openssl", "base64"], input=digest, capture_output=True, check=True, timeout=60).stdout
     assert shown == f"SHA256:{coded.decode().strip()}"
@@ -153,7 +153,7 @@ def test_a_disabled_user_stays_out(admin):
     assert (answer.status_code, answer.json()["code"]) == (401, "390101")
 
 
-def test_other_sorts_of_token_are_not_simulated(admin):
+def test_other_types_of_token_are_not_simulated(admin):
     answer = admin.call(body={"statement": "SELECT 1"}, headers={"X-Snowflake-Authorization-Token-Type": "OAUTH"})
     assert answer.status_code == 401
     assert "not simulated" in answer.json()["message"]
@@ -237,12 +237,12 @@ def test_rows_come_in_partitions(admin):
     first = admin.post("SHOW ROLES LIKE 'R_'")
     assert [each["rowCount"] for each in first.json()["resultSetMetaData"]["partitionInfo"]] == [2, 2, 1]
     assert 'rel="next"' in first.headers["Link"]
-    handle, found = first.json()["statementHandle"], list(first.json()["data"])
+    handle, rows = first.json()["statementHandle"], list(first.json()["data"])
     for number in (1, 2):
         part = admin.call("GET", f"/{handle}", partition=number)
         assert part.headers["Content-Encoding"] == "gzip"
-        found += part.json()["data"]
-    assert [row[1] for row in found] == [f"R{number}" for number in range(5)]
+        rows += part.json()["data"]
+    assert [row[1] for row in rows] == [f"R{number}" for number in range(5)]
     assert admin.call("GET", f"/{handle}", partition=3).status_code == 400
 
 
@@ -299,7 +299,7 @@ def test_a_statement_that_takes_long_is_polled(admin):
     assert admin.snowflake.objects()["ROLE"] == ["R"]
 
 
-def test_whoever_asks_not_to_wait_gets_a_handle(admin):
+def test_an_asynchronous_call_gets_a_handle(admin):
     answer = admin.post("CREATE ROLE R", query={"async": "true"})
     assert answer.status_code == 202
     assert admin.call("GET", f"/{answer.json()['statementHandle']}").json()["code"] == "090001"

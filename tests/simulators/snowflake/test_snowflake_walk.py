@@ -18,9 +18,9 @@ PAGE = ROOT / "docs" / "how-to" / "try-the-snowflake-simulator.md"
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def test_the_page_works(tmp_path):
@@ -47,7 +47,7 @@ def start(*options):
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_it_prints_one_line_of_json_and_stops_when_told():
+def test_it_prints_one_line_of_json_and_stops_on_sigterm():
     process = start("--json", "--seed", "1")
     result = json.loads(process.stdout.readline())
     key_file = Path(result["private_key_file"])
@@ -61,7 +61,7 @@ def test_it_prints_one_line_of_json_and_stops_when_told():
     assert not key_file.parent.exists()
 
 
-def test_it_tells_people_too():
+def test_it_prints_lines_for_people():
     process = start()
     assert process.stdout.readline().startswith("url  ")
     process.terminate()

@@ -1,4 +1,4 @@
-"""SELECT: names resolved and privileges checked as Snowflake does; DuckDB computes the rows."""
+"""SELECT: resolves names and checks privileges as Snowflake does; DuckDB computes the rows."""
 
 from __future__ import annotations
 
@@ -12,49 +12,44 @@ from sqlglot.errors import OptimizeError, ParseError, SqlglotError, TokenError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from simulators.snowflake import functions, snapshots, values
+from simulators.snowflake import functions
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated, syntax
-from simulators.snowflake.names import Name
-from simulators.snowflake.results import Column, Result
+from simulators.snowflake.iceberg import columns_of, read_rows
+from simulators.snowflake.model import Domain, IcebergTable, Name
+from simulators.snowflake.results import Column, Result, from_arrow
 from simulators.snowflake.session import Session
-from simulators.snowflake.things import Domain, IcebergTable, TableColumn
 
 _DIALECT: Final = "snowflake"
 _SESSION_FUNCTION: Final = re.compile(r"(SYSTEM\$\w+|CURRENT_\w+)(\(.*\))?", re.DOTALL | re.IGNORECASE)
 
 
 def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
-    tree = _parsed(text)
+    tree = _parse(text)
     _bind(tree, bindings)
     _name_columns(tree)
-    _tell(session, tree)
-    tables = _tables(session, tree)
+    _replace_session_functions(session, tree)
+    tables = _replace_tables(session, tree)
     if tables:
         session.running_warehouse()
-    elif plain := _plain(tree):
-        return plain
-    _qualify(session.account, tree, tables)
+    elif literals := _literals(tree):
+        return literals
+    _qualify(tree, tables)
     return _execute(session.account, tree, tables)
 
 
-def columns_of(account: Account, table: IcebergTable) -> list[TableColumn]:
-    """Names in upper case, except in a linked database."""
-    return [each if table.linked else TableColumn(each.name.upper(), each.sql_type) for each in table.columns]
-
-
-def _parsed(text: str) -> exp.Query:
+def _parse(text: str) -> exp.Query:
     try:
-        found = [each for each in sqlglot.parse(text, dialect=_DIALECT) if each is not None]
+        trees = [each for each in sqlglot.parse(text, dialect=_DIALECT) if each is not None]
     except (ParseError, TokenError) as error:
         raise syntax(f"syntax error: {str(error).splitlines()[0]}") from None
-    if len(found) != 1 or not isinstance(found[0], exp.Query):
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise syntax("syntax error: not a query")
-    return found[0]
+    return trees[0]
 
 
 def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
-    """Each ? by its number."""
+    """Replace each ? with the binding of its number."""
     for number, each in enumerate(list(tree.find_all(exp.Placeholder)), 1):
         given = bindings.get(str(number))
         if given is None:
@@ -69,39 +64,38 @@ def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
 
 
 def _name_columns(tree: exp.Query) -> None:
-    """A column without a name is called as it is written."""
+    """Name a column without an alias as it is written."""
     for select in tree.find_all(exp.Select):
         select.set("expressions", [_named(each) for each in select.expressions])
 
 
 def _named(projection: exp.Expr) -> exp.Expr:
-    if isinstance(projection, exp.Alias | exp.Star) or projection.is_star:
-        return projection
-    if isinstance(projection, exp.Column):
+    if isinstance(projection, exp.Alias | exp.Star | exp.Column) or projection.is_star:
         return projection
     return exp.alias_(projection, projection.sql(dialect=_DIALECT).upper(), quoted=True)
 
 
-def _tell(session: Session, tree: exp.Query) -> None:
-    """Put in place what functions of the session and the account say."""
+def _replace_session_functions(session: Session, tree: exp.Query) -> None:
+    """Replace functions about the session and the account with their values."""
     for node in list(tree.find_all(exp.Func, exp.Column)):
         name = _SESSION_FUNCTION.fullmatch(node.sql(dialect=_DIALECT))
-        if name is None or (isinstance(node, exp.Column) and not functions.knows(name[1].upper())):
+        if name is None or (isinstance(node, exp.Column) and name[1].upper() not in functions.FUNCTIONS):
             continue
-        given = [each for each in node.args.get("expressions") or [] if isinstance(each, exp.Literal)]
-        told = functions.call(session, name[1].upper(), [each.name for each in given])
-        node.replace(exp.Null() if told is None else exp.Literal.string(told))
+        arguments = [each.name for each in node.args.get("expressions") or [] if isinstance(each, exp.Literal)]
+        value = functions.call(session, name[1].upper(), arguments)
+        node.replace(exp.Null() if value is None else exp.Literal.string(value))
 
 
-def _plain(tree: exp.Query) -> Result | None:
-    """The row, where it is nothing but literals: that needs no engine."""
-    given = tree.expressions if isinstance(tree, exp.Select) else []
+def _literals(tree: exp.Query) -> Result | None:
+    """Return the row of a query that has only literals, which needs no engine; None for other queries."""
+    projections = tree.expressions if isinstance(tree, exp.Select) else []
     clauses = {name for name, value in tree.args.items() if value} - {"expressions", "kind"}
-    if clauses or not given or not all(isinstance(each.unalias(), exp.Literal | exp.Null) for each in given):
+    values = [each.unalias() for each in projections]
+    if clauses or not values or not all(isinstance(each, exp.Literal | exp.Null) for each in values):
         return None
-    named = [_part(each.args["alias"]) for each in given]
-    columns = [_literal_column(name, each.unalias()) for name, each in zip(named, given, strict=True)]
-    return Result(tuple(columns), [[each.unalias().name if isinstance(each.unalias(), exp.Literal) else None for each in given]])
+    names = [_part(each.args["alias"]) for each in projections]
+    columns = tuple(_literal_column(name, value) for name, value in zip(names, values, strict=True))
+    return Result(columns, [[each.name if isinstance(each, exp.Literal) else None for each in values]])
 
 
 def _literal_column(name: str, value: exp.Expr) -> Column:
@@ -110,9 +104,9 @@ def _literal_column(name: str, value: exp.Expr) -> Column:
     return Column(name)
 
 
-def _tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
-    """By the short names that they have in the query from now on."""
-    found: dict[str, IcebergTable] = {}
+def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
+    """Replace the names of tables with short ones. Return the tables by these."""
+    tables: dict[str, IcebergTable] = {}
     common = {_part(each.args["alias"].this) for each in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or node.args.get("when") or node.args.get("joins"):
@@ -120,11 +114,11 @@ def _tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
         name = tuple(_part(each) for each in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
-        short = f"table {len(found)}"
-        found[short] = _readable(session, name)
+        short = f"table {len(tables)}"
+        tables[short] = _readable(session, name)
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
         node.replace(exp.Table(this=exp.to_identifier(short, quoted=True), alias=alias))
-    return found
+    return tables
 
 
 def _part(identifier: Any) -> str:
@@ -135,18 +129,18 @@ def _readable(session: Session, name: Name) -> IcebergTable:
     if len(name) > 1 and name[-2] in ("INFORMATION_SCHEMA", "ACCOUNT_USAGE"):
         raise not_simulated(f"views of {name[-2]}")
     try:
-        table: Any = session.resolve(Domain.ICEBERG_TABLE, name)
+        table: IcebergTable = session.resolve(Domain.ICEBERG_TABLE, name)
     except SqlError as error:
         raise SqlError(error.code, error.state, error.message.replace("Iceberg table", "Object")) from None
     session.require("SELECT", table)
     if not table.metadata:
         raise missing("OBJECT", name) if session.account.lake else not_simulated("SELECT without AWS: start with --aws")
-    return table  # type: ignore[no-any-return]
+    return table
 
 
-def _qualify(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
-    """Raises SqlError 000904 for a column that isn't there."""
-    known = {short: {each.name: each.sql_type for each in columns_of(account, table)} for short, table in tables.items()}
+def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
+    """Raise SqlError 000904 for a column that doesn't exist."""
+    known = {short: {each.name: each.sql_type for each in columns_of(table)} for short, table in tables.items()}
     linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
@@ -160,20 +154,19 @@ def _qualify(account: Account, tree: exp.Query, tables: dict[str, IcebergTable])
         raise _unresolved(str(error)) from None
 
 
-def _unresolved(told: str) -> SqlError:
-    name = re.search(r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", told)
+def _unresolved(message: str) -> SqlError:
+    name = re.search(r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", message)
     if name is None:
-        return syntax(f"error: {told.splitlines()[0]}")
+        return syntax(f"error: {message.splitlines()[0]}")
     return SqlError("000904", "42000", f"{COMPILATION}error line 1 at position 7\ninvalid identifier '{name[1] or name[2]}'")
 
 
 def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
         for short, table in tables.items():
-            found = snapshots.rows(snapshots.load(account, table), table.volume[-1])
-            engine.register(short, found.rename_columns([each.name for each in columns_of(account, table)]))
+            engine.register(short, read_rows(account, table).rename_columns([each.name for each in columns_of(table)]))
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()
         except duckdb.Error as error:
             raise not_simulated(f"this query (DuckDB: {str(error).splitlines()[0]})") from None
-    return Result(tuple(values.column(each) for each in answer.schema), values.rows(answer))
+    return from_arrow(answer)

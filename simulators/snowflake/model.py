@@ -1,17 +1,26 @@
-"""What an account holds: things of a domain, each with a name, an owner and a comment."""
+"""What an account holds: objects with a name, an owner and a comment, and the grants on them."""
 
 from __future__ import annotations
 
+import re
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import attrs
 
-from simulators.snowflake.names import Name
+#: ("DB", "SCHEMA", "TABLE"), each part in the case that it has.
+Name = tuple[str, ...]
+
+_UNQUOTED: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
+
+
+def sql_name(name: Name) -> str:
+    """Return the name as SQL writes it, with quotes around the parts that need them."""
+    return ".".join(part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name)
 
 
 class Domain(Enum):
-    """The value is the object type in GRANT … ON; `shown` is what SHOW GRANTS calls it."""
+    """The value is the object type in GRANT … ON."""
 
     ACCOUNT = "ACCOUNT"
     WAREHOUSE = "WAREHOUSE"
@@ -24,24 +33,25 @@ class Domain(Enum):
     ICEBERG_TABLE = "ICEBERG TABLE"
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
+        """The name in the results of SHOW GRANTS."""
         return "VOLUME" if self is Domain.VOLUME else self.value.replace(" ", "_")
 
     @property
     def depth(self) -> int:
-        """How many parts a full name has."""
+        """The number of parts of a full name."""
         return {Domain.SCHEMA: 2, Domain.ICEBERG_TABLE: 3}.get(self, 1)
 
 
 class Key(NamedTuple):
-    """What grants hang on."""
+    """Identifies an object; grants refer to it."""
 
     domain: Domain
     name: Name
 
 
 @attrs.define(eq=False, kw_only=True)
-class Thing:
+class SnowflakeObject:
     domain: ClassVar[Domain]
     name: Name
     owner: str
@@ -59,12 +69,14 @@ class Thing:
 
 
 @attrs.define(eq=False, kw_only=True)
-class AccountThing(Thing):
+class AccountObject(SnowflakeObject):
+    """The account, as the object of grants such as CREATE DATABASE ON ACCOUNT."""
+
     domain: ClassVar[Domain] = Domain.ACCOUNT
 
 
 @attrs.define(eq=False, kw_only=True)
-class Warehouse(Thing):
+class Warehouse(SnowflakeObject):
     """`last_used` is None while it is suspended."""
 
     domain: ClassVar[Domain] = Domain.WAREHOUSE
@@ -73,29 +85,48 @@ class Warehouse(Thing):
     auto_resume: bool = True
     last_used: float | None = None
 
+    def is_running(self, now: float) -> bool:
+        """Return whether it runs: it suspends itself `auto_suspend` seconds after the last query, or never if that is 0."""
+        if self.last_used is None:
+            return False
+        return self.auto_suspend == 0 or now < self.last_used + self.auto_suspend
+
+
+@attrs.define
+class CatalogLink:
+    """What links a database to a catalog. Empty `allowed` means every namespace; `insensitive` ignores the case of names."""
+
+    catalog: Name
+    volume: Name
+    allowed: list[str]
+    seconds: int
+    insensitive: bool = True
+    attempted: float = 0.0
+    failures: list[str] = attrs.Factory(list)
+
 
 @attrs.define(eq=False, kw_only=True)
-class Database(Thing):
-    """`link` is there where its tables are those of a catalog."""
+class Database(SnowflakeObject):
+    """With `link`, its schemas and tables are those of a catalog."""
 
     domain: ClassVar[Domain] = Domain.DATABASE
-    link: Any = None
+    link: CatalogLink | None = None
 
 
 @attrs.define(eq=False, kw_only=True)
-class Schema(Thing):
+class Schema(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.SCHEMA
     managed_access: bool = False
 
 
 @attrs.define(eq=False, kw_only=True)
-class Role(Thing):
+class Role(SnowflakeObject):
     domain: ClassVar[Domain] = Domain.ROLE
 
 
 @attrs.define
 class KeySlot:
-    """A public key as it was given, its fingerprint, and when it was set."""
+    """A public key as SQL set it, its fingerprint, and when it was set."""
 
     text: str
     fingerprint: str
@@ -103,7 +134,7 @@ class KeySlot:
 
 
 @attrs.define(eq=False, kw_only=True)
-class User(Thing):
+class User(SnowflakeObject):
     """`keys` has slot 1 and slot 2."""
 
     domain: ClassVar[Domain] = Domain.USER
@@ -121,7 +152,7 @@ class User(Thing):
 
 @attrs.frozen
 class Location:
-    """A place of an external volume. Its id is Snowflake's where the user chose none."""
+    """A storage location of an external volume. The external id is generated if the user chose none."""
 
     label: str
     base_url: str
@@ -140,14 +171,16 @@ class Location:
 
 
 @attrs.define(eq=False, kw_only=True)
-class Volume(Thing):
+class Volume(SnowflakeObject):
+    """Only the first location is active."""
+
     domain: ClassVar[Domain] = Domain.VOLUME
     locations: list[Location]
     allow_writes: bool = True
 
 
 @attrs.define(eq=False, kw_only=True)
-class Integration(Thing):
+class Integration(SnowflakeObject):
     """A catalog integration with Glue's Iceberg REST endpoint."""
 
     domain: ClassVar[Domain] = Domain.INTEGRATION
@@ -163,15 +196,15 @@ class Integration(Thing):
 
 @attrs.frozen
 class TableColumn:
-    """Its name in the catalog, and what Snowflake makes of its type."""
+    """Its name in the catalog, and the Snowflake type of its Iceberg type."""
 
     name: str
     sql_type: str
 
 
 @attrs.define(eq=False, kw_only=True)
-class IcebergTable(Thing):
-    """`metadata` is where the snapshot that it shows was described; `fault` is why it stopped refreshing."""
+class IcebergTable(SnowflakeObject):
+    """`metadata` is the metadata file of the snapshot that it shows; `fault` is why it stopped refreshing."""
 
     domain: ClassVar[Domain] = Domain.ICEBERG_TABLE
     volume: Name
@@ -180,13 +213,44 @@ class IcebergTable(Thing):
     namespace: str
     auto_refresh: bool = False
     metadata: str = ""
-    refreshed: float = 0.0
     columns: tuple[TableColumn, ...] = ()
     fault: str = ""
-    #: Counts how often it began to follow its catalog; only the last beginning counts.
-    follows: int = 0
-    #: In a linked database, names of columns are those of the catalog.
+    #: Counts how often automatic refresh began; only the last one counts.
+    refresh_series: int = 0
+    #: Whether it belongs to a linked database, where column names are those of the catalog.
     linked: bool = False
-    #: Of the snapshot that it shows; 0 where nobody wrote one, or the lake isn't there. Milliseconds since 1970.
+    #: The snapshot that it shows, and its time in milliseconds since 1970; 0 without a snapshot or a lake.
     snapshot_id: int = 0
     snapshot_ms: int = 0
+
+
+@attrs.frozen
+class Grant:
+    privilege: str
+    on: Key
+    to: str
+    option: bool
+    by: str
+    created: float
+
+
+@attrs.frozen
+class FutureGrant:
+    """A grant on each object of `domain` that will be created in `container`."""
+
+    privilege: str
+    domain: Domain
+    container: Key
+    to: str
+    option: bool
+    created: float
+
+
+@attrs.frozen
+class Membership:
+    """The grant of `role` to a role or a user."""
+
+    role: str
+    to: Key
+    by: str
+    created: float

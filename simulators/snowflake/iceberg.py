@@ -1,0 +1,283 @@
+"""Iceberg tables as Snowflake reads them: one snapshot with the volume's role, and what refreshes tables and linked databases."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pyiceberg.exceptions import NoSuchNamespaceError
+from pyiceberg.manifest import DataFileContent, ManifestContent
+from pyiceberg.table import StaticTable
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from simulators.core.aws_access import AwsRefused
+from simulators.snowflake import trust
+from simulators.snowflake.account import Account
+from simulators.snowflake.errors import COMPILATION, SqlError
+from simulators.snowflake.model import CatalogLink, Database, Domain, IcebergTable, Integration, Schema, TableColumn, Volume
+
+RUNNING: Final = "RUNNING"
+STALLED: Final = "STALLED"
+STOPPED: Final = "STOPPED"
+NOT_INITIALIZED: Final = "ICEBERG_TABLE_NOT_INITIALIZED"
+_EQUALITY_DELETES: Final = "091968"
+_NOT_FOUND: Final = ("EntityNotFoundException",)
+_SQL_TYPES: Final[dict[type[IcebergType], str]] = {
+    BooleanType: "BOOLEAN",
+    IntegerType: "NUMBER(10,0)",
+    LongType: "NUMBER(19,0)",
+    FloatType: "FLOAT",
+    DoubleType: "FLOAT",
+    DateType: "DATE",
+    TimeType: "TIME(6)",
+    TimestampType: "TIMESTAMP_NTZ(6)",
+    TimestamptzType: "TIMESTAMP_LTZ(6)",
+    StringType: "VARCHAR(134217728)",
+    UUIDType: "BINARY(16)",
+    BinaryType: "BINARY(67108864)",
+}
+
+
+# --- one snapshot
+
+
+def columns_of(table: IcebergTable) -> list[TableColumn]:
+    """Return the columns, with names in upper case except in a linked database."""
+    return [each if table.linked else TableColumn(each.name.upper(), each.sql_type) for each in table.columns]
+
+
+def _sql_type(iceberg: IcebergType) -> str:
+    match iceberg:
+        case DecimalType():
+            return f"NUMBER({iceberg.precision},{iceberg.scale})"
+        case FixedType():
+            return f"BINARY({len(iceberg)})"
+        case ListType():
+            return f"ARRAY({_sql_type(iceberg.element_type)})"
+        case MapType():
+            return f"MAP({_sql_type(iceberg.key_type)}, {_sql_type(iceberg.value_type)})"
+        case StructType():
+            return f"OBJECT({', '.join(f'{each.name} {_sql_type(each.field_type)}' for each in iceberg.fields)})"
+    return _SQL_TYPES.get(type(iceberg), "VARIANT")
+
+
+def refresh(account: Account, table: IcebergTable) -> None:
+    """Show the catalog's current snapshot. Raises SqlError, and leaves the table as it was."""
+    if account.lake is None:
+        return
+    integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
+    location = _current_metadata(account, integration, table)
+    if location != table.metadata:
+        opened = _open_readable(account, table, location)
+        table.columns = tuple(TableColumn(each.name, _sql_type(each.field_type)) for each in opened.schema().fields)
+        if newest := opened.current_snapshot():
+            table.snapshot_id, table.snapshot_ms = newest.snapshot_id, newest.timestamp_ms
+    table.metadata, table.fault = location, ""
+
+
+def _current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
+    try:
+        return trust.metadata_location(account, integration, table.namespace, table.catalog_table)
+    except AwsRefused as error:
+        if error.code in _NOT_FOUND:
+            raise SqlError(
+                "094120",
+                "42S02",
+                f"{COMPILATION}Table '{table.catalog_table}' in namespace '{table.namespace}' is not found "
+                f"in catalog integration {integration.label}: {error}",
+            ) from None
+        raise SqlError("004155", "22000", trust.failed_access(integration, error)) from None
+
+
+def _open_readable(account: Account, table: IcebergTable, location: str) -> StaticTable:
+    volume: Volume = account.find(Domain.VOLUME, table.volume)
+    base = volume.locations[0].base_url.rstrip("/") + "/"
+    if not location.startswith(base):
+        raise SqlError(
+            "091347",
+            "22000",
+            f"{COMPILATION}The metadata file location {location} is not under the base URL {base} "
+            f"of external volume {volume.label}.",
+        )
+    opened = _open(account, table, location)
+    if _has_equality_deletes(opened):
+        raise SqlError(_EQUALITY_DELETES, "0A000", "Equality deletes on Iceberg tables are not supported.")
+    return opened
+
+
+def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
+    """Raise SqlError if the volume's role can't read the metadata."""
+    volume: Volume = account.find(Domain.VOLUME, table.volume)
+    try:
+        access = trust.assume_for_location(account, volume.locations[0])
+    except AwsRefused as error:
+        raise _unreadable(volume, f"Error assuming AWS_ROLE:\n{error}") from None
+    try:
+        return StaticTable.from_metadata(location, access.properties())
+    except (OSError, ValueError, NoSuchNamespaceError) as error:
+        raise _unreadable(volume, str(error)) from None
+
+
+def _unreadable(volume: Volume, why: str) -> SqlError:
+    return SqlError(
+        "091301", "22000", f"{COMPILATION}A test file read on the external volume {volume.label} failed with the message '{why}'."
+    )
+
+
+def read_rows(account: Account, table: IcebergTable) -> Any:
+    """Return all rows as Arrow. Raises SqlError if the volume's role can't read them."""
+    opened = _open(account, table, table.metadata)
+    try:
+        return opened.scan().to_arrow()
+    except OSError as error:
+        raise SqlError("091301", "22000", f"Data files can't be read by external volume {table.volume[-1]}: {error}") from None
+
+
+def _has_equality_deletes(table: StaticTable) -> bool:
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return False
+    if snapshot.summary is not None and snapshot.summary.get("total-equality-deletes") == "0":
+        return False
+    return any(
+        entry.data_file.content is DataFileContent.EQUALITY_DELETES
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DELETES
+        for entry in manifest.fetch_manifest_entry(table.io)
+    )
+
+
+# --- automatic refresh
+
+
+def start_refreshing(account: Account, table: IcebergTable) -> None:
+    """Refresh the table from now on, each interval of its integration."""
+    table.refresh_series += 1
+    series = table.refresh_series
+    integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
+    account.clock.after(integration.refresh_seconds, lambda: _refresh_when_due(account, table, series))
+
+
+def _refresh_when_due(account: Account, table: IcebergTable, series: int) -> None:
+    """Refresh once for all the intervals that passed."""
+    if account.find(*table.key) is not table or not table.auto_refresh or table.refresh_series != series:
+        return
+    account.clock.catch_up()
+    try_refresh(account, table)
+    if not table.fault.startswith(_EQUALITY_DELETES):
+        start_refreshing(account, table)
+
+
+def try_refresh(account: Account, table: IcebergTable) -> None:
+    """Refresh the table. A failure is only visible in SYSTEM$AUTO_REFRESH_STATUS."""
+    integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
+    if not integration.enabled:
+        table.fault = "004155 The catalog integration is disabled"
+        return
+    try:
+        refresh(account, table)
+    except SqlError as error:
+        table.fault = f"{error.code} {error.message}"
+
+
+def _state(table: IcebergTable) -> str:
+    """Return STALLED for a failure that ends by itself, STOPPED for equality deletes."""
+    if not table.fault:
+        return RUNNING
+    if table.linked and not table.metadata:
+        return NOT_INITIALIZED
+    return STOPPED if table.fault.startswith(_EQUALITY_DELETES) else STALLED
+
+
+def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
+    """Return the answer of SYSTEM$AUTO_REFRESH_STATUS; None without automatic refresh."""
+    if not table.auto_refresh:
+        return None
+    answer: dict[str, Any] = {"executionState": _state(table), "pendingSnapshotCount": 0, "oldestSnapshotTime": 0}
+    if table.snapshot_id:
+        answer |= {"currentSnapshotId": str(table.snapshot_id), "lastSnapshotTime": table.snapshot_ms}
+    return answer | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
+
+
+# --- linked databases
+
+
+def start_syncing(account: Account, database: Database, seconds: float) -> None:
+    """Sync the database after some seconds, and then each interval of its link."""
+    account.clock.after(seconds, lambda: _sync_when_due(account, database))
+
+
+def _sync_when_due(account: Account, database: Database) -> None:
+    link = database.link
+    if account.find(*database.key) is not database or link is None:
+        return
+    account.clock.catch_up()
+    _sync(account, database, link)
+    start_syncing(account, database, link.seconds)
+
+
+def _sync(account: Account, database: Database, link: CatalogLink) -> None:
+    """Make schemas and tables those of the catalog. A failure is only visible in SYSTEM$CATALOG_LINK_STATUS."""
+    link.attempted = account.clock.now()
+    link.failures = []
+    integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
+    try:
+        namespaces = trust.namespaces(account, integration) if account.lake else link.allowed or [integration.namespace]
+    except AwsRefused as error:
+        link.failures = [trust.failed_access(integration, error)]
+        return
+    wanted = [each for each in namespaces if not link.allowed or each in link.allowed]
+    for schema in list(account.contents(database.name, Domain.SCHEMA)):
+        if schema.label not in wanted:
+            account.remove(schema)
+    for namespace in wanted:
+        _sync_namespace(account, database, link, namespace)
+
+
+def _sync_namespace(account: Account, database: Database, link: CatalogLink, namespace: str) -> None:
+    name, now = (*database.name, namespace), account.clock.now()
+    integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
+    if account.find(Domain.SCHEMA, name) is None:
+        account.add(Schema(name=name, owner=database.owner, created=now))
+    try:
+        tables = trust.iceberg_tables(account, integration, namespace) if account.lake else []
+    except AwsRefused as error:
+        link.failures.append(trust.failed_access(integration, error))
+        return
+    for each in list(account.contents(name, Domain.ICEBERG_TABLE)):
+        if each.label not in tables:
+            account.remove(each)
+    for label in tables:
+        if account.find(Domain.ICEBERG_TABLE, (*name, label)) is None:
+            table = IcebergTable(
+                name=(*name, label),
+                owner=database.owner,
+                created=now,
+                volume=link.volume,
+                catalog=link.catalog,
+                catalog_table=label,
+                namespace=namespace,
+                auto_refresh=True,
+                linked=True,
+            )
+            account.add(table)
+            try_refresh(account, table)
+            start_refreshing(account, table)

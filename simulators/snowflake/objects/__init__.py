@@ -1,0 +1,1 @@
+"""The types of objects, each with its CREATE, ALTER, DROP, SHOW and DESCRIBE."""

@@ -1,0 +1,140 @@
+"""External volumes: where in S3 tables lie, and which role reads them. CREATE doesn't try the role."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, ClassVar, Final
+
+from simulators.snowflake import trust
+from simulators.snowflake.account import Account
+from simulators.snowflake.errors import SqlError, exists, in_use, invalid_value, missing, not_simulated
+from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.parser import Cursor, Options
+from simulators.snowflake.results import Result, table
+from simulators.snowflake.session import Session
+
+#: IAM roles that volumes and integrations may name.
+ROLE_ARN: Final = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
+#: A bucket with a dot in its name can't be used.
+_BASE_URL: Final = re.compile(r"s3://[a-z0-9-]+(/.*)?")
+_LOCATION: Final = "NAME STORAGE_PROVIDER STORAGE_BASE_URL STORAGE_AWS_ROLE_ARN STORAGE_AWS_EXTERNAL_ID ENCRYPTION"
+_LOCATION_NOT_SIMULATED: Final = (
+    "AZURE_TENANT_ID STORAGE_AWS_ACCESS_POINT_ARN USE_PRIVATELINK_ENDPOINT STORAGE_ENDPOINT CREDENTIALS"
+)
+
+
+def require_unused(account: Account, existing: Volume | Integration, words: str) -> None:
+    """Raise SqlError if Iceberg tables or linked databases need the volume or integration."""
+    name = existing.name
+    tables = [each for each in account.all(IcebergTable) if name in (each.volume, each.catalog) and not each.linked]
+    linked = [each for each in account.all(Database) if each.link and name in (each.link.volume, each.link.catalog)]
+    users = [f"Iceberg table {sql_name(each.name)}" for each in tables] + [f"database {sql_name(each.name)}" for each in linked]
+    if users:
+        raise in_use(words, name, users)
+
+
+class ExternalVolumes(ObjectType[Volume]):
+    model = Volume
+    words = "EXTERNAL VOLUME"
+    title = "External volume"
+    create_privilege = "CREATE EXTERNAL VOLUME"
+    properties: ClassVar[Properties] = {"ALLOW_WRITES": boolean("allow_writes"), "COMMENT": COMMENT}
+    create_only = "STORAGE_LOCATIONS"
+    unset = ""
+    alter_not_simulated = "UPDATE"
+    columns = "name allow_writes comment"
+
+    def read_create(self, session: Session, options: Options) -> dict[str, Any]:
+        options.require("STORAGE_LOCATIONS")
+        given = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
+        locations = [_read_location(session.account, each) for each in given]
+        if not locations or len({each.label for each in locations}) < len(locations):
+            raise invalid_value("STORAGE_LOCATIONS", "NAME")
+        return self.read(session, options) | {"locations": locations}
+
+    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Volume) -> bool:
+        if cursor.take("REMOVE", "STORAGE_LOCATION"):
+            label = cursor.string()
+            cursor.end()
+            session.require("OWNERSHIP", altered)
+            _remove_location(altered, label)
+        elif cursor.take("ADD"):
+            options = Options(self.words, cursor.options(), "STORAGE_LOCATION")
+            cursor.end()
+            options.require("STORAGE_LOCATION")
+            session.require("OWNERSHIP", altered)
+            given = options.inside("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
+            location = _read_location(session.account, given)
+            if location.label in [each.label for each in altered.locations]:
+                raise exists(location.label)
+            altered.locations.append(location)
+        else:
+            return False
+        return True
+
+    def require_unused(self, session: Session, existing: Volume) -> None:
+        require_unused(session.account, existing, self.words)
+
+    def row(self, session: Session, shown: Volume) -> dict[str, Any]:
+        return {"allow_writes": shown.allow_writes}
+
+    def description(self, session: Session, described: Volume) -> Result:
+        arn = trust.user_arn(session.account)
+        locations = [
+            ("STORAGE_LOCATIONS", f"STORAGE_LOCATION_{number}", "String", json.dumps(_document(each, arn)), "")
+            for number, each in enumerate(described.locations, 1)
+        ]
+        rows = [
+            ("", "ALLOW_WRITES", "Boolean", described.allow_writes, "true"),
+            *locations,
+            ("STORAGE_LOCATIONS", "ACTIVE", "String", described.locations[0].label, ""),
+            ("", "COMMENT", "String", described.comment, ""),
+        ]
+        return table("parent_property property property_type property_value property_default", rows)
+
+
+def _read_location(account: Account, options: Options) -> Location:
+    provider = options.string("STORAGE_PROVIDER").upper()
+    if provider in ("GCS", "AZURE", "S3GOV", "S3CHINA", "S3COMPAT"):
+        raise not_simulated(f"STORAGE_PROVIDER {provider}")
+    options.require("NAME", "STORAGE_PROVIDER", "STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN")
+    if provider != "S3":
+        raise invalid_value(provider, "STORAGE_PROVIDER")
+    url, role = options.string("STORAGE_BASE_URL"), options.string("STORAGE_AWS_ROLE_ARN")
+    for value, name, pattern in ((url, "STORAGE_BASE_URL", _BASE_URL), (role, "STORAGE_AWS_ROLE_ARN", ROLE_ARN)):
+        if not pattern.fullmatch(value):
+            raise invalid_value(value, name)
+    encryption = options.inside("ENCRYPTION", "TYPE KMS_KEY_ID")
+    return Location(
+        options.string("NAME"),
+        url,
+        role,
+        options.string("STORAGE_AWS_EXTERNAL_ID") or trust.new_external_id(account),
+        encryption.choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
+        encryption.string("KMS_KEY_ID"),
+    )
+
+
+def _remove_location(volume: Volume, label: str) -> None:
+    location = next((each for each in volume.locations if each.label == label), None)
+    if location is None:
+        raise missing("STORAGE LOCATION", label)
+    if location is volume.locations[0]:
+        raise SqlError("091346", "22000", f"The active storage location '{label}' of {volume.label} can't be removed.")
+    volume.locations.remove(location)
+
+
+def _document(location: Location, user_arn: str) -> dict[str, Any]:
+    return {
+        "NAME": location.label,
+        "STORAGE_PROVIDER": "S3",
+        "STORAGE_BASE_URL": location.base_url,
+        "STORAGE_ALLOWED_LOCATIONS": [location.base_url.rstrip("/") + "/*"],
+        "STORAGE_AWS_ROLE_ARN": location.role_arn,
+        "STORAGE_AWS_IAM_USER_ARN": user_arn,
+        "STORAGE_AWS_EXTERNAL_ID": location.external_id,
+        "ENCRYPTION_TYPE": location.encryption,
+        "ENCRYPTION_KMS_KEY_ID": location.kms_key_id,
+    }

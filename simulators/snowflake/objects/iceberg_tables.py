@@ -1,0 +1,116 @@
+"""Iceberg tables of an external catalog, which are read through Glue and S3."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from simulators.snowflake import iceberg
+from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
+from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.parser import Cursor, Options
+from simulators.snowflake.results import Result, table
+from simulators.snowflake.session import Session
+
+
+class IcebergTables(ObjectType[IcebergTable]):
+    model = IcebergTable
+    words = "ICEBERG TABLE"
+    title = "Table"
+    create_privilege = "CREATE ICEBERG TABLE"
+    properties: ClassVar[Properties] = {"AUTO_REFRESH": boolean("auto_refresh"), "COMMENT": COMMENT}
+    create_only = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE"
+    not_simulated = (
+        "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC STORAGE_SERIALIZATION_POLICY "
+        "DATA_RETENTION_TIME_IN_DAYS TARGET_FILE_SIZE ENABLE_ICEBERG_MERGE_ON_READ"
+    )
+    set_not_simulated = "CATALOG_TABLE_NAME"
+    alter_not_simulated = "CONVERT ADD DROP RENAME ALTER CLUSTER"
+    columns = (
+        "created_on name database_name schema_name owner external_volume_name catalog_name iceberg_table_type catalog_table_name "
+        "catalog_namespace base_location can_write_metadata comment owner_role_type catalog_sync_name auto_refresh_status"
+    )
+
+    def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
+        if cursor.at_sign("("):
+            raise not_simulated("Iceberg tables of Snowflake's own catalog")
+        return {}
+
+    def read_create(self, session: Session, options: Options) -> dict[str, Any]:
+        options.require("CATALOG", "CATALOG_TABLE_NAME", "EXTERNAL_VOLUME")
+        return self.read(session, options) | {
+            "volume": options.text("EXTERNAL_VOLUME"),
+            "catalog": options.text("CATALOG"),
+            "catalog_table": options.string("CATALOG_TABLE_NAME"),
+            "namespace": options.string("CATALOG_NAMESPACE"),
+        }
+
+    def build(self, session: Session, name: Name, fields: dict[str, Any]) -> IcebergTable:
+        """Read the table for the first time, which needs a warehouse."""
+        if session.account.find(Domain.DATABASE, name[:1]).link:
+            raise unsupported("CREATE ICEBERG TABLE in a catalog-linked database whose writes are not allowed")
+        volume: Volume = session.resolve_text(Domain.VOLUME, fields["volume"])
+        catalog: Integration = session.resolve_text(Domain.INTEGRATION, fields["catalog"])
+        session.require("USAGE", volume)
+        session.require("USAGE", catalog)
+        if not catalog.enabled:
+            raise SqlError("004155", "22000", f"{COMPILATION}Catalog integration {catalog.label} is disabled.")
+        namespace = fields["namespace"] or catalog.namespace
+        if not namespace:
+            raise syntax(f"Neither the table nor integration {catalog.label} has a CATALOG_NAMESPACE")
+        references = {"volume": volume.name, "catalog": catalog.name, "namespace": namespace}
+        new = super().build(session, name, fields | references)
+        session.running_warehouse()
+        iceberg.refresh(session.account, new)
+        return new
+
+    def created(self, session: Session, new: IcebergTable) -> None:
+        if new.auto_refresh:
+            iceberg.start_refreshing(session.account, new)
+
+    def alter_otherwise(self, session: Session, cursor: Cursor, altered: IcebergTable) -> bool:
+        if not cursor.take("REFRESH"):
+            return False
+        cursor.end()
+        session.require("OWNERSHIP", altered)
+        if altered.auto_refresh:
+            message = f"{COMPILATION}Manual REFRESH of {altered.label} is not allowed while AUTO_REFRESH is enabled."
+            raise SqlError("091337", "22000", message)
+        session.running_warehouse()
+        iceberg.refresh(session.account, altered)
+        return True
+
+    def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
+        """Switching automatic refresh off and on again restarts a table that had stopped."""
+        starts = fields.get("auto_refresh", False) and not altered.auto_refresh
+        super().apply(session, altered, fields)
+        if starts:
+            iceberg.try_refresh(session.account, altered)
+            iceberg.start_refreshing(session.account, altered)
+        if not altered.auto_refresh:
+            altered.fault = ""
+
+    def before_drop(self, session: Session, dropped: IcebergTable) -> None:
+        if dropped.linked:
+            raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
+
+    def row(self, session: Session, shown: IcebergTable) -> dict[str, Any]:
+        state = iceberg.refresh_status(shown)
+        return {
+            "database_name": shown.name[0],
+            "schema_name": shown.name[1],
+            "external_volume_name": sql_name(shown.volume),
+            "catalog_name": sql_name(shown.catalog),
+            "iceberg_table_type": "UNMANAGED",
+            "catalog_table_name": shown.catalog_table,
+            "catalog_namespace": shown.namespace,
+            "can_write_metadata": "N",
+            "auto_refresh_status": json.dumps(state) if state else None,
+        }
+
+    def description(self, session: Session, described: IcebergTable) -> Result:
+        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
+        names = "name type kind null? default primary~key unique~key check expression comment policy~name privacy~domain"
+        columns = iceberg.columns_of(described)
+        return table(names, ((each.name, each.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5) for each in columns))

@@ -1,0 +1,286 @@
+"""CREATE, ALTER, DROP, SHOW and DESCRIBE of one type of object: its properties, privileges and columns, declared.
+
+A type that is plain declares attributes only. What is odd about a type is a method that it overrides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+
+import attrs
+
+from simulators.snowflake.errors import SqlError, exists, not_simulated
+from simulators.snowflake.model import Domain, Name, SnowflakeObject, sql_name
+from simulators.snowflake.parser import Cursor, Options, like_pattern, unknown_property
+from simulators.snowflake.results import Result, records, status
+from simulators.snowflake.session import Session
+
+T = TypeVar("T", bound=SnowflakeObject)
+
+
+class CreateOptions(NamedTuple):
+    """CREATE [OR REPLACE] … [IF NOT EXISTS]."""
+
+    or_replace: bool
+    if_not_exists: bool
+
+
+class Property(NamedTuple):
+    """A property that CREATE and SET take: the attribute that keeps it, and how its value is read."""
+
+    attribute: str
+    read: Callable[[Options, str], Any]
+
+
+Properties = Mapping[str, Property]
+
+COMMENT: Final = Property("comment", Options.string)
+
+
+def boolean(attribute: str) -> Property:
+    return Property(attribute, Options.boolean)
+
+
+def integer(attribute: str, low: int, high: int) -> Property:
+    return Property(attribute, lambda options, name: options.integer(name, low, low, high))
+
+
+class ObjectType(Generic[T]):
+    """The statements about objects of one type. Each raises SqlError, and then has changed nothing."""
+
+    #: The class of its objects, the type's name in SQL, and its name in the answer to CREATE.
+    model: type[T]
+    words: ClassVar[str]
+    title: ClassVar[str]
+    create_privilege: ClassVar[str]
+    #: What SET and UNSET need.
+    alter_privilege: ClassVar[str] = "OWNERSHIP"
+    properties: ClassVar[Properties] = {"COMMENT": COMMENT}
+    #: Further properties that only CREATE takes.
+    create_only: ClassVar[str] = ""
+    #: Properties that are Snowflake's but not simulated, and those of which only SET isn't.
+    not_simulated: ClassVar[str] = ""
+    set_not_simulated: ClassVar[str] = ""
+    #: Those of `properties` that UNSET takes.
+    unset: ClassVar[str] = "COMMENT"
+    #: Forms of ALTER, by their first word, that are Snowflake's but not simulated.
+    alter_not_simulated: ClassVar[str] = ""
+    renamable: ClassVar[bool] = False
+    #: Columns of SHOW.
+    columns: ClassVar[str]
+
+    @property
+    def domain(self) -> Domain:
+        return self.model.domain
+
+    @property
+    def plural(self) -> str:
+        return f"{self.words}S"
+
+    # --- CREATE
+
+    def create(self, session: Session, cursor: Cursor, given: CreateOptions) -> Result:
+        name = cursor.name()
+        fields = self.read_clauses(cursor)
+        options = Options(self.words, cursor.options(), f"{' '.join(self.properties)} {self.create_only}", self.not_simulated)
+        cursor.end()
+        fields |= self.read_create(session, options)
+        name = session.full_name(self.domain, name)
+        session.require(self.create_privilege, session.container(self.domain, name), primary=True)
+        existing = session.account.find(self.domain, name)
+        if existing is not None and given.if_not_exists:
+            return status(f"{sql_name(name[-1:])} already exists, statement succeeded.")
+        if existing is not None and not given.or_replace:
+            raise exists(name)
+        if existing is not None:
+            session.require("OWNERSHIP", existing)
+            self.require_unused(session, existing)
+        new = self.build(session, name, fields)
+        if existing is not None:
+            session.account.remove(existing)
+        session.account.add(new)
+        self.created(session, new)
+        return status(f"{self.title} {sql_name(name[-1:])} successfully created.")
+
+    def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
+        """Read what stands between the name and the properties, as attributes. Raises SqlError for what isn't simulated."""
+        return {}
+
+    def read_create(self, session: Session, options: Options) -> dict[str, Any]:
+        """Return the attributes that CREATE gives. Raises SqlError for wrong or missing values."""
+        return self.read(session, options)
+
+    def read(self, session: Session, options: Options) -> dict[str, Any]:
+        """Return the attributes that CREATE and SET give. Raises SqlError for wrong values."""
+        return {each.attribute: each.read(options, name) for name, each in self.properties.items() if name in options}
+
+    def build(self, session: Session, name: Name, fields: dict[str, Any]) -> T:
+        """Return a new object. Raises SqlError if it refers to something that the role may not use."""
+        return self.model(name=name, owner=session.role, created=session.account.clock.now(), **fields)
+
+    def created(self, session: Session, new: T) -> None:
+        """Do what follows a creation."""
+
+    # --- ALTER
+
+    def alter(self, session: Session, cursor: Cursor) -> Result:
+        if_exists = cursor.take("IF", "EXISTS")
+        altered = self._existing(session, cursor.name(), if_exists=if_exists)
+        if altered is None or self.alter_otherwise(session, cursor, altered):
+            return status()
+        for word in self.alter_not_simulated.split():
+            if cursor.at(word):
+                raise not_simulated(f"ALTER {self.words} … {word}")
+        if self.renamable and cursor.take("RENAME", "TO"):
+            self._rename(session, cursor, altered)
+        elif self.unset and cursor.take("UNSET"):
+            self._unset(session, cursor, altered)
+        else:
+            cursor.expect("SET")
+            self._set(session, cursor, altered)
+        return status()
+
+    def alter_otherwise(self, session: Session, cursor: Cursor, altered: T) -> bool:
+        """Run a form of ALTER that only this type has. Return whether it was one."""
+        return False
+
+    def require_alter(self, session: Session, altered: T, properties: Sequence[str]) -> None:
+        session.require(self.alter_privilege, altered)
+
+    def apply(self, session: Session, altered: T, fields: dict[str, Any]) -> None:
+        for attribute, value in fields.items():
+            setattr(altered, attribute, value)
+
+    def restore(self, altered: T, name: str) -> None:
+        """Set a property to its default."""
+        attribute = self.properties[name].attribute
+        setattr(altered, attribute, attrs.fields_dict(self.model)[attribute].default)
+
+    def _set(self, session: Session, cursor: Cursor, altered: T) -> None:
+        if cursor.at("TAG"):
+            raise not_simulated("tags")
+        given = cursor.options()
+        cursor.end()
+        if not given:
+            cursor.refuse()
+        others = f"{self.not_simulated} {self.set_not_simulated}"
+        options = Options(self.words, given, " ".join(self.properties), others)
+        fields = self.read(session, options)
+        self.require_alter(session, altered, list(options))
+        self.apply(session, altered, fields)
+
+    def _unset(self, session: Session, cursor: Cursor, altered: T) -> None:
+        names = [cursor.word()]
+        while cursor.take_sign(","):
+            names.append(cursor.word())
+        cursor.end()
+        for name in names:
+            if name not in self.unset.split():
+                raise unknown_property(name, self.words, self.not_simulated)
+        self.require_alter(session, altered, names)
+        for name in names:
+            self.restore(altered, name)
+
+    def _rename(self, session: Session, cursor: Cursor, altered: T) -> None:
+        name = session.full_name(self.domain, cursor.name())
+        cursor.end()
+        session.require("OWNERSHIP", altered)
+        if session.account.find(self.domain, name) is not None:
+            raise exists(name)
+        session.account.rename(altered, name)
+
+    # --- DROP
+
+    def drop(self, session: Session, cursor: Cursor) -> Result:
+        if_exists = cursor.take("IF", "EXISTS")
+        name = cursor.name()
+        _ = cursor.take("RESTRICT") or cursor.take("CASCADE")
+        cursor.end()
+        dropped = self._existing(session, name, if_exists=if_exists)
+        if dropped is None:
+            return status(f"Drop statement executed successfully ({sql_name(name[-1:])} already dropped).")
+        session.require("OWNERSHIP", dropped)
+        self.require_unused(session, dropped)
+        self.before_drop(session, dropped)
+        session.account.remove(dropped)
+        return status(f"{sql_name(dropped.name[-1:])} successfully dropped.")
+
+    def require_unused(self, session: Session, existing: T) -> None:
+        """Raise SqlError for an object that may be neither dropped nor replaced."""
+
+    def before_drop(self, session: Session, dropped: T) -> None:
+        """Raise SqlError for an object that may not be dropped."""
+
+    # --- SHOW and DESCRIBE
+
+    def show(self, session: Session, cursor: Cursor) -> Result:
+        rows = (self._row(session, each) for each in self._listed(session, cursor))
+        return records(self.columns, rows)
+
+    def _row(self, session: Session, shown: T) -> dict[str, Any]:
+        common = {
+            "created_on": shown.created,
+            "name": shown.label,
+            "owner": shown.owner,
+            "comment": shown.comment,
+            "owner_role_type": "ROLE" if shown.owner else "",
+        }
+        return common | self.row(session, shown)
+
+    def row(self, session: Session, shown: T) -> dict[str, Any]:
+        """Return the values of a row of SHOW, without those that all types have."""
+        return {}
+
+    def describe(self, session: Session, cursor: Cursor) -> Result:
+        name = cursor.name()
+        cursor.end()
+        described: T = session.resolve(self.domain, name)
+        return self.description(session, described)
+
+    def description(self, session: Session, described: T) -> Result:
+        raise NotImplementedError
+
+    def _existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
+        """Return the object; None if it doesn't exist and that is allowed. Raises SqlError."""
+        try:
+            existing: T = session.resolve(self.domain, name)
+        except SqlError as error:
+            if if_exists and error.code == "002003":
+                return None
+            raise
+        return existing
+
+    def _listed(self, session: Session, cursor: Cursor) -> list[T]:
+        """Return the objects that SHOW lists: those that the role may see, by name."""
+        pattern = like_pattern(cursor.string() if cursor.take("LIKE") else "%")
+        within = _scope(session, cursor) if self.domain.depth > 1 else ()
+        prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
+        limit = cursor.number() if cursor.take("LIMIT") else None
+        if limit is not None and cursor.at("FROM"):
+            raise not_simulated("SHOW … LIMIT … FROM")
+        cursor.end()
+        listed = [
+            each
+            for each in session.account.all(self.model)
+            if pattern.fullmatch(each.label)
+            and each.name[: len(within)] == within
+            and each.label.startswith(prefix)
+            and session.sees(each)
+        ]
+        return sorted(listed, key=lambda each: each.name)[:limit]
+
+
+def _scope(session: Session, cursor: Cursor) -> Name:
+    """Return the database or schema of IN, or the session's; () for the whole account."""
+    if not cursor.take("IN"):
+        current = (session.database, session.schema)
+        return current if all(current) else current[:1] if current[0] else ()
+    if cursor.take("ACCOUNT"):
+        return ()
+    domain = Domain.DATABASE if cursor.take("DATABASE") else Domain.SCHEMA if cursor.take("SCHEMA") else None
+    name = cursor.name()
+    if domain is None:
+        domain = Domain.SCHEMA if len(name) > 1 else Domain.DATABASE
+    within: SnowflakeObject = session.resolve(domain, name)
+    return within.name

@@ -1,0 +1,175 @@
+"""Users, with two slots for public keys, and roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+from simulators.snowflake import keys
+from simulators.snowflake.errors import SqlError, denied, invalid_value
+from simulators.snowflake.model import Domain, Name, Role, SnowflakeObject, User
+from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, boolean
+from simulators.snowflake.parser import Cursor, Options
+from simulators.snowflake.results import Result, format_time, table
+from simulators.snowflake.session import Session, inherited
+
+_SLOTS: Final = {"RSA_PUBLIC_KEY": 1, "RSA_PUBLIC_KEY_2": 2}
+#: Lets a role change a user's keys, and nothing else.
+_CHANGE_KEYS: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
+
+
+class Roles(ObjectType[Role]):
+    model = Role
+    words = "ROLE"
+    title = "Role"
+    create_privilege = "CREATE ROLE"
+    alter_not_simulated = "RENAME"
+    columns = (
+        "created_on name is_default is_current is_inherited assigned_to_users granted_to_roles granted_roles owner comment "
+        "owner_role_type"
+    )
+
+    def before_drop(self, session: Session, dropped: Role) -> None:
+        """Refuse the session's own role. What the role owns passes to the role that drops it."""
+        if dropped.label == session.role:
+            raise denied(self.words, dropped.name)
+        for each in session.account.all(SnowflakeObject):
+            if each.owner == dropped.label:
+                each.owner = session.role
+
+    def row(self, session: Session, shown: Role) -> dict[str, Any]:
+        memberships = session.account.memberships
+        holders = [each.to.domain for each in memberships if each.role == shown.label]
+        return {
+            "is_default": "Y" if shown.label == session.user.default_role else "N",
+            "is_current": "Y" if shown.label == session.role else "N",
+            "is_inherited": "Y" if shown.label in inherited(session.account, [session.role]) - {session.role} else "N",
+            "assigned_to_users": holders.count(Domain.USER),
+            "granted_to_roles": holders.count(Domain.ROLE),
+            "granted_roles": sum(each.to == shown.key for each in memberships),
+        }
+
+    def describe(self, session: Session, cursor: Cursor) -> Result:
+        cursor.refuse()
+
+
+def _login_name(options: Options, name: str) -> str:
+    return options.text(name).upper()
+
+
+def _type(options: Options, name: str) -> str:
+    chosen = options.choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
+    return "" if chosen == "NULL" else chosen
+
+
+def _secondary_roles(options: Options, name: str) -> bool:
+    roles = [each.upper() for each in options.strings(name)]
+    if roles not in ([], ["ALL"]):
+        raise invalid_value(", ".join(roles), name)
+    return bool(roles)
+
+
+class Users(ObjectType[User]):
+    model = User
+    words = "USER"
+    title = "User"
+    create_privilege = "CREATE USER"
+    properties: ClassVar[Properties] = {
+        "LOGIN_NAME": Property("login_name", _login_name),
+        "DISPLAY_NAME": Property("display_name", Options.text),
+        "EMAIL": Property("email", Options.text),
+        "DEFAULT_ROLE": Property("default_role", Options.text),
+        "DEFAULT_WAREHOUSE": Property("default_warehouse", Options.text),
+        "DEFAULT_NAMESPACE": Property("default_namespace", Options.text),
+        "COMMENT": Property("comment", Options.text),
+        "TYPE": Property("type", _type),
+        "DISABLED": boolean("disabled"),
+        "DEFAULT_SECONDARY_ROLES": Property("secondary_roles", _secondary_roles),
+        "RSA_PUBLIC_KEY": Property("key_1", Options.string),
+        "RSA_PUBLIC_KEY_2": Property("key_2", Options.string),
+    }
+    unset = " ".join(properties)
+    not_simulated = (
+        "PASSWORD MUST_CHANGE_PASSWORD FIRST_NAME MIDDLE_NAME LAST_NAME DAYS_TO_EXPIRY MINS_TO_UNLOCK MINS_TO_BYPASS_MFA "
+        "MINS_TO_BYPASS_NETWORK_POLICY DISABLE_MFA RSA_PUBLIC_KEY_FP RSA_PUBLIC_KEY_2_FP WORKLOAD_IDENTITY NETWORK_POLICY "
+        "ALLOWED_INTERFACES STATEMENT_TIMEOUT_IN_SECONDS QUERY_TAG TIMEZONE"
+    )
+    alter_not_simulated = "ADD REMOVE ROTATE MODIFY RESET ABORT DELEGATE ENROLL"
+    renamable = True
+    columns = (
+        "name created_on login_name display_name first_name last_name email mins_to_unlock days_to_expiry comment disabled "
+        "must_change_password snowflake_lock default_warehouse default_namespace default_role default_secondary_roles "
+        "ext_authn_duo ext_authn_uid mins_to_bypass_mfa owner last_success_login expires_at_time locked_until_time has_password "
+        "has_rsa_public_key type has_mfa"
+    )
+
+    def read(self, session: Session, options: Options) -> dict[str, Any]:
+        fields, now = super().read(session, options), session.account.clock.now()
+        texts = {slot: fields.pop(f"key_{slot}", None) for slot in _SLOTS.values()}
+        return fields | {"keys": {slot: keys.read(text, now) for slot, text in texts.items() if text is not None}}
+
+    def build(self, session: Session, name: Name, fields: dict[str, Any]) -> User:
+        return super().build(session, name, {"login_name": name[-1], "display_name": name[-1]} | fields)
+
+    def require_alter(self, session: Session, altered: User, properties: Sequence[str]) -> None:
+        if not (set(properties) <= set(_SLOTS) and session.has(_CHANGE_KEYS, altered)):
+            session.require("OWNERSHIP", altered)
+
+    def apply(self, session: Session, altered: User, fields: dict[str, Any]) -> None:
+        super().apply(session, altered, fields | {"keys": altered.keys | fields["keys"]})
+
+    def restore(self, altered: User, name: str) -> None:
+        if name in _SLOTS:
+            altered.keys.pop(_SLOTS[name], None)
+        elif name in ("LOGIN_NAME", "DISPLAY_NAME"):
+            setattr(altered, self.properties[name].attribute, altered.label)
+        else:
+            super().restore(altered, name)
+
+    def before_drop(self, session: Session, dropped: User) -> None:
+        if dropped is session.user:
+            raise SqlError("003001", "42501", "SQL access control error:\nA user can't drop itself.")
+
+    def row(self, session: Session, shown: User) -> dict[str, Any]:
+        return {
+            "login_name": shown.login_name,
+            "display_name": shown.display_name,
+            "email": shown.email,
+            "disabled": shown.disabled,
+            "must_change_password": False,
+            "snowflake_lock": False,
+            "default_warehouse": shown.default_warehouse,
+            "default_namespace": shown.default_namespace,
+            "default_role": shown.default_role,
+            "default_secondary_roles": '["ALL"]' if shown.secondary_roles else "[]",
+            "last_success_login": None,
+            "expires_at_time": None,
+            "locked_until_time": None,
+            "has_password": False,
+            "has_rsa_public_key": bool(shown.keys),
+            "type": shown.type or None,
+            "has_mfa": False,
+        }
+
+    def description(self, session: Session, described: User) -> Result:
+        """Raise SqlError for another user without MONITOR, OWNERSHIP or MANAGE GRANTS."""
+        if described is not session.user and not session.manages_grants:
+            session.require_any(("MONITOR", "OWNERSHIP"), described)
+        rows = ((name, value, "null", "") for name, value in _described(described))
+        return table("property value default description", rows)
+
+
+def _described(user: User) -> Iterator[tuple[str, str]]:
+    """Yield properties and values; the word null stands for a property that isn't set."""
+    yield "NAME", user.label
+    yield "TYPE", user.type or "null"
+    for name in "LOGIN_NAME DISPLAY_NAME EMAIL DEFAULT_ROLE DEFAULT_WAREHOUSE DEFAULT_NAMESPACE COMMENT".split():
+        yield name, getattr(user, name.lower()) or "null"
+    yield "DEFAULT_SECONDARY_ROLES", '["ALL"]' if user.secondary_roles else "[]"
+    yield "DISABLED", str(user.disabled).lower()
+    yield "PASSWORD", "null"
+    for name, number in _SLOTS.items():
+        slot = user.keys.get(number)
+        yield name, slot.text if slot else "null"
+        yield f"{name}_FP", slot.fingerprint if slot else "null"
+        yield f"{name}_LAST_SET_TIME", format_time(slot.since) if slot else "null"

@@ -1,0 +1,96 @@
+"""Warehouses, which run SELECT. They suspend themselves, and resume when they are needed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from simulators.snowflake.errors import SqlError, invalid_value
+from simulators.snowflake.model import Warehouse
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, Property, boolean, integer
+from simulators.snowflake.parser import Cursor, Options
+from simulators.snowflake.results import Result, table
+from simulators.snowflake.session import Session
+
+_SIZES: Final = {
+    **dict.fromkeys(("XSMALL", "X-SMALL"), "X-Small"),
+    **{size.upper(): size for size in ("Small", "Medium", "Large")},
+    **dict.fromkeys(("XLARGE", "X-LARGE"), "X-Large"),
+    **dict.fromkeys(("XXLARGE", "X2LARGE", "2X-LARGE"), "2X-Large"),
+    **dict.fromkeys(("XXXLARGE", "X3LARGE", "3X-LARGE"), "3X-Large"),
+    **{name: f"{n}X-Large" for n in (4, 5, 6) for name in (f"X{n}LARGE", f"{n}X-LARGE")},
+}
+
+
+def _size(options: Options, name: str) -> str:
+    size = options.text(name).upper()
+    if size not in _SIZES:
+        raise invalid_value(size, name)
+    return _SIZES[size]
+
+
+class Warehouses(ObjectType[Warehouse]):
+    model = Warehouse
+    words = "WAREHOUSE"
+    title = "Warehouse"
+    create_privilege = "CREATE WAREHOUSE"
+    alter_privilege = "MODIFY"
+    properties: ClassVar[Properties] = {
+        "WAREHOUSE_SIZE": Property("size", _size),
+        "AUTO_SUSPEND": integer("auto_suspend", 0, 2**31),
+        "AUTO_RESUME": boolean("auto_resume"),
+        "COMMENT": COMMENT,
+    }
+    create_only = "INITIALLY_SUSPENDED"
+    unset = "WAREHOUSE_SIZE AUTO_SUSPEND AUTO_RESUME COMMENT"
+    not_simulated = (
+        "WAREHOUSE_TYPE MAX_CLUSTER_COUNT MIN_CLUSTER_COUNT SCALING_POLICY RESOURCE_MONITOR ENABLE_QUERY_ACCELERATION "
+        "QUERY_ACCELERATION_MAX_SCALE_FACTOR MAX_CONCURRENCY_LEVEL STATEMENT_QUEUED_TIMEOUT_IN_SECONDS "
+        "STATEMENT_TIMEOUT_IN_SECONDS RESOURCE_CONSTRAINT GENERATION WAIT_FOR_COMPLETION"
+    )
+    renamable = True
+    columns = (
+        "name state type size min_cluster_count max_cluster_count started_clusters running queued is_default is_current "
+        "auto_suspend auto_resume available provisioning quiescing other created_on resumed_on updated_on owner comment "
+        "enable_query_acceleration query_acceleration_max_scale_factor resource_monitor scaling_policy owner_role_type"
+    )
+
+    def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
+        cursor.take("WITH")
+        return {}
+
+    def read_create(self, session: Session, options: Options) -> dict[str, Any]:
+        started = None if options.boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
+        return self.read(session, options) | {"last_used": started}
+
+    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
+        resuming = cursor.take("RESUME")
+        if not resuming and not cursor.take("SUSPEND"):
+            return False
+        lenient = resuming and cursor.take("IF", "SUSPENDED")
+        cursor.end()
+        session.require("OPERATE", altered)
+        now = session.account.clock.now()
+        if altered.is_running(now) is resuming and not lenient:
+            participle = "resumed" if resuming else "suspended"
+            raise SqlError("090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}.")
+        altered.last_used = now if resuming else None
+        return True
+
+    def row(self, session: Session, shown: Warehouse) -> dict[str, Any]:
+        return {
+            "state": "STARTED" if shown.is_running(session.account.clock.now()) else "SUSPENDED",
+            "type": "STANDARD",
+            "size": shown.size,
+            "min_cluster_count": 1,
+            "max_cluster_count": 1,
+            "is_default": "Y" if shown.label == session.user.default_warehouse else "N",
+            "is_current": "Y" if shown.label == session.warehouse else "N",
+            "auto_suspend": shown.auto_suspend,
+            "auto_resume": shown.auto_resume,
+            "resumed_on": shown.last_used or shown.created,
+            "updated_on": shown.created,
+            "resource_monitor": "null",
+        }
+
+    def description(self, session: Session, described: Warehouse) -> Result:
+        return table("created_on name kind", [(described.created, described.label, self.words)])

@@ -1,0 +1,350 @@
+"""Parses Snowflake SQL: tokens, a cursor that reads a statement from left to right, and the properties of a statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final, NamedTuple, NoReturn
+
+import attrs
+
+from simulators.snowflake.errors import (
+    SqlError,
+    invalid_property,
+    invalid_value,
+    missing_options,
+    not_simulated,
+    syntax,
+)
+from simulators.snowflake.model import Name
+
+
+class TokenType(Enum):
+    WORD = auto()
+    QUOTED = auto()
+    STRING = auto()
+    NUMBER = auto()
+    SIGN = auto()
+    END = auto()
+
+
+class Token(NamedTuple):
+    """`text` is as written; `value` is a word in upper case, or a string without quotes and escapes."""
+
+    type: TokenType
+    text: str
+    value: str
+    start: int
+
+
+_PATTERN: Final = re.compile(
+    r"""(?P<blank>\s+|--[^\n]*|//[^\n]*|/\*.*?\*/)
+    |(?P<dollars>\$\$.*?\$\$)
+    |(?P<string>'(?:[^'\\]|\\.|'')*')
+    |(?P<quoted>"(?:[^"]|"")+")
+    |(?P<number>\d+(?:\.\d+)?)
+    |(?P<word>[A-Za-z_][A-Za-z0-9_$]*)
+    |(?P<sign>[^\s'"`])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+#: These words are names only in quotes.
+RESERVED: Final = frozenset(
+    "ALL ALTER AND ANY AS BETWEEN BY CHECK COLUMN CONNECT CREATE CURRENT DELETE DISTINCT DROP ELSE EXISTS FOLLOWING FOR FROM "
+    "GRANT GROUP HAVING ILIKE IN INCREMENT INSERT INTERSECT INTO IS LIKE MINUS NOT NULL OF ON OR ORDER QUALIFY REGEXP REVOKE "
+    "RLIKE ROW ROWS SAMPLE SELECT SET SOME START TABLE TABLESAMPLE THEN TO TRIGGER UNION UNIQUE UPDATE VALUES WHENEVER WHERE "
+    "WITH".split()
+)
+
+
+def tokens(text: str) -> list[Token]:
+    """Return the tokens; the last one has type END. Raises SqlError where no token begins."""
+    result, position = [], 0
+    while position < len(text):
+        match = _PATTERN.match(text, position)
+        if match is None:
+            raise syntax(f"parse error {_position(text, position)} near '{text[position : position + 10]}'.")
+        if match.lastgroup != "blank":
+            result.append(_token(str(match.lastgroup), match[0], position))
+        position = match.end()
+    return [*result, Token(TokenType.END, "<EOF>", "", len(text))]
+
+
+def _position(text: str, index: int) -> str:
+    before = text[:index]
+    return f"line {before.count(chr(10)) + 1} at position {index - (before.rfind(chr(10)) + 1)}"
+
+
+def _token(group: str, text: str, start: int) -> Token:
+    match group:
+        case "word":
+            return Token(TokenType.WORD, text, text.upper(), start)
+        case "quoted":
+            return Token(TokenType.QUOTED, text, text[1:-1].replace('""', '"'), start)
+        case "string":
+            return Token(TokenType.STRING, text, _unescape(text[1:-1]), start)
+        case "dollars":
+            return Token(TokenType.STRING, text, text[2:-2], start)
+        case "number":
+            return Token(TokenType.NUMBER, text, text, start)
+    return Token(TokenType.SIGN, text, text, start)
+
+
+def _unescape(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        if match[0] == "''":
+            return "'"
+        if match[1] is not None:
+            return chr(int(match[1], 16))
+        return _ESCAPES.get(match[2], match[2])
+
+    return re.sub(r"''|\\(?:u([0-9A-Fa-f]{4})|(.))", character, text, flags=re.DOTALL)
+
+
+def count_statements(text: str) -> int:
+    """Return how many statements the text has, without empty ones."""
+    count, anything = 0, False
+    for token in tokens(text):
+        if token.type is TokenType.END or token.text == ";":
+            count, anything = count + anything, False
+        else:
+            anything = True
+    return count
+
+
+def like_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern of SHOW … LIKE, which ignores case."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(part) or re.escape(part[-1]) for part in parts)
+    return re.compile(regex, re.IGNORECASE | re.DOTALL)
+
+
+@attrs.frozen
+class Value:
+    """The right side of `PROPERTY = …`: one token, a list in brackets, or properties in brackets."""
+
+    text: str
+    token: Token
+    items: tuple[Value, ...] | None = None
+    options: dict[str, Value] | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.items is None and self.options is None
+
+
+class Cursor:
+    """A position in a statement. `take…` methods advance if the text matches; the others raise SqlError if it doesn't."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens, self._index = tokens(text), 0
+
+    @property
+    def next(self) -> Token:
+        return self._tokens[self._index]
+
+    def at(self, *words: str) -> bool:
+        ahead = self._tokens[self._index : self._index + len(words)]
+        return [each.value for each in ahead if each.type is TokenType.WORD] == list(words)
+
+    def at_sign(self, sign: str) -> bool:
+        return self.next.type is TokenType.SIGN and self.next.text == sign
+
+    def take(self, *words: str) -> bool:
+        if not self.at(*words):
+            return False
+        self._index += len(words)
+        return True
+
+    def take_sign(self, sign: str) -> bool:
+        if not self.at_sign(sign):
+            return False
+        self._index += 1
+        return True
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                self.refuse()
+
+    def expect_sign(self, sign: str) -> None:
+        if not self.take_sign(sign):
+            self.refuse()
+
+    def unexpected(self) -> SqlError:
+        return syntax(f"syntax error {_position(self.text, self.next.start)} unexpected '{self.next.text}'.")
+
+    def refuse(self) -> NoReturn:
+        raise self.unexpected()
+
+    def end(self) -> None:
+        while self.take_sign(";"):
+            pass
+        if self.next.type is not TokenType.END:
+            self.refuse()
+
+    def word(self) -> str:
+        if self.next.type is not TokenType.WORD:
+            self.refuse()
+        return self._advance().value
+
+    def identifier(self) -> str:
+        """Read an identifier: in upper case unless it is quoted."""
+        if self.at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
+            raise not_simulated("IDENTIFIER()")
+        reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
+        if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or reserved:
+            self.refuse()
+        return self._advance().value
+
+    def name(self) -> Name:
+        """Read identifiers with dots between them."""
+        parts = [self.identifier()]
+        while self.take_sign("."):
+            parts.append(self.identifier())
+        return tuple(parts)
+
+    def string(self) -> str:
+        if self.next.type is not TokenType.STRING:
+            self.refuse()
+        return self._advance().value
+
+    def number(self) -> int:
+        if self.next.type is not TokenType.NUMBER or not self.next.text.isdigit():
+            self.refuse()
+        return int(self._advance().value)
+
+    def options(self) -> dict[str, Value]:
+        """Read `KEY = value` as often as it comes, with or without commas between. A duplicate key is refused."""
+        options: dict[str, Value] = {}
+        while self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
+            key = self.word()
+            self.expect_sign("=")
+            if key in options:
+                raise syntax(f"duplicate property '{key}'")
+            options[key] = self.value()
+            self.take_sign(",")
+        return options
+
+    def value(self) -> Value:
+        if self.at_sign("("):
+            return self._bracketed()
+        negative = self.take_sign("-")
+        if self.next.type in (TokenType.SIGN, TokenType.END):
+            self.refuse()
+        token = self._advance()
+        text = ("-" if negative else "") + token.value
+        while token.type in (TokenType.WORD, TokenType.QUOTED) and self.take_sign("."):
+            text += "." + self.identifier()
+        return Value(text, token)
+
+    def _bracketed(self) -> Value:
+        start = self.next
+        self.expect_sign("(")
+        if self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
+            options = self.options()
+            self.expect_sign(")")
+            return Value("(…)", start, options=options)
+        items = []
+        while not self.at_sign(")"):
+            items.append(self.value())
+            if not self.take_sign(","):
+                break
+        self.expect_sign(")")
+        return Value("(…)", start, items=tuple(items))
+
+    def _advance(self) -> Token:
+        token = self.next
+        self._index += 1
+        return token
+
+
+class Options:
+    """Properties of a statement. `known` are implemented, `others` are Snowflake's but not simulated, the rest is invalid.
+
+    Each getter returns its default for a property that isn't there, and raises SqlError for a value of another type.
+    """
+
+    def __init__(self, object_type: str, given: dict[str, Value], known: str, others: str = "") -> None:
+        self._given = given
+        for name in given:
+            if name not in known.split():
+                raise unknown_property(name, object_type, others)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._given
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def require(self, *names: str) -> None:
+        if absent := [name for name in names if name not in self._given]:
+            raise missing_options(", ".join(absent))
+
+    def string(self, name: str, default: str = "") -> str:
+        """Return a string, which must be in quotes."""
+        return self._single(name, default, TokenType.STRING)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a string or a name."""
+        return self._single(name, default, TokenType.STRING, TokenType.WORD, TokenType.QUOTED)
+
+    def _single(self, name: str, default: str, *types: TokenType) -> str:
+        if name not in self:
+            return default
+        value = self._given[name]
+        if not value.single or value.token.type not in types:
+            raise invalid_value(value.text, name)
+        return value.text
+
+    def choice(self, name: str, choices: str, default: str = "") -> str:
+        """Return one of the words, in upper case; quotes are optional."""
+        text = self.text(name, default).upper()
+        if name in self and text not in choices.split():
+            raise invalid_value(self._given[name].text, name)
+        return text
+
+    def boolean(self, name: str, default: bool = False) -> bool:
+        return self.choice(name, "TRUE FALSE", str(default).upper()) == "TRUE"
+
+    def integer(self, name: str, default: int, low: int, high: int) -> int:
+        if name not in self:
+            return default
+        text = self._given[name].text
+        if not text.lstrip("-").isdecimal() or not low <= int(text) <= high:
+            raise invalid_value(text, name)
+        return int(text)
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """Return a list of strings in brackets."""
+        if name not in self:
+            return ()
+        value = self._given[name]
+        if value.items is None or any(each.token.type is not TokenType.STRING for each in value.items):
+            raise invalid_value(value.text, name)
+        return tuple(each.text for each in value.items)
+
+    def inside(self, name: str, known: str, others: str = "") -> Options:
+        """Return the properties in brackets; none for a property that isn't there."""
+        value = self._given.get(name)
+        return Options(name, {} if value is None else _bracketed_options(name, value), known, others)
+
+    def each_inside(self, name: str, known: str, others: str = "") -> list[Options]:
+        """Return a list of properties in brackets."""
+        value = self._given[name]
+        if value.items is None:
+            raise invalid_value(value.text, name)
+        return [Options(name, _bracketed_options(name, each), known, others) for each in value.items]
+
+
+def unknown_property(name: str, object_type: str, others: str) -> SqlError:
+    """Return the error for a property that isn't implemented: not simulated if it is in `others`, else invalid."""
+    return not_simulated(f"{name} of {object_type}") if name in others.split() else invalid_property(name, object_type)
+
+
+def _bracketed_options(name: str, value: Value) -> dict[str, Value]:
+    if value.options is None:
+        raise invalid_value(value.text, name)
+    return value.options

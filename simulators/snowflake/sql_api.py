@@ -1,0 +1,267 @@
+"""The SQL API: calls that submit a statement, statements that run once and keep their result, and the answers about them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import uuid
+from enum import Enum, auto
+from typing import Any, Final
+
+import attrs
+from starlette.responses import Response
+
+from simulators.snowflake import engine
+from simulators.snowflake.account import Account
+from simulators.snowflake.behavior import Behavior
+from simulators.snowflake.errors import CallRefused, SqlError
+from simulators.snowflake.model import Domain, User
+from simulators.snowflake.results import Result, Row
+from simulators.snowflake.session import Session, granted_to, inherited
+
+PATH: Final = "/api/v2/statements"
+CANCELED: Final = SqlError("000604", "57014", "SQL execution canceled")
+_MAX_SECONDS: Final = 604_800
+_DONE: Final = "Statement executed successfully."
+_RUNNING: Final = "Asynchronous execution in progress. Use provided query id to perform query monitoring and management."
+_TIMED_OUT: Final = "000630"
+
+
+# --- what a call submits
+
+
+@attrs.frozen
+class Sent:
+    """The body and query of a call that submits a statement."""
+
+    text: str
+    timeout: float
+    role: str
+    warehouse: str
+    database: str
+    schema: str
+    bindings: dict[str, Any]
+    count: int
+    request_id: str
+    retry: bool
+    asynchronous: bool
+    nullable: bool
+
+    @classmethod
+    def read(cls, body: Any, query: dict[str, str]) -> Sent:
+        """Raise CallRefused for a malformed body."""
+        if not isinstance(body, dict) or not isinstance(body.get("statement"), str):
+            raise CallRefused(400, "391910", "The body must be a JSON object with a statement.")
+        bindings, parameters = body.get("bindings") or {}, body.get("parameters") or {}
+        if not isinstance(parameters, dict) or not _are_bindings(bindings):
+            raise CallRefused(400, "391910", "parameters must be an object, and bindings one of type and value.")
+        names = {name: body.get(name) or "" for name in ("role", "warehouse", "database", "schema")}
+        parameters = {str(key).upper(): value for key, value in parameters.items()}
+        try:
+            timeout, count = float(body.get("timeout") or _MAX_SECONDS), int(parameters.get("MULTI_STATEMENT_COUNT", 1))
+        except (TypeError, ValueError):
+            raise CallRefused(400, "391910", "timeout and MULTI_STATEMENT_COUNT must be numbers.") from None
+        if not all(isinstance(each, str) for each in names.values()):
+            raise CallRefused(400, "391910", "role, warehouse, database and schema must be text.")
+        return cls(
+            text=body["statement"],
+            timeout=timeout,
+            **names,
+            bindings=bindings,
+            count=count,
+            request_id=query.get("requestId", ""),
+            retry=query.get("retry", "false") == "true",
+            asynchronous=query.get("async", "false") == "true",
+            nullable=query.get("nullable", "true") == "true",
+        )
+
+
+def _are_bindings(given: Any) -> bool:
+    return isinstance(given, dict) and all(isinstance(each, dict) and {"type", "value"} <= each.keys() for each in given.values())
+
+
+# --- statements
+
+
+class State(Enum):
+    RUNNING = auto()
+    DONE = auto()
+    FAILED = auto()
+
+
+@attrs.define(eq=False)
+class Statement:
+    """A submitted statement: `result` is set when it is done, `error` when it has failed."""
+
+    handle: str
+    user: User
+    request_id: str
+    created: float
+    nullable: bool
+    state: State = State.RUNNING
+    result: Result | None = None
+    error: SqlError | None = None
+
+    def run(self, session: Session, sent: Sent) -> None:
+        """Run it, unless it was canceled meanwhile."""
+        if self.state is not State.RUNNING:
+            return
+        try:
+            self.result = engine.execute(session, sent.text, sent.bindings, sent.count)
+            self.state = State.DONE
+        except SqlError as error:
+            self.fail(error)
+
+    def fail(self, error: SqlError) -> None:
+        if self.state is State.RUNNING:
+            self.state, self.error = State.FAILED, error
+
+
+class Statements:
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._by_handle: dict[str, Statement] = {}
+        self._by_request: dict[tuple[str, str], Statement] = {}
+
+    def send(self, user: User, sent: Sent) -> Statement:
+        """Submit a statement. One that is sent again with its request id isn't run again. Raises CallRefused."""
+        earlier = self._by_request.get((user.label, sent.request_id))
+        if sent.retry and earlier is not None:
+            return earlier
+        session = self._session(user, sent)
+        handle = str(uuid.UUID(int=self._account.random.getrandbits(128), version=4))
+        statement = Statement(handle, user, sent.request_id, self._account.clock.now(), sent.nullable)
+        self._by_handle[handle] = statement
+        if sent.request_id:
+            self._by_request[user.label, sent.request_id] = statement
+        self._start(session, sent, statement)
+        return statement
+
+    def find(self, user: User, handle: str) -> Statement:
+        """Raise CallRefused for a handle that isn't the user's."""
+        statement = self._by_handle.get(handle)
+        if statement is None or statement.user is not user:
+            raise CallRefused(404, "000709", f"Statement {handle} not found")
+        return statement
+
+    def cancel(self, user: User, handle: str) -> Statement:
+        """Raise CallRefused for a statement that has ended."""
+        statement = self.find(user, handle)
+        if statement.state is not State.RUNNING:
+            raise CallRefused(422, "000605", "Identified SQL statement is not currently executing.")
+        statement.fail(CANCELED)
+        return statement
+
+    def _start(self, session: Session, sent: Sent, statement: Statement) -> None:
+        clock, seconds = self._account.clock, self._account.behavior.seconds_of(sent.text)
+        if seconds > sent.timeout:
+            message = f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and was canceled."
+            clock.after(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
+        elif seconds > 0:
+            clock.after(seconds, lambda: statement.run(session, sent))
+        else:
+            statement.run(session, sent)
+
+    def _session(self, user: User, sent: Sent) -> Session:
+        role = sent.role or user.default_role or "PUBLIC"
+        if self._account.find(Domain.ROLE, (role,)) is None:
+            raise CallRefused(403, "390189", _no_role(role, "does not exist or not authorized"))
+        if role not in inherited(self._account, granted_to(self._account, user)):
+            raise CallRefused(403, "390186", _no_role(role, "is not granted to this user"))
+        database, _, schema = user.default_namespace.partition(".")
+        return Session(
+            self._account,
+            user,
+            role,
+            warehouse=sent.warehouse or user.default_warehouse,
+            database=sent.database or database,
+            schema=sent.schema or schema,
+        )
+
+
+def _no_role(role: str, why: str) -> str:
+    return (
+        f"Role '{role}' specified in the connect string {why}. Contact your local system administrator, "
+        "or attempt to login with another role, e.g. PUBLIC."
+    )
+
+
+# --- answers
+
+
+def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partition: int = 0) -> Response:
+    """Return the answer about a statement. `wait`: the client asked for asynchronous execution, so it gets no result yet."""
+    if wait or statement.state is State.RUNNING:
+        return _json(202, _head(statement, "333334", "", _RUNNING))
+    if statement.error:
+        return _json(408 if statement.error.code == _TIMED_OUT else 422, _failure(statement, statement.error))
+    assert statement.result is not None, "a statement that is done has one"
+    parts = _partitions(statement.result.rows[: behavior.most_rows], behavior.partition_rows)
+    if not 0 <= partition < len(parts):
+        raise CallRefused(400, "391920", f"There is no partition {partition}: the result has {len(parts)}.")
+    if partition:
+        return _compressed({"data": _nullable(parts[partition], statement.nullable)}, _links(statement, partition, len(parts)))
+    truncated = len(statement.result.rows) > behavior.most_rows
+    code, message = ("391908", "Result is too large and was truncated.") if truncated else ("090001", _DONE)
+    body = _head(statement, code, "00000", message) | {
+        "resultSetMetaData": _metadata(statement.result, parts),
+        "data": _nullable(parts[0], statement.nullable),
+    }
+    return _json(200, body, _links(statement, 0, len(parts)) if len(parts) > 1 else {})
+
+
+def canceled(statement: Statement) -> Response:
+    assert statement.error is not None, "a canceled statement has one"
+    return _json(200, _failure(statement, statement.error))
+
+
+def refusal(refused: CallRefused) -> Response:
+    return _json(refused.status, {"code": refused.code, "message": refused.message})
+
+
+def _failure(statement: Statement, error: SqlError) -> dict[str, Any]:
+    return _head(statement, error.code, error.state, error.message)
+
+
+def _head(statement: Statement, code: str, state: str, message: str) -> dict[str, Any]:
+    head = {
+        "code": code,
+        "message": message,
+        "statementHandle": statement.handle,
+        "statementStatusUrl": f"{PATH}/{statement.handle}?requestId={statement.request_id}",
+        "createdOn": int(statement.created * 1000),
+    }
+    return head | ({"sqlState": state} if state else {})
+
+
+def _metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
+    return {
+        "numRows": sum(len(part) for part in parts),
+        "format": "jsonv2",
+        "rowType": [each.document() for each in result.columns],
+        "partitionInfo": [{"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts],
+    }
+
+
+def _partitions(rows: list[Row], size: int) -> list[list[Row]]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
+
+
+def _nullable(rows: list[Row], nullable: bool) -> list[Row]:
+    return rows if nullable else [["null" if value is None else value for value in row] for row in rows]
+
+
+def _links(statement: Statement, partition: int, count: int) -> dict[str, str]:
+    partitions = {"first": 0, "prev": partition - 1, "next": partition + 1, "last": count - 1}
+    url = f"{PATH}/{statement.handle}?requestId={statement.request_id}&partition="
+    return {"Link": ",".join(f'<{url}{number}>;rel="{name}"' for name, number in partitions.items() if 0 <= number < count)}
+
+
+def _json(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+    return Response(json.dumps(body, separators=(",", ":")), status, headers, "application/json")
+
+
+def _compressed(body: dict[str, Any], headers: dict[str, str]) -> Response:
+    """Return a compressed answer: partitions after the first are, whatever the client accepts."""
+    content = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), mtime=0)
+    return Response(content, 200, headers | {"Content-Encoding": "gzip"}, "application/json")
